@@ -1,0 +1,111 @@
+"""The words everything is said in: kinds, entries, and problems."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+#: Every kind of entry, in the order in which places are read and totals are printed.
+#: FX graphs come first because they name what the others belong to.
+KINDS = (
+    "fxgraph",
+    "aotautograd",
+    "code",
+    "triton",
+    "autotune",
+    "pgo",
+    "header",
+    "lock",
+    "unknown",
+)
+
+#: Kinds that another place can use; the rest is scratch of one machine.
+PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo"})
+
+
+class Problem(Exception):
+    """Something the user should know of: a code and what it is about, never prose.
+
+    The words for a code are in ``torchkeeper.link.words``, on the side that talks to people.
+    """
+
+    def __init__(self, code: str, **params: str | int | float | None) -> None:
+        super().__init__(code, params)
+        self.code = code
+        self.params = params
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One payload in a place: (kind, key, sha256), and what is known about it.
+
+    kind: one of KINDS.
+    key: PyTorch's or Triton's key; for kinds without one, the name of the file.
+    name: what a person would call it, or None.
+    size: apparent bytes of all its files.
+    files: how many files it has.
+    mtime: seconds since the epoch of the newest file, or None (bundles do not keep times).
+    torch: version of torch that made it, or None where nothing records it.
+    device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on, or None.
+    compile_s: seconds that compiling took when the entry was made, or None.
+    path: relative to the place: the file, or the folder or stem its files share.
+    sha256: hex digest of the payload; of a digest list where there are several files;
+        None for the kinds that are never copied.
+    problem: why the entry is broken, as a code for ``link.words``, or None.
+    """
+
+    kind: str
+    key: str
+    name: str | None
+    size: int
+    files: int
+    mtime: float | None
+    torch: str | None
+    device: str | None
+    compile_s: float | None
+    path: str
+    sha256: str | None
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as one flat JSON object."""
+        return asdict(self)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What tells it from every other entry of its place: kind and path."""
+        return self.kind, self.path
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "key": (str,),
+    "name": (str, type(None)),
+    "size": (int,),
+    "files": (int,),
+    "mtime": (float, int, type(None)),
+    "torch": (str, type(None)),
+    "device": (str, type(None)),
+    "compile_s": (float, int, type(None)),
+    "path": (str,),
+    "sha256": (str, type(None)),
+    "problem": (str, type(None)),
+}
+
+
+def entry_from_json(row: object) -> Entry:
+    """An Entry from what came over a wire; raises ValueError where a field is not as promised.
+
+    Unknown fields are ignored, so that a newer engine can say more.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("a row is not an object")
+    values: dict[str, Any] = {}
+    for field in fields(Entry):
+        value = row.get(field.name)
+        if not isinstance(value, _TYPES[field.name]) or isinstance(value, bool):
+            raise ValueError(f"field {field.name} of a row has the wrong type")
+        values[field.name] = value
+    if values["kind"] not in KINDS:
+        values["kind"] = "unknown"
+    return Entry(**values)

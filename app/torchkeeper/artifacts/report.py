@@ -1,0 +1,29 @@
+"""How long work says where it is, and hears that it should stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Cancelled(Exception):
+    """The user asked for an early end."""
+
+
+class Report:
+    """Where work reports to. This one listens to nothing; an engine's sends what it is told.
+
+    Every function that can take long takes one, calls ``check`` at least every few
+    milliseconds of work, and lets ``Cancelled`` pass through after cleaning up.
+    """
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        """``done`` of ``total`` (None where not known) of ``unit``: entries, files, bytes, steps."""
+
+    def rows(self, rows: list[dict[str, Any]]) -> None:
+        """Some rows of the answer, in order."""
+
+    def finding(self, **what: Any) -> None:
+        """One thing worth knowing that is not a row, such as ``left={...}``."""
+
+    def check(self) -> None:
+        """Raises Cancelled if the user asked for an early end."""

@@ -1,0 +1,1 @@
+"""The process that does the work: it serves requests on standard input and output."""

@@ -1,0 +1,1 @@
+"""How the command line and the window reach an engine."""

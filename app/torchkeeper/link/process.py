@@ -1,0 +1,266 @@
+"""One engine process: start it, send requests, take its messages, stop it.
+
+Nothing here waits unless its name says so, so that the window's worker thread can drive many
+engines from one event loop (``fileno`` and ``receive``), while the command line uses ``call``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torchkeeper
+from torchkeeper.engine import wire
+from torchkeeper.engine.wire import Message
+from torchkeeper.link import travel
+from torchkeeper.link.words import UserError, user_error
+
+#: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
+GRACE = 2.0
+#: What is kept of an engine's standard error.
+LOG_LINES = 2000
+
+#: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
+_NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The user's environment less what belongs to Qt and to us, plus ``extra``."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
+    env.update(extra or {})
+    return env
+
+
+class Engine:
+    """An engine under ``python``, or under the app's own interpreter when that is None.
+
+    The engine leads a process group of its own, which ``kill`` ends as a whole: a compile job's
+    compilers end with it. It ends by itself when its standard input closes, so that it never
+    outlives a window that was killed.
+
+    Raises UserError when the interpreter cannot be started.
+    """
+
+    def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        self.python = python or sys.executable
+        self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
+        if python is None:
+            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+        else:
+            source = str(travel.archive())
+        boot = (
+            "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+            "from torchkeeper.engine.serve import main; main()"
+        )
+        # No -I: it would hide the user site and PYTHONPATH, where clusters keep torch.
+        argv = [self.python, "-c", boot, source]
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._home,
+                env=clean_environment(env),
+                start_new_session=True,
+            )
+        except OSError as e:
+            shutil.rmtree(self._home, ignore_errors=True)
+            raise UserError(
+                f"The interpreter {self.python} cannot be started.",
+                e.strerror or str(e),
+                "Choose a Python interpreter that runs on this machine.",
+                code="interpreter-unusable",
+            ) from e
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin = self._process.stdin
+        self._stdout = self._process.stdout
+        os.set_blocking(self._stdout.fileno(), False)
+        self._lines = wire.Lines()
+        self._next_id = 0
+        self._ended = False
+        self.log: deque[str] = deque(maxlen=LOG_LINES)
+        self._logger = threading.Thread(
+            target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
+        )
+        self._logger.start()
+
+    def _keep_log(self, stderr: Any) -> None:
+        with stderr:
+            for line in stderr:
+                self.log.append(line.decode(errors="backslashreplace").rstrip("\n"))
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also the process group's."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, or None while it runs."""
+        return self._process.poll()
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when ``receive`` has something."""
+        return self._stdout.fileno()
+
+    def send(self, op: str, params: Mapping[str, Any] | None = None) -> int:
+        """Send a request; returns its id. A dead engine is noticed by ``receive``, not here."""
+        self._next_id += 1
+        self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
+        return self._next_id
+
+    def cancel(self, ident: int) -> None:
+        """Ask for an early end of one request."""
+        self._write({"cancel": ident})
+
+    def _write(self, obj: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stdin.write(wire.encode(obj))
+            self._stdin.flush()
+
+    def receive(self) -> list[Message]:
+        """The messages that have arrived, without waiting.
+
+        Raises UserError when the engine has ended or does not speak the protocol; the engine is
+        of no further use then.
+        """
+        try:
+            data = os.read(self._stdout.fileno(), 1 << 18)
+        except BlockingIOError:
+            return []
+        if not data:
+            raise self._gone()
+        try:
+            messages = [wire.message_from(wire.decode(x)) for x in self._lines.feed(data)]
+        except wire.WireError as e:
+            self.kill()
+            raise UserError(
+                "The engine does not speak the expected protocol.", str(e),
+                "Look at the log; reinstall Torchkeeper if this happens again.", code="protocol",
+            ) from e
+        for message in messages:
+            if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
+                self.kill()
+                raise UserError(
+                    "The engine is of another version of Torchkeeper.",
+                    f"It speaks protocol {message.body.get('protocol')}, not {wire.PROTOCOL}.",
+                    "Install the same version of Torchkeeper on both sides.",
+                    code="protocol",
+                )
+        return messages
+
+    def _gone(self) -> UserError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._logger.join(GRACE)
+        code = self._process.returncode
+        if code is not None and code < 0:
+            try:
+                why = f"It was ended by {signal.Signals(-code).name}."
+            except ValueError:
+                why = f"It was ended by signal {-code}."
+            if code == -signal.SIGKILL:
+                why += " The usual cause is that the machine ran out of memory."
+        else:
+            why = f"It exited with status {code}."
+        if self.log:
+            why += "\n" + "\n".join(list(self.log)[-5:])
+        return UserError("The engine stopped before it was done.", why,
+                         "The whole log is with the job.", code="engine-gone")
+
+    def call(
+        self,
+        op: str,
+        params: Mapping[str, Any] | None = None,
+        on_message: Callable[[Message], None] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and wait for its result.
+
+        Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
+        KeyboardInterrupt after the engine has cancelled.
+        """
+        ident = self.send(op, params)
+        interrupted = False
+        while True:
+            try:
+                select.select([self._stdout], [], [], 1.0)
+            except KeyboardInterrupt:
+                if interrupted:
+                    self.kill()
+                    raise
+                interrupted = True
+                self.cancel(ident)
+            for message in self.receive():
+                if message.id != ident:
+                    continue
+                if message.type == "result":
+                    result: dict[str, Any] = message.body["result"]
+                    return result
+                if message.type == "error":
+                    if interrupted:
+                        raise KeyboardInterrupt
+                    error = message.body["error"]
+                    raise user_error(error["code"], error.get("params", {}))
+                if on_message:
+                    on_message(message)
+
+    def end_input(self) -> None:
+        """Close the engine's input: it cancels what it does and ends. Does not wait."""
+        with contextlib.suppress(OSError, ValueError):
+            self._stdin.close()
+
+    def terminate(self) -> None:
+        """SIGTERM to the whole group. Does not wait."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group. Does not wait."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        # The group may outlive its leader, so it is signalled even after the leader has ended.
+        if not self._ended:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def close_and_wait(self) -> None:
+        """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice."""
+        if self._ended:
+            return
+        self.end_input()
+        for step in (self.terminate, self.kill, self.kill):
+            try:
+                self._process.wait(GRACE)
+                break
+            except subprocess.TimeoutExpired:
+                step()
+        # What the leader left running ends too: nothing is orphaned.
+        self.kill()
+        self._process.wait()
+        self._ended = True
+        self._stdout.close()
+        self._logger.join(GRACE)
+        for _ in range(20):
+            shutil.rmtree(self._home, ignore_errors=True)
+            if not os.path.exists(self._home):
+                break
+            time.sleep(0.05)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close_and_wait()

@@ -1,0 +1,50 @@
+"""The part of Torchkeeper that travels: a zip of the packages from artifacts to engine.
+
+A foreign interpreter gets only this zip on its path, never our site-packages, which would shadow
+its torch.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import platformdirs
+
+import torchkeeper
+
+PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
+
+
+def _sources() -> list[tuple[str, bytes]]:
+    root = Path(torchkeeper.__file__).resolve().parent
+    found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
+    for package in PACKAGES:
+        found += [
+            (f"torchkeeper/{package}/{file.name}", file.read_bytes())
+            for file in sorted((root / package).glob("*.py"))
+        ]
+    return found
+
+
+@functools.cache
+def archive() -> Path:
+    """The zip, made once per version of the code in the user's cache folder."""
+    sources = _sources()
+    digest = hashlib.sha256()
+    for name, data in sources:
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    folder = Path(platformdirs.user_cache_dir("torchkeeper"))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
+    if not target.exists():
+        handle, partial = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as made:
+            for name, data in sources:
+                made.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+        os.replace(partial, target)
+    return target

@@ -1,0 +1,1 @@
+"""Where entries live: folders and bundles; copies between them; trash and undo."""

@@ -1,0 +1,1 @@
+"""How entries are made: recipes and the compile job."""

@@ -1,0 +1,1 @@
+"""Data files of the app: icons. Read with ``importlib.resources``."""
