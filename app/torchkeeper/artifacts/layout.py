@@ -1,0 +1,169 @@
+"""Where each kind of entry lies in a cache folder, both ways.
+
+``locate`` says what a path found in a folder is. ``payload_path``, ``code_path`` and
+``triton_path`` are the only functions that turn a key or name from a mega-cache, a bundle or a
+JSON file into a path, and they refuse anything but what that kind's layout allows.
+
+Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
+torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
+torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+
+from torchkeeper.artifacts.entry import Problem
+
+#: Our own folder inside a place; never part of a listing.
+TRASH = ".torchkeeper-trash"
+
+_FX_KEY = re.compile(r"f[a-z2-7]{51}")
+_AOT_KEY = re.compile(r"a[a-z2-7]{51}")
+_CODE_STEM = re.compile(r"[a-z2-7]{40,64}")
+_TRITON_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{43}")
+_PGO_FILE = re.compile(r"code_state_(.+)\.pkl")
+_PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]{0,180}")
+_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_+-]{1,40}){1,4}")
+_TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,200}")
+_DEVICE = re.compile(r"[A-Za-z0-9_-]{1,20}")
+#: Hexadecimal digits are legal base32 letters except 0, 1, 8 and 9, hence the wider class.
+_SHARD = re.compile(r"[a-z0-9]{2}")
+_BUILD_FOLDER = "_CxxBuild"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """What a path is: its kind and key, and the path that all files of its entry share."""
+
+    kind: str
+    key: str
+    entry_path: str
+
+
+def is_triton_key(name: str) -> bool:
+    """Whether a folder of this name is a Triton kernel's (triton/runtime/cache.py)."""
+    return _TRITON_KEY.fullmatch(name) is not None
+
+
+def payload_name(sha256_hex: str) -> str:
+    """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding.
+
+    Source: COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py.
+    """
+    return base64.b32encode(bytes.fromhex(sha256_hex))[:51].decode().lower()
+
+
+def locate(path: str) -> Located:
+    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails."""
+    parts = path.split("/")
+    name = parts[-1]
+    found = _locate_scratch(path, parts) or _locate_payload(path, parts)
+    if found:
+        return found
+    if len(parts) >= 2 and is_triton_key(parts[-2]) and "fxgraph" not in parts:
+        return Located("triton", parts[-2], path.rpartition("/")[0])
+    return _locate_code(path, parts) or Located("unknown", name, path)
+
+
+def _locate_scratch(path: str, parts: list[str]) -> Located | None:
+    name = parts[-1]
+    if parts[0] == "precompiled_headers" and not name.endswith(".lock"):
+        return Located("header", name, path)
+    temporary = any(
+        part.startswith((".", "tmp.")) or part.endswith((_BUILD_FOLDER, ".tmp")) for part in parts
+    )
+    if name.endswith(".lock") or "locks" in parts[:-1] or temporary:
+        return Located("lock", name, path)
+    return None
+
+
+def _locate_payload(path: str, parts: list[str]) -> Located | None:
+    if parts[0] == "fxgraph" and len(parts) == 4 and _FX_KEY.fullmatch(parts[2]):
+        return Located("fxgraph", parts[2], path)
+    if parts[0] == "aotautograd" and len(parts) == 3 and _AOT_KEY.fullmatch(parts[1]):
+        return Located("aotautograd", parts[1], path)
+    if parts[0] == "dynamo" and len(parts) == 2 and (match := _PGO_FILE.fullmatch(parts[1])):
+        return Located("pgo", match[1], path)
+    return None
+
+
+def _locate_code(path: str, parts: list[str]) -> Located | None:
+    folder = parts[:-2] + parts[-2:-1] if parts[-2:-1] != ["__pycache__"] else parts[:-2]
+    stem, dot, _ = parts[-1].partition(".")
+    if len(folder) != 1 or not _SHARD.fullmatch(folder[0]) or not _CODE_STEM.fullmatch(stem):
+        return None
+    if parts[-1] == f"{stem}.best_config":
+        return Located("autotune", stem, path)
+    return Located("code", stem, f"{folder[0]}/{stem}") if dot else None
+
+
+def _refused(kind: str, name: str) -> Problem:
+    return Problem("name-refused", kind=kind, name=name[:200])
+
+
+def payload_path(kind: str, key: str, sha256_hex: str) -> str:
+    """Where a payload of one file goes. Raises Problem("name-refused").
+
+    An autotune key is ``<xx>/<stem>.best_config``, as in a mega-cache
+    (_artifact_key_from_local_cache_key in torch/_inductor/runtime/autotune_cache.py), or the stem.
+    """
+    if kind == "fxgraph" and _FX_KEY.fullmatch(key):
+        return f"fxgraph/{key[1:3]}/{key}/{payload_name(sha256_hex)}"
+    if kind == "aotautograd" and _AOT_KEY.fullmatch(key):
+        return f"aotautograd/{key}/{payload_name(sha256_hex)}"
+    if kind == "pgo":
+        # As code_state_path in torch/_dynamo/pgo.py does with what a file name cannot hold.
+        flat = re.sub(r'[<>:"/\\|?*]', "_", key)
+        if _PGO_KEY.fullmatch(flat) and len(flat.encode("utf-8", "replace")) <= 200:
+            return f"dynamo/code_state_{flat}.pkl"
+    if kind == "autotune":
+        shard, _, name = key.rpartition("/")
+        stem = name.removesuffix(".best_config")
+        if _SHARD.fullmatch(shard) and _CODE_STEM.fullmatch(stem) and name != stem:
+            return key
+    raise _refused(kind, key)
+
+
+def code_path(shard: str, name: str) -> str:
+    """Where a generated source or built object goes. Raises Problem("name-refused")."""
+    stem, _, _ = name.partition(".")
+    if (
+        _SHARD.fullmatch(shard)
+        and _CODE_STEM.fullmatch(stem)
+        and _SUFFIX.fullmatch(name[len(stem) :])
+    ):
+        return f"{shard}/{name}"
+    raise _refused("code", f"{shard}/{name}")
+
+
+def triton_path(device: str | None, key: str, name: str) -> str:
+    """Where a file of a Triton kernel goes, below ``triton/<device>`` or, with None, the root.
+
+    Raises Problem("name-refused").
+    """
+    if is_triton_key(key) and _TRITON_FILE.fullmatch(name):
+        if device is None:
+            return f"{key}/{name}"
+        if _DEVICE.fullmatch(device):
+            return f"triton/{device}/{key}/{name}"
+    raise _refused("triton", f"{device}/{key}/{name}")
+
+
+def checked_path(kind: str, path: str) -> str:
+    """The path of a file from a bundle, if the layout of its kind allows it.
+
+    Raises Problem("name-refused").
+    """
+    parts = path.split("/")
+    if kind == "code" and len(parts) == 2:
+        return code_path(*parts)
+    if kind == "autotune" and len(parts) == 2:
+        return payload_path("autotune", path, "")
+    if kind == "triton" and len(parts) == 4 and parts[0] == "triton":
+        return triton_path(parts[1], parts[2], parts[3])
+    if kind == "triton" and len(parts) == 2:
+        return triton_path(None, parts[0], parts[1])
+    raise _refused(kind, path)

@@ -1,0 +1,56 @@
+"""Numbers as people read them; shared by the window and the command line."""
+
+from __future__ import annotations
+
+import time
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: 999 B, 1.4 MB."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    if unit == "B":
+        return f"{value:.0f} B"
+    return f"{value:.0f} {unit}" if value >= 99.95 else f"{value:.1f} {unit}"
+
+
+def seconds(value: float) -> str:
+    """A duration in seconds: 0.04 s, 3.2 s, 2 min 05 s, 1 h 02 min."""
+    if value < 0.995:
+        return f"{value:.2f} s"
+    if value < 99.5:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def ago(epoch: float, now: float | None = None) -> str:
+    """How long ago a time was: just now, 5 min ago, 3 h ago, 12 d ago."""
+    gone = (time.time() if now is None else now) - epoch
+    if gone < -60:
+        return "in the future"
+    if gone < 60:
+        return "just now"
+    if gone < 3600:
+        return f"{gone / 60:.0f} min ago"
+    if gone < 36 * 3600:
+        return f"{gone / 3600:.0f} h ago"
+    return f"{gone / 86400:.0f} d ago"
+
+
+def when(epoch: float) -> str:
+    """A time in the local zone, to the second."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch))
+    except (OverflowError, ValueError, OSError):
+        return "?"
+
+
+def count(number: int, one: str, many: str) -> str:
+    """A number with its noun: 1 entry, 1,204 entries."""
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,124 @@
+"""The filter grammar, one for the window's box and for ``--filter``.
+
+Plain words must be in the name or the key. ``kind:fxgraph``, ``torch:2.9`` and ``device:cpu``
+compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number, ``is:broken``
+a state. A leading ``-`` negates, quotes keep blanks together; all terms must hold.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+
+Test = Callable[[Entry], bool]
+
+_TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
+_FIELD = re.compile(r"(kind|torch|device|is|size|age|files|compile)(<=|>=|[:<>=])(.*)")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
+_SIZES = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+          "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+          "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
+_AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "": 86400, "w": 604800, "y": 31557600}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+@dataclass(frozen=True)
+class Query:
+    """A parsed filter."""
+
+    text: str
+    tests: tuple[Test, ...]
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether every term holds for the entry."""
+        return all(test(entry) for test in self.tests)
+
+
+def parse(text: str, now: float | None = None) -> Query:
+    """The Query for a text; an empty text matches everything.
+
+    ``now`` is the time ages are counted from, by default that of the call.
+    Raises Problem("bad-filter", token=…, why=…).
+    """
+    now = time.time() if now is None else now
+    tests: list[Test] = []
+    position = 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        match = _TOKEN.match(text, position)
+        if not match:
+            raise Problem("bad-filter", token=text[position:].strip(), why="unbalanced quotes")
+        test = _term(match[2], now)
+        tests.append(_negated(test) if match[1] else test)
+        position = match.end()
+    return Query(text, tuple(tests))
+
+
+def _negated(test: Test) -> Test:
+    return lambda entry: not test(entry)
+
+
+def _term(token: str, now: float) -> Test:
+    match = _FIELD.fullmatch(token)
+    if not match:
+        word = token.strip('"').lower()
+        return lambda e: word in e.key.lower() or (e.name is not None and word in e.name.lower())
+    field, operator, value = match[1], match[2], match[3].strip('"')
+    if not value:
+        raise Problem("bad-filter", token=token, why="a value is missing")
+    if field in ("kind", "torch", "device", "is"):
+        if operator not in (":", "="):
+            raise Problem("bad-filter", token=token, why=f"{field} takes “:”")
+        return _text_term(token, field, value.lower())
+    return _number_term(token, field, operator, value, now)
+
+
+def _text_term(token: str, field: str, value: str) -> Test:
+    if field == "kind":
+        if value not in KINDS:
+            raise Problem("bad-filter", token=token, why="the kinds are " + ", ".join(KINDS))
+        return lambda e: e.kind == value
+    if field == "is":
+        if value != "broken":
+            raise Problem("bad-filter", token=token, why="the only state is is:broken")
+        return lambda e: e.problem is not None
+    if field == "torch":
+        return lambda e: e.torch is not None and _version_matches(e.torch.lower(), value)
+    return lambda e: e.device is not None and e.device.lower().startswith(value)
+
+
+def _version_matches(version: str, wanted: str) -> bool:
+    # torch:2.1 is not to match 2.13; torch:2.13.0 is to match 2.13.0+cpu.
+    rest = version[len(wanted) :]
+    return version.startswith(wanted) and not (rest[:1].isdigit() and wanted[-1:].isdigit())
+
+
+def _number_term(token: str, field: str, operator: str, value: str, now: float) -> Test:
+    units = {"size": _SIZES, "age": _AGES, "files": {"": 1}, "compile": _SECONDS}[field]
+    match = _NUMBER.fullmatch(value)
+    if not match or match[2].lower() not in units:
+        known = ", ".join(unit for unit in units if unit) or "none"
+        raise Problem("bad-filter", token=token, why=f"a number is expected; units: {known}")
+    if operator == ":":
+        raise Problem("bad-filter", token=token, why=f"{field} takes <, >, <=, >= or =")
+    limit = float(match[1]) * units[match[2].lower()]
+    compare = {
+        "<": lambda x: x < limit,
+        ">": lambda x: x > limit,
+        "<=": lambda x: x <= limit,
+        ">=": lambda x: x >= limit,
+        "=": lambda x: x == limit,
+    }[operator]
+    if field == "size":
+        return lambda e: compare(e.size)
+    if field == "files":
+        return lambda e: compare(e.files)
+    if field == "compile":
+        return lambda e: e.compile_s is not None and compare(e.compile_s)
+    return lambda e: e.mtime is not None and compare(now - e.mtime)
