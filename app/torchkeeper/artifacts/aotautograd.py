@@ -1,0 +1,61 @@
+"""AOTAutograd entries: a pickled AOTAutogradResult, which names the FX graphs it needs.
+
+Source: torch/_functorch/_aot_autograd/aot_autograd_result.py (2.9 to 2.13); older versions call
+the class AOTAutogradCacheEntry. A bundled entry holds its graphs itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.artifacts import fxgraph, graphs, inert
+
+
+def facts(data: bytes, full: bool) -> dict[str, Any]:
+    """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first); torch and device
+    only where the entry holds its graphs itself. With ``full`` also its texts and key factors.
+
+    Raises as ``fxgraph.facts`` does.
+    """
+    obj = inert.load(data)
+    if not inert.class_name(obj).endswith(("AOTAutogradResult", "AOTAutogradCacheEntry")):
+        raise TypeError(f"a pickle of {inert.class_name(obj)}")
+    state = inert.fields(obj)
+    halves = [inert.fields(state.get(half)) for half in ("compiled_fw", "compiled_bw")]
+    infos = [half.get("fx_graph_cache_info") for half in halves]
+    # torch before 2.8 kept the key alone, as fx_graph_cache_key.
+    keys = [
+        info[0] if isinstance(info, tuple) and info else half.get("fx_graph_cache_key")
+        for info, half in zip(infos, halves, strict=True)
+    ]
+    forward = inert.text(state.get("aot_forward_graph_str")) or ""
+    times = [
+        inert.seconds(state.get(field))
+        for field in ("forward_time_taken_ns", "backward_time_taken_ns")
+    ]
+    taken = [time for time in times if time is not None]
+    direction = "forward and backward" if halves[1] else None
+    found: dict[str, Any] = {
+        "name": graphs.title(graphs.function(forward), graphs.main_ops("", forward), direction),
+        "direction": direction,
+        "compile_s": sum(taken) if taken else None,
+        "fx_keys": [key for key in keys if isinstance(key, str)],
+    }
+    for half in halves:
+        bundled = inert.fields(half.get("result"))
+        if bundled:
+            inner = fxgraph.from_state(bundled, full=False)
+            found |= {k: inner[k] for k in ("torch", "device", "made_in", "kernels")}
+    if full:
+        factors: list[tuple[str, str, str]] = []
+        for info in infos:
+            if isinstance(info, tuple) and len(info) > 1:
+                factors += fxgraph.key_factors(info[1])
+        found |= {
+            "ops": graphs.main_ops("", forward, 40),
+            "guards": inert.text(state.get("guards_expr")),
+            "graph": forward,
+            "backward_graph": inert.text(state.get("aot_backward_graph_str")),
+            "factors": factors,
+        }
+    return found

@@ -1,0 +1,47 @@
+"""Facts of any kind: the one function a reader process serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.artifacts import aotautograd, autotune, code, fxgraph, pgo, triton
+
+#: Kinds whose bytes are worth reading; of the others only the files are known.
+READ = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo"})
+
+
+def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
+    """The facts of one entry.
+
+    names: its files; files: the contents of those that are to be read, by name.
+    ``problem`` in the answer is a code for ``link.words``; ``why`` says what was wrong. Never
+    raises for bad content, except MemoryError and what ends the process.
+    """
+    try:
+        return _read(kind, names, files, full)
+    except MemoryError:
+        raise
+    except RecursionError:
+        return {"problem": "payload-unreadable", "why": "nested too deeply"}
+    except Exception as e:  # noqa: BLE001 - hostile bytes may provoke any error
+        why = f"{type(e).__name__}: {e}"[:200]
+        return {"problem": "payload-unreadable", "why": why}
+
+
+def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
+    if kind == "triton":
+        return triton.facts(files, names, full)
+    if kind == "code":
+        return code.facts(files, full)
+    data = next(iter(files.values()))
+    if not data:
+        return {"problem": "payload-empty"}
+    if kind == "fxgraph":
+        return fxgraph.facts(data, full)
+    if kind == "aotautograd":
+        return aotautograd.facts(data, full)
+    if kind == "pgo":
+        return pgo.facts(data, full)
+    if kind == "autotune":
+        return autotune.facts(data, full)
+    raise ValueError(f"nothing to read in {kind}")

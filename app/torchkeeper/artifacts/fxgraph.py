@@ -1,0 +1,104 @@
+"""FX graph entries: a pickled CompiledFxGraph (torch/_inductor/output_code.py)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torchkeeper.artifacts import code, graphs, inert
+
+_VERSION = re.compile(r"^# torch version: (\S{1,80})$", re.MULTILINE)
+_CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
+_GIT = re.compile(r"^# torch git version: (\S{1,80})$", re.MULTILINE)
+_GPU = re.compile(r"^# (\S[^\n:]{1,80}?) : \d+ *$", re.MULTILINE)
+_FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
+
+
+def facts(data: bytes, full: bool) -> dict[str, Any]:
+    """What a CompiledFxGraph tells of itself; with ``full`` also its texts and key factors.
+
+    name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
+    of its generated module; kernels, the C++ kernels in it. Fields that an older or newer torch
+    does not write are absent. Raises whatever a bad pickle provokes, and TypeError for a pickle
+    of something else.
+    """
+    obj = inert.load(data)
+    if inert.class_name(obj) not in ("CompiledFxGraph", "OutputCode"):
+        raise TypeError(f"a pickle of {inert.class_name(obj)}")
+    return from_state(inert.fields(obj), full)
+
+
+def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
+    """As ``facts``, from the attributes of a CompiledFxGraph."""
+    source = inert.text(state.get("source_code")) or ""
+    graph = inert.text(state.get("inductor_post_grad_graph_str")) or ""
+    runnable = inert.text(state.get("runnable_graph_str")) or ""
+    kwargs = state.get("fx_kwargs")
+    backward = isinstance(kwargs, dict) and kwargs.get("is_backward") is True
+    ops = graphs.main_ops(source, graph or runnable)
+    found = graphs.function(graph)
+    devices = sorted(inert.texts(state.get("device_types"), 16))
+    factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
+    bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
+    facts: dict[str, Any] = {
+        "name": graphs.title(found, ops, "backward" if backward else None),
+        "torch": _first(_VERSION, runnable),
+        "device": ",".join(devices) or None,
+        "compile_s": inert.seconds(state.get("_time_taken_ns")),
+        "code_key": inert.text(state.get("cache_key")),
+        "kernels": code.kernels(source),
+        "triton_keys": _triton_keys(bundle),
+        "made_in": {
+            "torch": _first(_VERSION, runnable),
+            "torch_git": _first(_GIT, runnable),
+            "cuda": _none(_first(_CUDA, runnable)),
+            "gpus": sorted(set(_GPU.findall(runnable)))[:16],
+            "threads": _threads(factors),
+        },
+    }
+    if full:
+        facts |= {
+            "function": " at ".join(found) if found else None,
+            "ops": graphs.main_ops(source, graph or runnable, 40),
+            "inputs": [value for _, name, value in factors if name.startswith("example_inputs[")],
+            "guards": inert.text(state.get("guards_expr")),
+            "graph": graph or runnable,
+            "source": source,
+            "factors": factors,
+        }
+    return facts
+
+
+def key_factors(lines: Any) -> list[tuple[str, str, str]]:
+    """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``.
+
+    Source: FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
+    """
+    found = []
+    for line in inert.texts(lines, 5000):
+        if match := _FACTOR.match(line):
+            found.append((match[1], match[2], match[3]))
+    return found
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str | None:
+    match = pattern.search(text)
+    return match[1] if match else None
+
+
+def _none(text: str | None) -> str | None:
+    return None if text == "None" else text
+
+
+def _threads(factors: list[tuple[str, str, str]]) -> int | None:
+    for _, name, value in factors:
+        if name == "cpp_runtime_thread_count" and value.strip().isdigit():
+            return int(value.strip()[:9])
+    return None
+
+
+def _triton_keys(artifacts: Any) -> list[str]:
+    if not isinstance(artifacts, list):
+        return []
+    keys = (inert.fields(item).get("kernel_hash") for item in artifacts[:1000])
+    return [key for key in keys if isinstance(key, str)]

@@ -1,0 +1,75 @@
+"""Names for graphs, from the texts that entries carry: their function and their main ops."""
+
+from __future__ import annotations
+
+import re
+
+_FILE = re.compile(r"# File: (.{1,400}?):(\d+) in ([\w.<>]{1,200}), code: ?(.{0,200})")
+_ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
+_CALL = re.compile(r"torch\.ops\.\w+\.(\w+)")
+#: A fused kernel is named after the ops in it; a digit tells it from others alike.
+_FUSED = re.compile(r"^\w*?_fused_(\w{1,120}?)_\d+ = async_compile", re.MULTILINE)
+_SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
+
+#: Frames of torch's own wrappers, which say nothing about the user's program.
+_WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
+#: Ops that only rearrange.
+_PLUMBING = frozenset(
+    "t view permute transpose reshape unsqueeze squeeze expand clone slice select getitem detach "
+    "alias copy full empty full_like zeros ones as_strided split cat unbind lift_fresh_copy "
+    "_unsafe_view unsafe contiguous convert_element_type _to_copy scalar_tensor iota".split()
+)
+#: Ops by which people know a graph; named first.
+_HEAVY = re.compile(r"mm$|^b?addbmm|conv|attention|embedding|linear|lstm|gru|einsum|sort|topk|fft")
+
+
+def function(graph: str) -> tuple[str, str] | None:
+    """The user's function a graph came from, and ``file:line``, or None.
+
+    From the ``# File: … in …`` comments that torch/fx/graph.py writes into readable graphs.
+    """
+    for match in _FILE.finditer(graph):
+        path, line, name = match[1], match[2], match[3]
+        if name not in _WRAPPERS and "/site-packages/torch/" not in path:
+            return name, f"{path.rpartition('/')[2]}:{line}"
+    return None
+
+
+def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
+    """The ops by which a person knows a graph: heavy ones first, no plumbing.
+
+    Original ATen names from the comments in generated code (torch/_inductor/utils.py,
+    get_kernel_metadata) and the names of fused kernels where there are any, else the calls in
+    the graph.
+    """
+    found: dict[str, None] = {}
+    for match in _ORIGINAL.finditer(source):
+        for op in match[1].split(","):
+            found[short_op(op.strip().rpartition("aten.")[2])] = None
+    if not source:
+        found = {short_op(match[1]): None for match in _CALL.finditer(graph)}
+    for match in _FUSED.finditer(source):
+        words = [word for word in match[1].split("_") if word and word not in _PLUMBING]
+        if len(said := "_".join(words)) <= 32:
+            found[said] = None
+    ops = [op for op in found if op and op not in _PLUMBING]
+    heavy = [op for op in ops if _HEAVY.search(op)]
+    light = [op for op in ops if not _HEAVY.search(op)]
+    return list(dict.fromkeys(heavy + light))[:limit] or list(found)[:limit]
+
+
+def short_op(op: str) -> str:
+    """An op as people say it: ``_scaled_dot_product_flash_attention_for_cpu`` is attention."""
+    op = _SUFFIX.sub("", op)
+    if "scaled_dot_product" in op:
+        return "attention_backward" if op.endswith("backward") else "attention"
+    return op.strip("_") if op not in _PLUMBING else op
+
+
+def title(found: tuple[str, str] | None, ops: list[str], direction: str | None) -> str | None:
+    """One line for a graph: ``forward: addmm, gelu (backward)``."""
+    if not found and not ops:
+        return None
+    said = ", ".join(ops)
+    line = f"{found[0]}: {said}" if found and said else found[0] if found else said
+    return f"{line} ({direction})" if direction else line

@@ -1,0 +1,130 @@
+"""Reading a pickle without running it.
+
+``load`` builds the object graph of a pickle with inert stand-ins for every class and function it
+names: nothing is imported and nothing is called. It does not protect from pickles that exhaust
+memory or time; that is why it only ever runs in a reader process (``stores.reader``).
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+#: A cache entry names a few hundred classes; a bomb names millions.
+MAX_GLOBALS = 20_000
+#: How many items an inert mapping or list keeps; the rest is dropped, not the entry.
+MAX_ITEMS = 10_000
+
+
+class Inert:
+    """Stands for an instance of a class that was not imported."""
+
+    __slots__ = ("args", "items", "state")
+
+    module = ""
+    qualname = ""
+
+    def __new__(cls, *args: Any, **_kwargs: Any) -> Inert:
+        self = object.__new__(cls)
+        self.args = args
+        self.items: list[Any] = []
+        self.state: Any = None
+        return self
+
+    def __init__(self, *_args: Any, **_kwargs: Any) -> None:
+        """Takes anything, keeps nothing."""
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def append(self, item: Any) -> None:
+        """What APPEND calls on a list-like object."""
+        if len(self.items) < MAX_ITEMS:
+            self.items.append(item)
+
+    def extend(self, items: Any) -> None:
+        """What APPENDS calls on a list-like object."""
+        for item in items:
+            self.append(item)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.append((key, value))
+
+    add = append
+
+
+class TooManyGlobals(pickle.UnpicklingError):
+    """The pickle names more classes than any cache entry does."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self._classes: dict[tuple[str, str], type[Inert]] = {}
+
+    def find_class(self, module: str, name: str) -> type[Inert]:
+        found = self._classes.get((module, name))
+        if found is None:
+            if len(self._classes) >= MAX_GLOBALS:
+                raise TooManyGlobals
+            members = {"__slots__": (), "module": module, "qualname": name}
+            found = type("Inert", (Inert,), members)
+            self._classes[module, name] = found
+        return found
+
+    def persistent_load(self, pid: Any) -> Inert:
+        return Inert(pid)
+
+
+def load(data: bytes) -> Any:
+    """The object graph of a pickle, with Inert for every instance.
+
+    Raises pickle.UnpicklingError, EOFError, ValueError and whatever else a bad pickle provokes;
+    callers catch Exception.
+    """
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+def class_name(obj: Any) -> str:
+    """The class an inert object stands for, or the type's own name."""
+    if isinstance(obj, Inert):
+        return type(obj).qualname
+    return type(obj).__name__
+
+
+def fields(obj: Any) -> dict[str, Any]:
+    """The attributes an inert object would have had."""
+    state = obj.state if isinstance(obj, Inert) else None
+    # A state of (dict, slots) is what pickle writes for classes with __slots__.
+    parts = state if isinstance(state, tuple) else (state,)
+    found: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, dict):
+            found.update((k, v) for k, v in part.items() if isinstance(k, str))
+    return found
+
+
+def text(value: Any) -> str | None:
+    """The value if it is text, else None."""
+    return value if isinstance(value, str) else None
+
+
+def seconds(nanoseconds: Any) -> float | None:
+    """A duration from nanoseconds, or None for anything but a sane number."""
+    if isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool):
+        if 0 < nanoseconds < 10**18:
+            return float(nanoseconds) / 1e9
+    return None
+
+
+def texts(value: Any, limit: int = 1000) -> list[str]:
+    """The strings in a list, tuple or set, or in an inert OrderedSet; at most ``limit``."""
+    if isinstance(value, Inert):
+        inner: Any = value.args[0] if value.args else value.items
+        if isinstance(inner, Inert):
+            return []
+        return texts(inner, limit)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [item for item in list(value)[:limit] if isinstance(item, str)]
+    return []

@@ -1,0 +1,82 @@
+"""Triton kernels: one folder of files for each hash (triton/runtime/cache.py, compiler.py)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+GROUP_PREFIX = "__grp__"
+#: What ends the compile: an entry without one of these was never finished.
+BINARIES = (".cubin", ".hsaco", ".zebin", ".so")
+
+
+def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, Any]:
+    """name, device (``cuda:90``, ``hip:gfx942``), triton version, from a kernel's JSON.
+
+    texts: the JSON files by name; names: all files of the folder.
+    Raises ValueError for a JSON file that is not JSON.
+    """
+    described = {n: _object(d) for n, d in texts.items() if not n.startswith(GROUP_PREFIX)}
+    groups = {n: _object(d) for n, d in texts.items() if n.startswith(GROUP_PREFIX)}
+    found: dict[str, Any] = {"name": None, "device": None}
+    for name, meta in described.items():
+        kernel = meta.get("name")
+        found["name"] = kernel if isinstance(kernel, str) else name.removesuffix(".json")
+        found["device"] = device(meta)
+        version = meta.get("triton_version")
+        found["triton"] = version if isinstance(version, str) else None
+        if full:
+            found["metadata"] = json.dumps(meta, indent=2)
+    if not described:
+        # Launchers and driver helpers are a shared object alone.
+        helpers = [n.partition(".")[0] for n in names if n.endswith(".so")]
+        found["name"] = ", ".join(helpers) + " (launcher)" if helpers else None
+    missing = sorted(
+        child
+        for group in groups.values()
+        for child in children(group)
+        if child not in names
+    )
+    if missing:
+        found["problem"] = "triton-incomplete"
+        found["missing"] = missing[:50]
+    return found
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    value = json.loads(data)
+    if not isinstance(value, dict):
+        raise TypeError("not a JSON object")
+    return value
+
+
+def device(meta: dict[str, Any]) -> str | None:
+    """``backend:arch`` from a kernel's metadata, as ``GPUTarget`` says it."""
+    target = meta.get("target")
+    backend, arch = meta.get("backend_name"), meta.get("arch")
+    if isinstance(target, dict):
+        backend, arch = target.get("backend"), target.get("arch")
+    if isinstance(backend, str):
+        return f"{backend}:{arch}" if isinstance(arch, (str, int)) else backend
+    return None
+
+
+def children(group: dict[str, Any]) -> list[str]:
+    """The names of the files a group file lists."""
+    paths = group.get("child_paths")
+    return [name for name in paths if isinstance(name, str)] if isinstance(paths, dict) else []
+
+
+def group_for(data: bytes, folder: str) -> bytes:
+    """A group file with its children's paths moved to ``folder``, or relative with ``""``.
+
+    Triton takes a kernel from its cache only if the paths in this file exist
+    (FileCacheManager.get_group). Raises ValueError or TypeError for what is no group file.
+    """
+    group = _object(data)
+    prefix = folder.rstrip("/") + "/" if folder else ""
+    for name in children(group):
+        if "/" in name or name in (".", ".."):
+            raise ValueError("a child is not a plain file name")
+    moved = {name: prefix + name for name in children(group)}
+    return json.dumps({**group, "child_paths": moved}).encode()

@@ -1,0 +1,213 @@
+"""From items to entries: hash the bytes, have them read, join what belongs together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts import code, elf
+from torchkeeper.artifacts.entry import PORTABLE, Entry
+from torchkeeper.artifacts.facts import READ
+from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import CHUNK, File, Item, Source, is_group, payload_digest, portable_bytes
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
+
+#: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
+MAX_SOURCE = 1 << 20
+#: Entries described at once; small, so that the first rows come soon.
+BATCH = 64
+
+
+@dataclass(slots=True)
+class Described:
+    """An entry, its item, and everything its reader said."""
+
+    entry: Entry
+    item: Item
+    facts: dict[str, Any]
+
+
+@dataclass
+class _Known:
+    """What entries read earlier tell about later ones: graphs about their code."""
+
+    graphs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    modules: dict[str, dict[str, Any]] = field(default_factory=dict)
+    kernels: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def describe(
+    items: list[Item], source: Source, reader: Reader, report: Report, full: bool = False
+) -> Iterator[list[Described]]:
+    """The entries of a store, in batches.
+
+    ``items`` must be in the order of ``items.group``, so that graphs come before what they name.
+    Files that vanish meanwhile are left out; everything else that goes wrong with an entry
+    becomes its ``problem``.
+    """
+    known = _Known()
+    # A kernel's name is in the module of its graph, so modules are read before kernels.
+    ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
+    for start in range(0, len(ordered), BATCH):
+        loaded = []
+        for item in ordered[start : start + BATCH]:
+            report.check()
+            if item := _load(item, source):  # type: ignore[assignment]
+                loaded.append(item)
+        readings = [one.reading for one in loaded if one.reading]
+        facts = iter(reader.facts(readings, report, full))
+        found = []
+        for one in loaded:
+            answer: dict[str, Any] = next(facts) if one.reading else {}
+            found.append(_describe(one, answer, known))
+        yield found
+
+
+def _is_kernel(item: Item) -> bool:
+    return item.kind == "code" and not any(f.name.endswith(".py") for f in item.files)
+
+
+@dataclass(slots=True)
+class _Loaded:
+    item: Item
+    sha256: str | None
+    reading: Reading | None
+    problem: str | None
+
+
+def _load(item: Item, source: Source) -> _Loaded | None:
+    """Hash an item's files and keep what a reader should see; None if all files are gone."""
+    if not all(file.regular for file in item.files):
+        return _Loaded(item, None, None, "not-a-file")
+    if item.kind not in PORTABLE:
+        return _Loaded(item, None, None, None)
+    parts: list[tuple[str, str]] = []
+    contents: dict[str, bytes] = {}
+    problem = None
+    gone = 0
+    for file in item.files:
+        wanted = _wanted(item.kind, file)
+        try:
+            digest, data, head = _read(item.kind, file, source, wanted)
+        except FileNotFoundError:
+            gone += 1
+            continue
+        except OSError:
+            problem = "file-unreadable"
+            continue
+        parts.append((file.name, digest))
+        if data is not None:
+            contents[file.name] = data
+        elif wanted:
+            problem = "payload-too-large"
+        if file.name.endswith(".so") and not elf.complete(head, file.size):
+            problem = "object-truncated"
+    if gone == len(item.files):
+        return None
+    sha256 = payload_digest(parts) if len(parts) == len(item.files) else None
+    reading = None
+    if contents or item.kind in ("code", "triton"):
+        reading = Reading(item.kind, [file.name for file in item.files], contents)
+    return _Loaded(item, sha256, reading, problem)
+
+
+def _wanted(kind: str, file: File) -> int:
+    """How many bytes of a file a reader should see."""
+    if kind == "code":
+        return MAX_SOURCE if file.name.endswith(code.SOURCES) else 0
+    if kind == "triton":
+        return MAX_SOURCE if file.name.endswith(".json") else 0
+    return MAX_PAYLOAD if kind in READ else 0
+
+
+def _read(
+    kind: str, file: File, source: Source, wanted: int
+) -> tuple[str, bytes | None, bytes]:
+    """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
+    with source.open(file) as stream:
+        if is_group(kind, file.name) and file.size <= MAX_SOURCE:
+            data = portable_bytes(kind, file.name, stream.read(MAX_SOURCE + 1))
+            return hashlib.sha256(data).hexdigest(), data, data[: elf.HEADER]
+        digest = hashlib.sha256()
+        kept: list[bytes] = []
+        head = b""
+        size = 0
+        while data := stream.read(CHUNK):
+            digest.update(data)
+            head = head or data[: elf.HEADER]
+            if size < wanted:
+                kept.append(data[: wanted - size])
+            size += len(data)
+        whole = kind not in ("code", "triton")
+        if not wanted or (whole and size > wanted):
+            return digest.hexdigest(), None, head
+        return digest.hexdigest(), b"".join(kept), head
+
+
+def _describe(one: _Loaded, facts: dict[str, Any], known: _Known) -> Described:
+    item = one.item
+    _learn(item, facts, known)
+    joined = _joined(item, facts, known)
+    times = [file.mtime_ns for file in item.files if file.mtime_ns is not None]
+    entry = Entry(
+        kind=item.kind,
+        key=item.key,
+        name=joined.get("name") or facts.get("name") or _plain_name(item),
+        size=item.size,
+        files=len(item.files),
+        mtime=max(times) / 1e9 if times else None,
+        torch=facts.get("torch") or joined.get("torch"),
+        device=facts.get("device") or joined.get("device"),
+        compile_s=facts.get("compile_s"),
+        path=item.path,
+        sha256=one.sha256,
+        problem=one.problem or facts.get("problem") or _misnamed(item, one.sha256),
+    )
+    return Described(entry, item, facts)
+
+
+def _misnamed(item: Item, sha256: str | None) -> str | None:
+    """A payload whose content is not what its name says was altered after it was written."""
+    if item.kind in ("fxgraph", "aotautograd") and sha256:
+        name = item.files[0].name
+        # torch before 2.6 called every AOTAutograd payload ``entry``.
+        if name != "entry" and name != payload_name(sha256):
+            return "payload-name-mismatch"
+    return None
+
+
+def _learn(item: Item, facts: dict[str, Any], known: _Known) -> None:
+    about = {field: facts.get(field) for field in ("name", "torch", "device")}
+    if item.kind == "fxgraph":
+        known.graphs.setdefault(item.key, about)
+        if facts.get("code_key"):
+            known.modules.setdefault(facts["code_key"], about)
+    if item.kind in ("fxgraph", "aotautograd", "code"):
+        about = about if item.kind != "code" else known.modules.get(item.key, about)
+        for name, digest in facts.get("kernels", ()):
+            known.kernels.setdefault(digest, {**about, "name": name})
+
+
+def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:
+    """What other entries say about this one."""
+    if item.kind == "aotautograd":
+        needed = [known.graphs[key] for key in facts.get("fx_keys", ()) if key in known.graphs]
+        if needed:
+            name = needed[0].get("name")
+            if name and facts.get("direction"):
+                name = f"{name} ({facts['direction']})"
+            return {**needed[0], "name": name}
+    if item.kind == "code":
+        if item.key in known.modules:
+            return known.modules[item.key]
+        return known.kernels.get(facts.get("digest") or "", {})
+    return {}
+
+
+def _plain_name(item: Item) -> str | None:
+    if item.kind in ("header", "lock", "unknown"):
+        return item.files[0].name if item.files else item.key
+    return None

@@ -1,0 +1,102 @@
+"""A cache folder as a store. Reading writes nothing into it, not even access times.
+
+Links inside the folder are never followed; the folder itself may be given by a link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import File, Item, group
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Folder:
+    """A place on the local disk.
+
+    Raises Problem("place-missing" | "place-not-folder" | "place-unreadable") when made.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.root = os.path.realpath(place)
+        try:
+            with os.scandir(self.root):
+                pass
+        except FileNotFoundError as e:
+            raise Problem("place-missing", place=place) from e
+        except NotADirectoryError as e:
+            raise Problem("place-not-folder", place=place) from e
+        except OSError as e:
+            raise Problem("place-unreadable", place=place, why=e.strerror) from e
+        #: Folders that could not be read on the last survey, as (path, why).
+        self.unreadable: list[tuple[str, str]] = []
+
+    def items(self, report: Report) -> list[Item]:
+        """Everything in it, unread, without the trash."""
+        self.unreadable = []
+        return group(self._files("", report))
+
+    def _files(self, below: str, report: Report) -> Iterator[File]:
+        pending = [below]
+        while pending:
+            folder = pending.pop()
+            report.check()
+            try:
+                with os.scandir(os.path.join(self.root, folder)) as entries:
+                    for entry in entries:
+                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if path == TRASH:
+                            continue
+                        with contextlib.suppress(FileNotFoundError):
+                            if entry.is_dir(follow_symlinks=False):
+                                pending.append(path)
+                            else:
+                                yield file_at(path, entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                if not folder:
+                    raise Problem("place-missing", place=self.place) from None
+            except OSError as e:
+                if not folder:
+                    raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
+                self.unreadable.append((folder, e.strerror or str(e)))
+
+    def open(self, file: File) -> BinaryIO:
+        """One of its files. Raises OSError, also where the file has become something else."""
+        path = os.path.join(self.root, file.path)
+        try:
+            # Looking is not using: access times are what tells an unused entry.
+            handle = os.open(path, _FLAGS | getattr(os, "O_NOATIME", 0))
+        except PermissionError:
+            handle = os.open(path, _FLAGS)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return os.fdopen(handle, "rb")
+
+
+def file_at(path: str, status: os.stat_result) -> File:
+    """The File for a path and its lstat."""
+    return File(
+        path=path,
+        size=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        allocated=status.st_blocks * 512,
+        inode=(status.st_dev, status.st_ino),
+        mode=stat.S_IMODE(status.st_mode),
+        regular=stat.S_ISREG(status.st_mode),
+    )
+
+
+def survey(place: str, report: Report | None = None) -> list[Item]:
+    """The items of a folder, unread. Raises as Folder does."""
+    return Folder(place).items(report or Report())

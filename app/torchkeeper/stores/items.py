@@ -1,0 +1,109 @@
+"""What a store holds before anything is read: items of files, and how to get their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol
+
+from torchkeeper.artifacts import triton
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.layout import Located, locate
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a store.
+
+    path: relative to the place. size and allocated: bytes, apparent and on the disk.
+    mtime_ns: None in bundles. inode: (device, number) where there is one, to count hard links
+    once and to notice that a file was replaced. mode: permission bits.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int | None = None
+    allocated: int = 0
+    inode: tuple[int, int] | None = None
+    mode: int = 0o644
+    regular: bool = True
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class Item:
+    """The files of one entry, unread."""
+
+    kind: str
+    key: str
+    path: str
+    files: list[File] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Apparent bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """As Entry.identity."""
+        return self.kind, self.path
+
+
+class Source(Protocol):
+    """Where the bytes of an item's files come from."""
+
+    def open(self, file: File) -> BinaryIO:
+        """The file, open for reading. Raises OSError."""
+
+
+def group(files: Iterable[File]) -> list[Item]:
+    """The files as items: in the order of KINDS, then by path."""
+    found: dict[tuple[str, str], Item] = {}
+    for file in files:
+        at = locate(file.path) if file.regular else Located("unknown", file.name, file.path)
+        item = found.get((at.kind, at.entry_path))
+        if item is None:
+            item = found[at.kind, at.entry_path] = Item(at.kind, at.key, at.entry_path)
+        item.files.append(file)
+    rank = {kind: number for number, kind in enumerate(KINDS)}
+    for item in found.values():
+        item.files.sort(key=lambda file: file.path)
+    return sorted(found.values(), key=lambda item: (rank[item.kind], item.path))
+
+
+def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
+    """The bytes of a file as they are in every place: Triton's group files without their folder.
+
+    A group file that cannot be read is left as it is.
+    """
+    if kind == "triton" and name.startswith(triton.GROUP_PREFIX):
+        try:
+            return triton.group_for(data, "")
+        except (ValueError, TypeError, RecursionError):
+            return data
+    return data
+
+
+def is_group(kind: str, name: str) -> bool:
+    """Whether a file's bytes depend on its folder."""
+    return kind == "triton" and name.startswith(triton.GROUP_PREFIX)
+
+
+def payload_digest(parts: list[tuple[str, str]]) -> str:
+    """The sha256 of an item from (name, sha256) of its files.
+
+    Of one file it is the file's own, which is what PyTorch names payloads after; of several that
+    of the sorted list of names and digests as JSON.
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()

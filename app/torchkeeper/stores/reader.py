@@ -1,0 +1,197 @@
+"""Facts from bytes, by way of a reader process that may die of them.
+
+A reader that is stuck on an entry for STALL seconds is killed, that entry is called broken, and
+the rest goes on with a new reader; a crash is the same event.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torchkeeper
+from torchkeeper.artifacts.report import Report
+
+#: Seconds a reader may take for one entry.
+STALL = 2.0
+#: Bytes and entries sent to a reader at once.
+BATCH_BYTES = 1 << 20
+BATCH_ITEMS = 64
+#: Payloads over this are not read: facts could not fit a reader's memory.
+MAX_PAYLOAD = 160 << 20
+
+_TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction")
+_MAX_TEXT = 300
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader is asked about: an entry's kind, the names of its files, and some contents."""
+
+    kind: str
+    names: list[str]
+    contents: dict[str, bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes to send."""
+        return sum(len(data) for data in self.contents.values())
+
+
+class Reader:
+    """A reader process, started when it is first needed and restarted after each death."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._rest = b""
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+    def facts(self, readings: list[Reading], report: Report, full: bool = False) -> list[dict[str, Any]]:
+        """The facts of each reading, in order; checked, so that callers may trust the types."""
+        found: list[dict[str, Any]] = []
+        for batch in _batches(readings):
+            todo = batch
+            while todo:
+                report.check()
+                answers = self._ask(todo, report, full)
+                found += [_checked(answer) for answer in answers]
+                todo = todo[len(answers) :]
+        return found
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+        boot = (
+            "import sys; sys.path.insert(0, sys.argv[1]); "
+            "from torchkeeper.stores.reader_process import main; main()"
+        )
+        # Isolated and without site: it starts in 15 ms and sees no installed package.
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", boot, source],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={"PYTHONHASHSEED": "random"},
+        )
+
+    def _ask(self, batch: list[Reading], report: Report, full: bool) -> list[dict[str, Any]]:
+        """The answers to a batch; where the reader dies, up to and including the fatal entry."""
+        if self._process is None:
+            self._process, self._rest = self._start(), b""
+        process = self._process
+        assert process.stdin and process.stdout
+        header = [
+            {"kind": r.kind, "names": r.names, "full": full,
+             "sizes": {n: len(data) for n, data in r.contents.items()}}
+            for r in batch
+        ]  # fmt: skip
+        answers: list[dict[str, Any]] = []
+        try:
+            process.stdin.write(json.dumps(header).encode() + b"\n")
+            for reading in batch:
+                for data in reading.contents.values():
+                    process.stdin.write(data)
+            process.stdin.flush()
+        except OSError:
+            self.close()
+            return [{"problem": "reader-crashed"}]
+        while len(answers) < len(batch):
+            line = self._line(process, report)
+            if line is None:
+                answers.append({"problem": "reader-crashed" if process.poll() else "reader-stuck"})
+                self.close()
+                break
+            try:
+                answer = json.loads(line)
+            except (ValueError, RecursionError):
+                answer = None
+            answers.append(answer if isinstance(answer, dict) else {"problem": "reader-crashed"})
+        return answers
+
+    def _line(self, process: subprocess.Popen[bytes], report: Report) -> bytes | None:
+        """The next line, or None when the reader is dead or has been silent for STALL seconds."""
+        assert process.stdout
+        deadline = time.monotonic() + STALL
+        while True:
+            line, newline, rest = self._rest.partition(b"\n")
+            if newline:
+                self._rest = rest
+                return line
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            ready, _, _ = select.select([process.stdout], [], [], min(left, 0.05))
+            if not ready:
+                try:
+                    report.check()
+                except BaseException:
+                    self.close()
+                    raise
+                continue
+            data = os.read(process.stdout.fileno(), 1 << 20)
+            if not data:
+                process.wait()
+                return None
+            self._rest += data
+
+
+def _batches(readings: list[Reading]) -> Iterator[list[Reading]]:
+    batch: list[Reading] = []
+    size = 0
+    for reading in readings:
+        if batch and (size + reading.size > BATCH_BYTES or len(batch) >= BATCH_ITEMS):
+            yield batch
+            batch, size = [], 0
+        batch.append(reading)
+        size += reading.size
+    if batch:
+        yield batch
+
+
+def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer with every text a bounded text: a reader may have been taken over."""
+    checked = dict(answer)
+    for name in _TEXTS:
+        value = checked.get(name)
+        if value is not None:
+            checked[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
+    taken = checked.get("compile_s")
+    if not isinstance(taken, (int, float)) or isinstance(taken, bool):
+        checked["compile_s"] = None
+    for name in ("fx_keys", "triton_keys"):
+        value = checked.get(name)
+        listed = value if isinstance(value, list) else []
+        checked[name] = [key[:_MAX_TEXT] for key in listed if isinstance(key, str)]
+    value = checked.get("kernels")
+    checked["kernels"] = [
+        (pair[0][:_MAX_TEXT], pair[1][:64])
+        for pair in (value if isinstance(value, list) else [])
+        if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
+    ]
+    if not isinstance(checked.get("made_in"), dict):
+        checked["made_in"] = None
+    return checked
