@@ -49,14 +49,15 @@ def describe(
     becomes its ``problem``.
     """
     known = _Known()
+    loaded: list[_Loaded]
     # A kernel's name is in the module of its graph, so modules are read before kernels.
     ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
     for start in range(0, len(ordered), BATCH):
         loaded = []
         for item in ordered[start : start + BATCH]:
             report.check()
-            if item := _load(item, source):  # type: ignore[assignment]
-                loaded.append(item)
+            if one := _load(item, source):
+                loaded.append(one)
         readings = [one.reading for one in loaded if one.reading]
         facts = iter(reader.facts(readings, report, full))
         found = []
@@ -98,6 +99,8 @@ def _load(item: Item, source: Source) -> _Loaded | None:
         except OSError:
             problem = "file-unreadable"
             continue
+        if file.sha256 not in (None, digest):
+            problem = "checksum-wrong"
         parts.append((file.name, digest))
         if data is not None:
             contents[file.name] = data

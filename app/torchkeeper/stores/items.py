@@ -21,7 +21,8 @@ class File:
 
     path: relative to the place. size and allocated: bytes, apparent and on the disk.
     mtime_ns: None in bundles. inode: (device, number) where there is one, to count hard links
-    once and to notice that a file was replaced. mode: permission bits.
+    once and to notice that a file was replaced. mode: permission bits. sha256: what a manifest
+    promises, to be checked against the bytes.
     """
 
     path: str
@@ -31,6 +32,7 @@ class File:
     inode: tuple[int, int] | None = None
     mode: int = 0o644
     regular: bool = True
+    sha256: str | None = None
 
     @property
     def name(self) -> str:

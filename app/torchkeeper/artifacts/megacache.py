@@ -1,0 +1,176 @@
+"""The mega-cache format, read and written without torch.
+
+CRC-32 of the rest (4 bytes, big endian), a uint64 encoding version, then sections to the end:
+type name, uint64 count, and per artifact a key and a payload. Byte strings have a uint64 length
+before them; text is base64 in one. Sources: torch/utils/_appending_byte_serializer.py,
+torch/compiler/_cache.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from torchkeeper.artifacts.entry import Problem
+
+ENCODING_VERSION = 1
+KIND_OF_TYPE = {
+    "inductor": "fxgraph",
+    "aot_autograd": "aotautograd",
+    "autotune": "autotune",
+    "pgo": "pgo",
+}
+TYPE_OF_KIND = {kind: name for name, kind in KIND_OF_TYPE.items()}
+
+#: A key is some 60 characters; a name of a type fewer.
+_MAX_TEXT = 4096
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One artifact: its type, key, and where in the file its payload lies."""
+
+    type: str
+    key: str
+    offset: int
+    size: int
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether a file that starts with these 12 bytes may be a mega-cache."""
+    return len(head) >= 12 and head[4:12] == struct.pack(">Q", ENCODING_VERSION)
+
+
+def artifacts(stream: BinaryIO) -> list[Artifact]:
+    """The artifacts of a mega-cache. Payloads are not read, only summed up.
+
+    Raises Problem("mega-cache-damaged", why=…).
+    """
+    size = _check_sum(stream)
+    stream.seek(4)
+    if _number(stream, size) != ENCODING_VERSION:
+        raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
+    found = []
+    while stream.tell() < size:
+        name = _text(stream, size)
+        for _ in range(_number(stream, size)):
+            key = _text(stream, size)
+            length = _number(stream, size)
+            offset = stream.tell()
+            if offset + length > size:
+                raise Problem("mega-cache-damaged", why="it ends within a payload")
+            found.append(Artifact(name, key, offset, length))
+            stream.seek(offset + length)
+    return found
+
+
+def _check_sum(stream: BinaryIO) -> int:
+    stream.seek(0)
+    head = stream.read(4)
+    if len(head) < 4:
+        raise Problem("mega-cache-damaged", why="it is empty or cut short")
+    crc = 0
+    size = 4
+    while data := stream.read(_CHUNK):
+        crc = zlib.crc32(data, crc)
+        size += len(data)
+    if struct.pack(">I", crc) != head:
+        raise Problem("mega-cache-damaged", why="its checksum does not match")
+    return size
+
+
+def _number(stream: BinaryIO, size: int) -> int:
+    data = stream.read(8)
+    if len(data) < 8:
+        raise Problem("mega-cache-damaged", why="it ends within a number")
+    (number,) = struct.unpack(">Q", data)
+    if number > size:
+        raise Problem("mega-cache-damaged", why="it counts more than it can hold")
+    return int(number)
+
+
+def _text(stream: BinaryIO, size: int) -> str:
+    length = _number(stream, size)
+    if length > _MAX_TEXT:
+        raise Problem("mega-cache-damaged", why="a key is too long")
+    data = stream.read(length)
+    try:
+        return base64.b64decode(data, validate=True).decode()
+    except (binascii.Error, ValueError) as e:
+        raise Problem("mega-cache-damaged", why="a key is not text") from e
+
+
+class Writer:
+    """Writes a mega-cache to an empty stream that can be read, sought and truncated.
+
+    Counts, sizes and the checksum stand before what they describe, so they are filled in
+    afterwards: payloads are streamed, however large.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._section: tuple[int, int] | None = None
+        self._count = 0
+        stream.write(bytes(4) + struct.pack(">Q", ENCODING_VERSION))
+
+    def section(self, name: str) -> None:
+        """Start a section. One without artifacts leaves no trace."""
+        self._end_section()
+        start = self._stream.tell()
+        self._write_text(name)
+        self._section = (start, self._stream.tell())
+        self._count = 0
+        self._stream.write(bytes(8))
+
+    def artifact(self, key: str, payload: Iterator[bytes]) -> None:
+        """One artifact. Where reading the payload raises, the artifact leaves no trace."""
+        start = self._stream.tell()
+        try:
+            self._write_text(key)
+            at = self._stream.tell()
+            self._stream.write(bytes(8))
+            for data in payload:
+                self._stream.write(data)
+        except BaseException:
+            self._stream.seek(start)
+            self._stream.truncate()
+            raise
+        self._patch(at, self._stream.tell() - at - 8)
+        self._count += 1
+
+    def close(self) -> None:
+        """Complete the file. The stream stays open, at its start."""
+        self._end_section()
+        self._stream.seek(4)
+        crc = 0
+        while data := self._stream.read(_CHUNK):
+            crc = zlib.crc32(data, crc)
+        self._stream.seek(0)
+        self._stream.write(struct.pack(">I", crc))
+        self._stream.seek(0)
+
+    def _write_text(self, text: str) -> None:
+        data = base64.b64encode(text.encode())
+        self._stream.write(struct.pack(">Q", len(data)) + data)
+
+    def _patch(self, at: int, number: int) -> None:
+        end = self._stream.tell()
+        self._stream.seek(at)
+        self._stream.write(struct.pack(">Q", number))
+        self._stream.seek(end)
+
+    def _end_section(self) -> None:
+        if self._section:
+            start, at = self._section
+            if self._count:
+                self._patch(at, self._count)
+            else:
+                self._stream.seek(start)
+                self._stream.truncate()
+        self._section = None

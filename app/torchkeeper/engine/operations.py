@@ -1,0 +1,315 @@
+"""What an engine can be asked to do, by name.
+
+Every operation takes the session, its parameters and a Report, and returns its result. Rows are
+entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
+``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent
+before with ``hold``, for selections that are too long for one line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.stores import places, query, trash
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.export import export
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.reader import Reader
+
+#: Characters of a graph or a source that ``show`` sends.
+_MAX_TEXT = 60_000
+
+
+@dataclass
+class Session:
+    """What an engine remembers between requests."""
+
+    reader: Reader = field(default_factory=Reader)
+    plans: dict[int, trash.Plan] = field(default_factory=dict)
+    held: list[tuple[str, str]] = field(default_factory=list)
+
+    def close(self) -> None:
+        """End what runs."""
+        self.reader.close()
+
+
+def _store(place: str, report: Report) -> Folder | Bundle:
+    """A folder, or a bundle file: a place is a place."""
+    return Bundle(place, report) if os.path.isfile(place) else Folder(place)
+
+
+def _items(store: Folder | Bundle, report: Report) -> list[Item]:
+    return store.items(report) if isinstance(store, Folder) else store.items()
+
+
+def _entries(
+    session: Session, store: Folder | Bundle, items: list[Item], report: Report, full: bool = False
+) -> Iterator[list[Described]]:
+    done = 0
+    for batch in describe(items, store, session.reader, report, full):
+        yield batch
+        done += len(batch)
+        report.progress(done, len(items), "entries")
+
+
+def _chosen(
+    session: Session, store: Folder | Bundle, select: dict[str, Any], report: Report
+) -> list[Described]:
+    wanted = _wanted(session, select)
+    matches = query.parse(select.get("filter") or "").matches
+    found = []
+    for batch in _entries(session, store, _items(store, report), report):
+        found += [
+            one
+            for one in batch
+            if (wanted is None or (one.entry.kind, one.entry.path) in wanted) and matches(one.entry)
+        ]
+    return found
+
+
+def _wanted(session: Session, select: dict[str, Any]) -> set[tuple[str, str]] | None:
+    if select.get("held"):
+        held, session.held = set(session.held), []
+        return held
+    if "items" in select:
+        return {(kind, path) for kind, path in select["items"]}
+    return None
+
+
+def _left(report: Report, item: Item, problem: Problem) -> None:
+    said = {
+        "kind": item.kind,
+        "key": item.key,
+        "path": item.path,
+        "code": problem.code,
+        "params": problem.params,
+    }
+    report.finding(left=said)
+
+
+def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    for place in places.find():
+        report.check()
+        row = asdict(place)
+        if params.get("sizes") and place.exists:
+            try:
+                items = Folder(place.path).items(report)
+            except Problem as problem:
+                row["problem"] = problem.code
+            else:
+                row |= {"entries": len(items), "bytes": sum(item.size for item in items)}
+        report.rows([row])
+    return {}
+
+
+def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    matches = query.parse(params.get("filter") or "").matches
+    store = _store(params["place"], report)
+    totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
+    for batch in _entries(session, store, _items(store, report), report):
+        entries = [one.entry for one in batch if matches(one.entry)]
+        _count(totals, entries)
+        if entries:
+            report.rows([entry.to_json() for entry in entries])
+    if isinstance(store, Folder):
+        for path, why in store.unreadable:
+            report.finding(unreadable={"path": path, "why": why})
+        return {**totals, "trash": _trash_totals(store.root)}
+    _refused(store, report)
+    store.close()
+    return {**totals, "trash": None, "format": store.format, "made_in": store.made_in}
+
+
+def _count(totals: dict[str, int], entries: list[Entry]) -> None:
+    totals["entries"] += len(entries)
+    totals["files"] += sum(entry.files for entry in entries)
+    totals["bytes"] += sum(entry.size for entry in entries)
+    totals["broken"] += sum(entry.problem is not None for entry in entries)
+
+
+def _refused(bundle: Bundle, report: Report) -> None:
+    for one in bundle.refused:
+        said = {"kind": one.kind, "key": one.key, "path": None}
+        report.finding(left={**said, "code": one.code, "params": one.params})
+
+
+def _trash_totals(place: str) -> dict[str, int]:
+    found = trash.receipts(place)
+    return {
+        "receipts": len(found),
+        "entries": sum(receipt.entries for receipt in found),
+        "files": sum(receipt.files for receipt in found),
+        "bytes": sum(receipt.bytes for receipt in found),
+    }
+
+
+def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    store = _store(params["place"], report)
+    totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
+    for item in _items(store, report):
+        total: dict[str, Any] = totals[item.kind]
+        total["entries"] += 1
+        total["files"] += len(item.files)
+        total["bytes"] += item.size
+    kinds = [total for total in totals.values() if total["entries"]]
+    is_folder = isinstance(store, Folder)
+    return {"kinds": kinds, "trash": _trash_totals(params["place"]) if is_folder else None}
+
+
+def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    store = _store(params["place"], report)
+    key = params["key"]
+    items = _items(store, report)
+    keys = {item.key for item in items if item.key.startswith(key)}
+    if not key or not keys:
+        raise Problem("key-unknown", key=key, place=params["place"])
+    if key not in keys and len(keys) > 1:
+        raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
+    wanted = key if key in keys else keys.pop()
+    # The others are read too, briefly: a kernel's name is in the graph it belongs to.
+    brief = [one for batch in describe(items, store, session.reader, report) for one in batch]
+    known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
+    chosen = [item for item in items if item.key == wanted]
+    count = 0
+    for batch in describe(chosen, store, session.reader, report, full=True):
+        for one in batch:
+            entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
+            _send_shown(one, entry, report)
+            count += 1
+    return {"entries": count}
+
+
+def _send_shown(one: Described, entry: Entry, report: Report) -> None:
+    """All that is known of an entry, its texts cut until they fit a line."""
+    files = [
+        {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
+        for f in one.item.files[:1000]
+    ]
+    limit = _MAX_TEXT
+    while True:
+        facts = {name: _cut(value, limit) for name, value in one.facts.items()}
+        shown = {"entry": entry.to_json(), "facts": facts, "files": files}
+        try:
+            report.finding(shown=shown)
+            return
+        except wire.WireError:
+            limit //= 2
+            if limit < 50:
+                raise
+
+
+def _cut(value: Any, limit: int) -> Any:
+    if isinstance(value, str) and len(value) > limit:
+        return value[:limit] + f"\n… {len(value) - limit:,} characters more"
+    if isinstance(value, (list, tuple)):
+        return [_cut(item, max(limit // 20, 40)) for item in value[: max(limit // 20, 20)]]
+    if isinstance(value, dict):
+        return {name: _cut(item, limit) for name, item in value.items()}
+    return value
+
+
+def _export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    store = _store(params["place"], report)
+    chosen = _chosen(session, store, params.get("select", {}), report)
+    output = params["output"]
+    done = export(chosen, store, output, report, lambda i, p: _left(report, i, p))
+    return {
+        "entries": done.entries,
+        "files": done.files,
+        "bytes": done.bytes,
+        "output": os.path.abspath(output),
+        "size": os.path.getsize(output),
+    }
+
+
+def _import(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    with Bundle(params["file"], report) as bundle:
+        _refused(bundle, report)
+        done = import_bundle(bundle, params["into"], report, lambda i, p: _left(report, i, p))
+    return asdict(done)
+
+
+def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+    session.held += [(kind, path) for kind, path in params["items"]]
+    return {"held": len(session.held)}
+
+
+def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    store = Folder(params["place"])
+    chosen = _chosen(session, store, params.get("select", {}), report)
+    plan = trash.Plan(store.root, [one.item for one in chosen])
+    for start in range(0, len(chosen), wire.MAX_ROWS):
+        part = chosen[start : start + wire.MAX_ROWS]
+        report.rows([one.entry.to_json() for one in part])
+    number = len(session.plans) + 1
+    session.plans[number] = plan
+    return {
+        "plan": number,
+        "entries": len(plan.items),
+        "files": plan.files,
+        "bytes": plan.allocated,
+    }
+
+
+def _purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    plan = session.plans.pop(params["plan"], None)
+    if plan is None:
+        raise Problem("plan-unknown")
+    now = bool(params.get("now"))
+    return asdict(trash.purge(plan, now, report, lambda i, p: _left(report, i, p)))
+
+
+def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    return asdict(trash.undo(params["place"], report, lambda i, p: _left(report, i, p)))
+
+
+def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    found = [asdict(receipt) for receipt in trash.receipts(params["place"])]
+    for start in range(0, len(found), wire.MAX_ROWS):
+        report.rows(found[start : start + wire.MAX_ROWS])
+    return _trash_totals(params["place"])
+
+
+def _empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    done = asdict(trash.empty(params["place"], report))
+    del done["receipt"]
+    return done
+
+
+def _probe(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
+    from torchkeeper.verdict.environment import probe
+
+    return probe()
+
+
+def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    from torchkeeper.warm.supervise import warm
+
+    return warm(params, report)
+
+
+OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]]] = {
+    "places": _places,
+    "list": _list,
+    "du": _du,
+    "show": _show,
+    "export": _export,
+    "import": _import,
+    "hold": _hold,
+    "plan_purge": _plan_purge,
+    "purge": _purge,
+    "undo": _undo,
+    "trash": _trash,
+    "empty_trash": _empty_trash,
+    "probe": _probe,
+    "warm": _warm,
+}

@@ -1,0 +1,192 @@
+"""The engine: it serves requests from its standard input until that closes.
+
+One thread reads requests and cancels, another works them off one after the other. Where the wire
+leads is in ``engine.wire``, what can be asked in ``engine.operations``.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import torchkeeper
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.engine import wire
+from torchkeeper.engine.operations import OPERATIONS, Session
+
+
+class _Out:
+    """The line to the app; whole lines only, from any thread."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def send(self, obj: dict[str, Any]) -> None:
+        line = wire.encode(obj)
+        with self._lock:
+            self._stream.write(line)
+            self._stream.flush()
+
+
+class _Request(Report):
+    """The Report of one request: what it is told goes over the wire."""
+
+    def __init__(self, out: _Out, ident: int) -> None:
+        self._out = out
+        self._ident = ident
+        self.cancelled = threading.Event()
+
+    def send(self, kind: str, **body: Any) -> None:
+        """One message about this request."""
+        self._out.send({"type": kind, "id": self._ident, **body})
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        self.send("progress", done=done, total=total, unit=unit)
+
+    def rows(self, rows: list[dict[str, Any]]) -> None:
+        half = len(rows) // 2
+        if len(rows) > wire.MAX_ROWS:
+            self.rows(rows[: wire.MAX_ROWS])
+            self.rows(rows[wire.MAX_ROWS :])
+            return
+        try:
+            self.send("rows", rows=rows)
+        except wire.WireError:
+            # File names that are not text grow sixfold on the wire.
+            if not half:
+                raise
+            self.rows(rows[:half])
+            self.rows(rows[half:])
+
+    def finding(self, **what: Any) -> None:
+        self.send("finding", **what)
+
+    def check(self) -> None:
+        if self.cancelled.is_set():
+            raise Cancelled
+
+
+def main() -> None:
+    """Run the engine on this process's standard input and output."""
+    stdin, stdout = _take_streams()
+    out = _Out(stdout)
+    out.send(
+        {
+            "type": "hello",
+            "protocol": wire.PROTOCOL,
+            "version": torchkeeper.__version__,
+            "executable": sys.executable,
+            "python": sys.version.split()[0],
+            "operations": sorted(OPERATIONS),
+        }
+    )
+    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
+    running: dict[int, _Request] = {}
+    worker = threading.Thread(target=_work, args=(requests, running), name="worker")
+    worker.start()
+
+    def stop(*_: object) -> None:
+        for request in list(running.values()):
+            request.cancelled.set()
+        requests.put(None)
+
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(_drain(stop, worker)))
+    lines = wire.Lines()
+    while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
+        for line in lines.feed(data):
+            _take(wire.decode(line), out, requests, running)
+    stop()
+    worker.join()
+
+
+def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:
+    """Let the running request clean up after itself; whoever sent SIGTERM will not wait long."""
+    stop()
+    worker.join(1.5)
+    return 143
+
+
+def _take_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The wire's own descriptors; 0 and 1 are then safe from whatever torch or a user prints."""
+    stdin = os.fdopen(os.dup(0), "rb")
+    stdout = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return stdin, stdout
+
+
+def _take(
+    obj: dict[str, Any],
+    out: _Out,
+    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None],
+    running: dict[int, _Request],
+) -> None:
+    if "cancel" in obj:
+        request = running.get(obj["cancel"])
+        if request:
+            request.cancelled.set()
+        return
+    ident, op, params = obj.get("id"), obj.get("op"), obj.get("params", {})
+    if not isinstance(ident, int) or not isinstance(op, str) or not isinstance(params, dict):
+        error = {"code": "request-malformed", "params": {}}
+        out.send({"type": "error", "id": None, "error": error})
+        return
+    request = running[ident] = _Request(out, ident)
+    requests.put((request, op, params))
+
+
+def _work(
+    requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None], running: dict[int, _Request]
+) -> None:
+    session = Session()
+    while item := requests.get():
+        request, op, params = item
+        try:
+            _answer(session, request, op, params)
+        except BrokenPipeError:
+            return  # the app is gone
+        finally:
+            for ident, other in list(running.items()):
+                if other is request:
+                    del running[ident]
+    session.close()
+
+
+def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]) -> None:
+    def fail(code: str, **about: Any) -> None:
+        request.send("error", error={"code": code, "params": about})
+
+    operation = OPERATIONS.get(op)
+    if operation is None:
+        return fail("operation-unknown", operation=op[:80])
+    try:
+        request.check()
+        result = operation(session, params, request)
+        request.send("result", result=result)
+    except Cancelled:
+        fail("cancelled")
+    except Problem as problem:
+        fail(problem.code, **problem.params)
+    except BrokenPipeError:
+        raise
+    except (KeyError, TypeError) as e:
+        traceback.print_exc()
+        fail("request-malformed", why=f"{type(e).__name__}: {e}"[:200])
+    except Exception as e:  # noqa: BLE001 - a bug must reach the app, not end the engine
+        traceback.print_exc()
+        fail("engine-bug", why=f"{type(e).__name__}: {e}"[:400])
+    return None
+
+
+if __name__ == "__main__":
+    main()

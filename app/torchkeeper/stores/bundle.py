@@ -1,0 +1,331 @@
+"""A bundle as a store: a ``.torchcache`` file, or a raw mega-cache made by anyone.
+
+Everything in it is hostile until checked: names become paths only through ``artifacts.layout``,
+sizes and digests are compared with the manifest, and nothing is unpacked before it is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.megacache import Artifact
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import CHUNK, File, Item
+
+#: Refused as a bomb: more than this, unpacked, from a thousandth of it.
+BOMB_SIZE = 256 << 20
+BOMB_RATIO = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something in a bundle that cannot be an entry of any place, and why."""
+
+    kind: str
+    key: str
+    code: str
+    params: dict[str, str | int | float | None]
+
+
+class Slice(io.RawIOBase):
+    """A part of a seekable stream, as a stream."""
+
+    def __init__(self, stream: BinaryIO, offset: int, size: int) -> None:
+        self._stream = stream
+        self._position = offset
+        self._end = offset + size
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from the part."""
+        self._stream.seek(self._position)
+        data = self._stream.read(min(len(buffer), self._end - self._position))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+
+class Bundle:
+    """A bundle that is open for reading.
+
+    format: "torchcache" or "mega-cache". made_in: as the manifest says, or None.
+    refused: what no place can hold.
+
+    Raises Problem when made: "file-missing", "file-unreadable", "bundle-damaged",
+    "bundle-newer", "mega-cache-damaged", "not-a-bundle".
+    """
+
+    def __init__(self, path: str, report: Report) -> None:
+        self.path = path
+        self.made_in: dict[str, Any] | None = None
+        self.refused: list[Refused] = []
+        self._items: list[Item] = []
+        self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
+        self._zip: zipfile.ZipFile | None = None
+        self._file = _open(path)
+        try:
+            self._read(report)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, report: Report) -> None:
+        head = self._file.read(12)
+        if megacache.looks_like(head):
+            self.format = "mega-cache"
+            self._mega: BinaryIO = self._file
+            self._take_mega_cache(report, None)
+        elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+            self.format = "torchcache"
+            self._take_bundle(report)
+        else:
+            raise Problem("not-a-bundle", file=self.path)
+        rank = {kind: number for number, kind in enumerate(KINDS)}
+        self._items.sort(key=lambda item: (rank[item.kind], item.path))
+
+    def __enter__(self) -> Bundle:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._zip:
+            self._zip.close()
+        self._file.close()
+
+    def items(self) -> list[Item]:
+        """Everything in it that a place can hold, in the order of ``items.group``."""
+        return self._items
+
+    def open(self, file: File) -> BinaryIO:
+        """One of its files. Raises OSError where the zip does not hold what it says."""
+        place = self._offsets.get((file.path, file.sha256 or ""))
+        if place is not None:
+            return io.BufferedReader(Slice(self._mega, *place), CHUNK)
+        assert self._zip
+        try:
+            return _Checked(self._zip.open(manifest.FILES + file.path))
+        except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as e:
+            raise OSError(f"the bundle cannot be read: {e}") from e
+
+    def _take_bundle(self, report: Report) -> None:
+        try:
+            self._zip = zipfile.ZipFile(self._file)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+            raise Problem("bundle-damaged", why=f"it is no whole zip file ({e})") from e
+        members = _members(self._zip)
+        if manifest.NAME not in members:
+            raise Problem("bundle-damaged", why="it has no manifest")
+        if members[manifest.NAME].file_size > manifest.MAX_SIZE:
+            raise Problem("bundle-damaged", why="its manifest is too large")
+        said = manifest.parse(self._read_member(manifest.NAME))
+        self.made_in = said.made_in
+        promised = {}
+        for entry in said.entries:
+            report.check()
+            if entry.files:
+                self._take_files(entry, members)
+            else:
+                promised[entry.kind, entry.key, entry.sha256] = entry
+        if manifest.MEGA_CACHE in members:
+            self._mega = self._member_stream(members[manifest.MEGA_CACHE])
+            self._take_mega_cache(report, promised)
+        for (kind, key, _), entry in promised.items():
+            if not any(i.kind == kind and i.key == key for i in self._items):
+                self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
+
+    def _read_member(self, name: str) -> bytes:
+        assert self._zip
+        try:
+            return self._zip.read(name)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError,
+                NotImplementedError) as e:  # fmt: skip
+            raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
+
+    def _member_stream(self, info: zipfile.ZipInfo) -> BinaryIO:
+        """A member as a seekable stream: a part of the file itself, as bundles store it."""
+        assert self._zip
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise Problem("bundle-damaged", why=f"{info.filename} is compressed")
+        if info.flag_bits & 1:
+            raise Problem("bundle-damaged", why=f"{info.filename} is encrypted")
+        try:
+            with self._zip.open(info):
+                pass  # it checks the local header against the directory
+            self._file.seek(info.header_offset)
+            local = self._file.read(30)
+            start = info.header_offset + 30 + int.from_bytes(local[26:28], "little")
+            start += int.from_bytes(local[28:30], "little")
+        except (zipfile.BadZipFile, OSError) as e:
+            raise Problem("bundle-damaged", why=f"{info.filename} cannot be read") from e
+        whole = open(self.path, "rb")  # noqa: SIM115 - lives as long as the bundle
+        return _Part(whole, start, info.file_size)
+
+    def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
+        files = []
+        try:
+            for file in entry.files:
+                path = file.path
+                if not path.startswith(manifest.FILES):
+                    raise Problem("name-refused", kind=entry.kind, name=path[:200])
+                path = layout.checked_path(entry.kind, path[len(manifest.FILES) :])
+                info = members.get(file.path)
+                if info is None:
+                    raise Problem("promised-but-missing", path=file.path[:200])
+                if info.file_size != file.size:
+                    raise Problem("size-wrong", path=file.path[:200])
+                files.append(File(path, file.size, sha256=file.sha256))
+            homes = {(layout.locate(f.path).kind, layout.locate(f.path).entry_path) for f in files}
+            if len(homes) != 1 or len({f.path for f in files}) != len(files):
+                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
+            kind, home = homes.pop()
+            if kind != entry.kind or layout.locate(files[0].path).key != entry.key:
+                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
+        except Problem as problem:
+            self._refuse(entry.kind, entry.key, problem)
+            return
+        files.sort(key=lambda file: file.path)
+        self._items.append(Item(kind, entry.key, home, files))
+
+    def _take_mega_cache(
+        self, report: Report, promised: dict[tuple[str, str, str], manifest.Listed] | None
+    ) -> None:
+        """The artifacts of the mega-cache; with ``promised``, those in the manifest only."""
+        listed = {item.path for item in self._items}
+        for artifact in megacache.artifacts(self._mega):
+            report.check()
+            kind = megacache.KIND_OF_TYPE.get(artifact.type)
+            if kind is None:
+                problem = Problem("type-unknown", type=artifact.type[:80])
+                self._refuse("unknown", artifact.key, problem)
+                continue
+            if kind == "autotune" and artifact.key in listed:
+                continue  # also under files/, for places without torch
+            sha256 = self._digest(artifact)
+            key = artifact.key
+            if promised is not None and (kind, key, sha256) not in promised:
+                self._refuse(kind, key, Problem("not-in-manifest"))
+                continue
+            try:
+                path = layout.payload_path(kind, key, sha256)
+            except Problem as problem:
+                self._refuse(kind, key, problem)
+                continue
+            if (path, sha256) in self._offsets:
+                continue
+            self._offsets[path, sha256] = (artifact.offset, artifact.size)
+            at = layout.locate(path)
+            file = File(path, artifact.size, sha256=sha256)
+            self._items.append(Item(kind, at.key, path, [file]))
+
+    def _digest(self, artifact: Artifact) -> str:
+        digest = hashlib.sha256()
+        with io.BufferedReader(Slice(self._mega, artifact.offset, artifact.size), CHUNK) as part:
+            while data := part.read(CHUNK):
+                digest.update(data)
+        return digest.hexdigest()
+
+    def _refuse(self, kind: str, key: str, problem: Problem) -> None:
+        self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
+
+
+class _Part(io.RawIOBase):
+    """A part of a file as a seekable stream that closes the file."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        self._file = file
+        self._start = start
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        self._file.seek(self._start + self._at)
+        data = self._file.read(left if size < 0 else min(size, left))
+        self._at += len(data)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Checked(io.RawIOBase):
+    """A member of a zip whose damage is an OSError, as that of a file is."""
+
+    def __init__(self, member: Any) -> None:
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data: bytes = self._member.read(size)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as e:
+            raise OSError(f"the bundle is damaged: {e}") from e
+        return data
+
+    def close(self) -> None:
+        self._member.close()
+        super().close()
+
+
+def _open(path: str) -> BinaryIO:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as e:
+        raise Problem("file-missing", file=path) from e
+    except OSError as e:
+        raise Problem("file-unreadable", file=path, why=e.strerror) from e
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Problem("file-unreadable", file=path, why="It is not a regular file")
+    return os.fdopen(handle, "rb")
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    end = -1
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        name = info.filename
+        if name in found:
+            raise Problem("bundle-damaged", why=f"it holds {name[:200]} twice")
+        if name.startswith("/") or "\\" in name or ".." in name.split("/") or "\x00" in name:
+            raise Problem("bundle-damaged", why=f"it holds the path {name[:200]}")
+        if info.header_offset < end:
+            raise Problem("bundle-damaged", why="parts of it overlap, as in a zip bomb")
+        if info.file_size > BOMB_SIZE and info.file_size > BOMB_RATIO * info.compress_size:
+            raise Problem("bundle-damaged", why=f"{name[:200]} unpacks out of proportion")
+        end = info.header_offset + info.compress_size
+        found[name] = info
+    return found

@@ -1,0 +1,44 @@
+"""One Torchkeeper at a time changes a place."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+
+from torchkeeper.artifacts.entry import Problem
+
+#: Seconds to wait for another one to finish.
+PATIENCE = 10.0
+
+
+@contextlib.contextmanager
+def changing(place: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the place for changes, against other Torchkeepers; torch itself is not kept out.
+
+    The lock is on the folder itself, so that it leaves no file and ends with its process.
+    Raises Problem("place-busy" | "place-missing" | "place-unreadable").
+    """
+    try:
+        handle = os.open(os.path.realpath(place), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError as e:
+        raise Problem("place-missing", place=place) from e
+    except OSError as e:
+        raise Problem("place-unreadable", place=place, why=e.strerror) from e
+    try:
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise Problem("place-busy", place=place) from None
+                time.sleep(0.05)
+            except OSError:
+                break  # a file system without locks, such as some NFS: go on unguarded
+        yield
+    finally:
+        os.close(handle)

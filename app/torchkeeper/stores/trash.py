@@ -1,0 +1,377 @@
+"""Purging: plan, move to the trash beside the entries, undo, empty.
+
+The trash of a place is ``<root>/.torchkeeper-trash/<receipt>/files/…`` with the files under their
+own paths, so that moving is a rename and keeps times; ``receipt.json`` beside them is written
+first and tells the folders' times. What is undone is what lies there, not what a receipt claims.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folder import Folder, file_at
+from torchkeeper.stores.guard import changing
+from torchkeeper.stores.items import File, Item, group
+
+_RECEIPT = "receipt.json"
+_FILES = "files"
+
+Left = Callable[[Item, Problem], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Exactly what a purge will take."""
+
+    root: str
+    items: list[Item]
+
+    @property
+    def files(self) -> int:
+        """How many files go."""
+        return sum(len(item.files) for item in self.items)
+
+    @property
+    def allocated(self) -> int:
+        """Bytes on the disk; a file with several links in the plan counts once."""
+        return allocated(file for item in self.items for file in item.files)
+
+
+@dataclass
+class Purged:
+    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None."""
+
+    entries: int = 0
+    files: int = 0
+    bytes: int = 0
+    receipt: str | None = None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One purge in the trash. made: seconds since the epoch; bytes: apparent."""
+
+    receipt: str
+    made: float | None
+    entries: int
+    files: int
+    bytes: int
+
+
+def allocated(files: Iterator[File] | list[File]) -> int:
+    """Bytes on the disk of some files, hard links once."""
+    seen: dict[object, int] = {}
+    for file in files:
+        seen[file.inode or file.path] = file.allocated
+    return sum(seen.values())
+
+
+def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
+    """Move what was planned to the trash, or with ``now`` remove it at once.
+
+    A file that changed since the plan was made stays and goes to ``left``, and so does what
+    cannot be moved. Cancelling stops between entries; what was moved can be undone.
+    Raises Problem("place-busy" | "place-unwritable").
+    """
+    done = Purged()
+    with changing(plan.root):
+        bin_ = None if now else _new_receipt(plan)
+        if bin_:
+            done.receipt = os.path.basename(bin_)
+        taken: list[File] = []
+        emptied: set[str] = set()
+        try:
+            for number, item in enumerate(plan.items):
+                report.check()
+                report.progress(number, len(plan.items), "entries")
+                gone = _purge_item(plan.root, item, bin_, left)
+                taken += gone
+                done.entries += len(gone) == len(item.files)
+                emptied |= {os.path.dirname(file.path) for file in gone}
+        finally:
+            for folder in emptied:
+                _prune(plan.root, folder)
+            if bin_ and not taken:
+                _discard_receipt(bin_)
+                done.receipt = None
+        done.files = len(taken)
+        done.bytes = allocated(taken)
+    report.progress(len(plan.items), len(plan.items), "entries")
+    return done
+
+
+def _new_receipt(plan: Plan) -> str:
+    """Make the receipt, before anything is moved: a purge that is cut off can be undone too."""
+    made = time.time()
+    name = time.strftime("%Y%m%dT%H%M%S", time.gmtime(made)) + f"-{secrets.token_hex(3)}"
+    folders: dict[str, list[int]] = {}
+    for item in plan.items:
+        for file in item.files:
+            folder = os.path.dirname(file.path)
+            while folder not in folders:
+                with contextlib.suppress(OSError):
+                    at = os.lstat(os.path.join(plan.root, folder))
+                    folders[folder] = [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
+                if not folder:
+                    break
+                folder = os.path.dirname(folder)
+    root_times = folders.get("")
+    try:
+        trash = os.path.join(plan.root, TRASH)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(trash, 0o700)
+        if os.path.islink(trash) or not os.path.isdir(trash):
+            raise Problem("trash-not-folder", place=plan.root)
+        bin_ = os.path.join(trash, name)
+        os.makedirs(os.path.join(bin_, _FILES))
+        if root_times is None:
+            at = os.lstat(plan.root)
+            root_times = [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
+        folders[""] = root_times
+        receipt = {"version": 1, "made": made, "folders": folders}
+        with open(os.path.join(bin_, _RECEIPT), "w", encoding="ascii") as out:
+            json.dump(receipt, out)
+    except OSError as e:
+        raise Problem("place-unwritable", place=plan.root, why=e.strerror) from e
+    return bin_
+
+
+def _discard_receipt(bin_: str) -> None:
+    shutil.rmtree(bin_, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(bin_))
+
+
+def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
+    gone = []
+    for file in item.files:
+        path = os.path.join(root, file.path)
+        try:
+            if not _same(file, file_at(file.path, os.lstat(path))):
+                raise Problem("entry-changed")
+            if bin_ is None:
+                os.unlink(path)
+            else:
+                target = os.path.join(bin_, _FILES, file.path)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                os.rename(path, target)
+        except FileNotFoundError:
+            continue  # somebody else was faster; it is gone, as was wished
+        except Problem as problem:
+            left(item, problem)
+        except OSError as e:
+            left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
+        else:
+            gone.append(file)
+    return gone
+
+
+def _same(file: File, now: File) -> bool:
+    return (file.size, file.mtime_ns, file.inode) == (now.size, now.mtime_ns, now.inode)
+
+
+def _prune(root: str, folder: str) -> None:
+    """Remove a folder and what is above it, as far as they are empty."""
+    while folder:
+        try:
+            os.rmdir(os.path.join(root, folder))
+        except OSError:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _receipts(root: str) -> list[str]:
+    """The folders of all receipts, oldest first."""
+    trash = os.path.join(root, TRASH)
+    if os.path.islink(trash):
+        return []
+    try:
+        with os.scandir(trash) as entries:
+            names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+    return [os.path.join(trash, name) for name in names]
+
+
+def _trashed(bin_: str) -> list[File]:
+    """The files of one receipt, by the paths they had."""
+    found = []
+    pending = [""]
+    base = os.path.join(bin_, _FILES)
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(os.path.join(base, folder)) as entries:
+                for entry in entries:
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(path)
+                    else:
+                        found.append(file_at(path, entry.stat(follow_symlinks=False)))
+        except OSError:
+            continue
+    return sorted(found, key=lambda file: file.path)
+
+
+def receipts(place: str) -> list[Receipt]:
+    """What lies in the trash of a place, oldest first."""
+    found = []
+    for bin_ in _receipts(Folder(place).root):
+        files = _trashed(bin_)
+        made = _receipt(bin_).get("made")
+        found.append(
+            Receipt(
+                os.path.basename(bin_),
+                float(made) if isinstance(made, (int, float)) else None,
+                len(group(files)),
+                len(files),
+                sum(file.size for file in files),
+            )
+        )
+    return found
+
+
+def _receipt(bin_: str) -> dict[str, Any]:
+    try:
+        with open(os.path.join(bin_, _RECEIPT), encoding="ascii") as stream:
+            said = json.loads(stream.read(64 << 20))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+@dataclass
+class _Folders:
+    """The folders of a receipt: mode and times in nanoseconds, by path."""
+
+    said: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, receipt: dict[str, Any]) -> _Folders:
+        said = receipt.get("folders")
+        kept = {}
+        for path, values in said.items() if isinstance(said, dict) else ():
+            numbers = isinstance(values, list) and len(values) == 3
+            if numbers and all(isinstance(v, int) and 0 <= v < 1 << 63 for v in values):
+                kept[path] = values
+        return cls(kept)
+
+    def make(self, root: str, folder: str) -> None:
+        """Make a folder below the root again, with its mode; links are refused."""
+        if not folder:
+            return
+        self.make(root, os.path.dirname(folder))
+        path = os.path.join(root, folder)
+        if os.path.islink(path):
+            raise Problem("link-in-place", path=path)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)
+            if folder in self.said:
+                os.chmod(path, self.said[folder][0] & 0o777)
+
+    def restore_times(self, root: str, folders: set[str]) -> None:
+        """Give folders the times they had, the deepest first."""
+        for folder in sorted(folders, key=lambda path: -path.count("/") - bool(path)):
+            if folder in self.said:
+                _, accessed, modified = self.said[folder]
+                with contextlib.suppress(OSError):
+                    times = (accessed, modified)
+                    os.utime(os.path.join(root, folder), ns=times, follow_symlinks=False)
+
+
+def undo(place: str, report: Report, left: Left) -> Purged:
+    """Put the latest purge back, times included.
+
+    A file whose path is taken again stays in the trash and goes to ``left``.
+    Raises Problem("nothing-to-undo" | "place-busy").
+    """
+    root = Folder(place).root
+    with changing(root):
+        bins = [bin_ for bin_ in _receipts(root) if _trashed(bin_)]
+        if not bins:
+            raise Problem("nothing-to-undo", place=place)
+        bin_ = bins[-1]
+        folders = _Folders.of(_receipt(bin_))
+        done = Purged(receipt=os.path.basename(bin_))
+        back: list[File] = []
+        touched: set[str] = {""}
+        items = group(_trashed(bin_))
+        for number, item in enumerate(items):
+            report.progress(number, len(items), "entries")
+            restored = 0
+            for file in item.files:
+                try:
+                    _put_back(root, bin_, file, folders)
+                except Problem as problem:
+                    left(item, problem)
+                except OSError as e:
+                    left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
+                else:
+                    back.append(file)
+                    restored += 1
+                    folder = os.path.dirname(file.path)
+                    while folder and folder not in touched:
+                        touched.add(folder)
+                        folder = os.path.dirname(folder)
+            done.entries += restored == len(item.files)
+        if not _trashed(bin_):
+            _discard_receipt(bin_)
+        folders.restore_times(root, touched)
+        done.files = len(back)
+        done.bytes = allocated(back)
+    return done
+
+
+def _put_back(root: str, bin_: str, file: File, folders: _Folders) -> None:
+    target = os.path.join(root, file.path)
+    folders.make(root, os.path.dirname(file.path))
+    # A link fails where a rename would replace what PyTorch has written there meanwhile.
+    source = os.path.join(bin_, _FILES, file.path)
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError as e:
+        raise Problem("path-taken", path=file.path) from e
+    except OSError:
+        if os.path.lexists(target):
+            raise Problem("path-taken", path=file.path) from None
+        os.rename(source, target)  # a file system without hard links
+    else:
+        os.unlink(source)
+
+
+def empty(place: str, report: Report) -> Purged:
+    """Remove everything in the trash for good.
+
+    Raises Problem("trash-unremovable", why=…) if something stays.
+    """
+    root = Folder(place).root
+    done = Purged()
+    with changing(root):
+        bins = _receipts(root)
+        for number, bin_ in enumerate(bins):
+            report.check()
+            report.progress(number, len(bins), "entries")
+            files = _trashed(bin_)
+            try:
+                shutil.rmtree(bin_)
+            except OSError as e:
+                raise Problem("trash-unremovable", place=place, why=e.strerror) from e
+            done.entries += len(group(files))
+            done.files += len(files)
+            done.bytes += allocated(files)
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.join(root, TRASH))
+    report.progress(len(bins), len(bins), "entries")
+    return done
