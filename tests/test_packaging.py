@@ -1,0 +1,141 @@
+"""The two commands and the README keep their word, as far as that is cheap to check."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+COMMANDS = ("packaging/run", "packaging/test", ".ci/run")
+
+# Brought by the C library, the compiler's runtime and every system that runs Python.
+ALWAYS_THERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux.*)\.so")
+
+QT_LIBRARIES = ("Core", "Gui", "Widgets", "Svg", "DBus", "OpenGL", "XcbQpa", "WaylandClient")
+
+
+def call(
+    *command: str | Path, timeout: float = 60, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=timeout,
+        env=os.environ | environment,
+    )
+
+
+def block(heading: str) -> list[str]:
+    """The lines of the first code block under a heading of the README."""
+    found = re.search(rf"^## {heading}$.*?^```\w*\n(.*?)^```", README, re.M | re.S)
+    assert found, heading
+    return found[1].splitlines()
+
+
+def without_comment(line: str) -> str:
+    return re.sub(r"\s+# .*", "", line)
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "packaging/setup.sh"])
+def test_shell_is_well_formed(name: str) -> None:
+    checked = call("bash", "-n", ROOT / name)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_can_be_started_and_explain_themselves(name: str) -> None:
+    assert os.access(ROOT / name, os.X_OK)
+    asked = call(ROOT / name, "--help")
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert asked.stdout.startswith("Usage: packaging/")
+
+
+def test_run_refuses_what_it_does_not_know() -> None:
+    assert call(ROOT / "packaging/run", "--frobnicate").returncode == 2
+
+
+def test_torch_python_that_does_not_exist_is_named() -> None:
+    ran = call(ROOT / "packaging/run", TORCHKEEPER_TORCH_PYTHON="/nowhere/python")
+    assert ran.returncode == 1
+    assert "TORCHKEEPER_TORCH_PYTHON=/nowhere/python" in ran.stderr
+    assert "no such program" in ran.stderr
+
+
+def test_torch_python_without_torch_is_refused(tmp_path: Path) -> None:
+    made = call(sys.executable, "-m", "venv", "--without-pip", tmp_path)
+    assert made.returncode == 0, made.stderr
+    ran = call(ROOT / "packaging/run", TORCHKEEPER_TORCH_PYTHON=str(tmp_path / "bin/python"))
+    assert ran.returncode == 1
+    assert "why: it has no torch" in ran.stderr
+
+
+def test_needs_says_package_and_thing() -> None:
+    needs = ROOT / "packaging/needs.py"
+    asked = call(sys.executable, needs, CXX="frobnicate++ -O2")
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert "-\tthe C++ compiler frobnicate++ -O2 that CXX names" in asked.stdout.splitlines()
+    assert all(re.fullmatch(r"[a-z0-9.+-]+\t.+", line) for line in asked.stdout.splitlines())
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="objdump comes with a C++ compiler")
+def test_needs_knows_every_library_that_qt_asks_for() -> None:
+    import PySide6
+
+    qt = Path(PySide6.__file__).parent / "Qt"
+    libraries = [f"Qt6{name}" for name in QT_LIBRARIES]
+    files = [qt / f"lib/lib{name}.so.6" for name in libraries]
+    files += [qt / f"plugins/platforms/libq{name}.so" for name in ("xcb", "wayland", "offscreen")]
+    files += [qt / "plugins/iconengines/libqsvgicon.so", qt / "plugins/imageformats/libqsvg.so"]
+    dumped = call("objdump", "-p", *files)
+    assert dumped.returncode == 0, dumped.stderr
+    wanted = set(re.findall(r"NEEDED\s+(\S+)", dumped.stdout))
+    brought = {file.name for file in (qt / "lib").iterdir()}
+    known = runpy.run_path(str(ROOT / "packaging/needs.py"))["LIBRARIES"]
+    left = {name for name in wanted - brought - set(known) if not ALWAYS_THERE.match(name)}
+    assert left == set()
+
+
+def test_readme_sets_up_with_two_commands() -> None:
+    commands = [without_comment(line) for line in block("Set up")]
+    assert commands == ["packaging/run", "packaging/test"]
+
+
+def test_readme_names_five_everyday_commands_that_exist() -> None:
+    commands = [without_comment(line).split() for line in block("Every day")]
+    assert len(commands) == 5
+    for program, verb, *words in commands:
+        assert program == ".venv/bin/torchkeeper"
+        helped = call(sys.executable, "-m", "torchkeeper", verb, "--help")
+        assert helped.returncode == 0, helped.stderr
+        for option in (word for word in words if word.startswith("-")):
+            assert re.search(rf"(^|[\s\[,]){re.escape(option)}\b", helped.stdout), (verb, option)
+
+
+def test_readme_map_and_links_are_true() -> None:
+    house = block("The house")
+    above = ""
+    for line in house:
+        name = line.split()[0]
+        if not line.startswith(" "):
+            above = name if name == "app/torchkeeper/" else ""
+        assert (ROOT / above / name if line.startswith(" ") else ROOT / name).is_dir(), line
+    packages = {f"{p.parent.name}/" for p in (ROOT / "app/torchkeeper").glob("*/__init__.py")}
+    assert {line.split()[0] for line in house if line.startswith(" ")} == packages
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert "://" in link or (ROOT / link).is_file(), link
+
+
+def test_readme_is_one_page() -> None:
+    assert len(README.splitlines()) <= 60

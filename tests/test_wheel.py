@@ -1,0 +1,102 @@
+"""The wheel holds the tree, whole and nothing else, and finds its resources like a clone does."""
+
+from __future__ import annotations
+
+import email
+import importlib.resources
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import torchkeeper
+
+ROOT = Path(__file__).resolve().parents[1]
+MAPPED = {"torchkeeper": ROOT / "app/torchkeeper", "torchkeeper/resources": ROOT / "resources"}
+
+LIST_ICONS = """
+import importlib.resources, json, sys
+sys.path.insert(0, sys.argv[1])
+import torchkeeper
+icons = importlib.resources.files("torchkeeper.resources") / "icons"
+print(json.dumps([torchkeeper.__file__, {i.name: i.read_text() for i in icons.iterdir()}]))
+"""
+
+
+def tree() -> set[str]:
+    return {
+        f"{package}/{file.relative_to(folder).as_posix()}"
+        for package, folder in MAPPED.items()
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
+def icons() -> dict[str, str]:
+    return {icon.name: icon.read_text() for icon in (ROOT / "resources/icons").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    # Built in a copy, because setuptools leaves build/ and *.egg-info beside pyproject.toml.
+    copy = tmp_path_factory.mktemp("clone")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for name in ("app/torchkeeper", "resources"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    out = tmp_path_factory.mktemp("wheel")
+    # Without isolation and index: a test has no network; packaging/setup.sh installs setuptools.
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", out)
+    built = subprocess.run(
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", *options, copy],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (made,) = out.glob("*.whl")
+    return made
+
+
+def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = {name for name in opened.namelist() if ".dist-info/" not in name}
+    assert names == tree()
+
+
+def test_wheel_says_version_license_and_command(wheel: Path) -> None:
+    info = f"torchkeeper-{torchkeeper.__version__}.dist-info"
+    assert wheel.name == f"torchkeeper-{torchkeeper.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as opened:
+        metadata = email.message_from_bytes(opened.read(f"{info}/METADATA"))
+        commands = opened.read(f"{info}/entry_points.txt").decode()
+        assert opened.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert metadata["Version"] == torchkeeper.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert "torchkeeper = torchkeeper.__main__:main" in commands
+
+
+def test_resources_are_found_in_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path)
+    # Without `site`, so that the editable install of this very tree cannot answer instead.
+    asked = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", LIST_ICONS, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert asked.returncode == 0, asked.stderr
+    module, found = json.loads(asked.stdout)
+    assert Path(module) == tmp_path / "torchkeeper/__init__.py"
+    assert found == icons() != {}
+
+
+def test_resources_are_found_in_the_clone() -> None:
+    folder = importlib.resources.files("torchkeeper.resources") / "icons"
+    assert {icon.name: icon.read_text() for icon in folder.iterdir()} == icons()
