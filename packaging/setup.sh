@@ -85,9 +85,11 @@ check_system() {
     if ! find_python; then
         on_debian || fail "finding python3" "Python 3.11 or newer is not on PATH" \
             "install it with your system's package manager and start again"
-        # Without Python needs.py cannot run either; naming the rest now spares a second round.
-        local packages=(python3 python3-venv python3-dev g++)
-        install_debian "${packages[@]}"
+        # needs.py cannot run either; all that it could ask for, so that one command is enough.
+        local all
+        all=$(sed -n 's/^    "lib.*": "\(.*\)",$/\1/p' "$root/packaging/needs.py" | sort -u)
+        # shellcheck disable=SC2086
+        install_debian python3 python3-venv python3-dev g++ fonts-dejavu-core $all
         find_python || fail "finding python3" "this Debian's Python is older than 3.11" \
             "use Debian 12 or newer, or put a newer python3 on PATH"
     fi
@@ -188,7 +190,8 @@ set_up() {
     if [ -z "$base" ]; then
         say "Making $venv with $base_python"
         "$base_python" -m venv "$venv" ||
-            fail "making $venv" "see the message above" "check the disk space and start again"
+            fail "making $venv" "see the message above" \
+                "see that this python3 has its venv module and the disk has space, start again"
         base="base $(fingerprint)"
     fi
     if ! stamped "$base"; then echo "$base" >"$stamp"; fi
