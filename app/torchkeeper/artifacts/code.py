@@ -12,7 +12,8 @@ import re
 from typing import Any
 
 _KERNEL = re.compile(
-    r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''", re.DOTALL | re.MULTILINE
+    r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''",
+    re.DOTALL | re.MULTILINE,
 )
 _TRITON = re.compile(r"^def (triton_\w{1,300})\(", re.MULTILINE)
 _TRITON_CC = re.compile(r"DeviceProperties\(type='(\w{1,20})'.{0,200}?cc='?(\w{1,20})'?", re.DOTALL)
@@ -26,7 +27,9 @@ SOURCES = (".py", ".cpp", ".h", ".cu", ".metal")
 
 def digest(text: str) -> str:
     """What joins a kernel's text in a Python module with its C++ source."""
-    return hashlib.sha256(text.partition(_BINDINGS)[0].strip().encode("utf-8", "replace")).hexdigest()[:24]
+    return hashlib.sha256(
+        text.partition(_BINDINGS)[0].strip().encode("utf-8", "replace")
+    ).hexdigest()[:24]
 
 
 def kernels(module: str) -> list[tuple[str, str]]:

@@ -15,9 +15,10 @@ _SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
 _WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
 #: Ops that only rearrange.
 _PLUMBING = frozenset(
-    "t view permute transpose reshape unsqueeze squeeze expand clone slice select getitem detach "
-    "alias copy full empty full_like zeros ones as_strided split cat unbind lift_fresh_copy "
-    "_unsafe_view unsafe contiguous convert_element_type _to_copy scalar_tensor iota".split()
+    {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
+    | {"slice", "select", "getitem", "detach", "alias", "copy", "full", "empty", "full_like"}
+    | {"zeros", "ones", "as_strided", "split", "cat", "unbind", "lift_fresh_copy", "unsafe"}
+    | {"_unsafe_view", "contiguous", "convert_element_type", "_to_copy", "scalar_tensor", "iota"}
 )
 #: Ops by which people know a graph; named first.
 _HEAVY = re.compile(r"mm$|^b?addbmm|conv|attention|embedding|linear|lstm|gru|einsum|sort|topk|fft")

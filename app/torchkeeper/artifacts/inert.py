@@ -25,11 +25,15 @@ class Inert:
     module = ""
     qualname = ""
 
+    args: tuple[Any, ...]
+    items: list[Any]
+    state: Any
+
     def __new__(cls, *args: Any, **_kwargs: Any) -> Inert:
         self = object.__new__(cls)
         self.args = args
-        self.items: list[Any] = []
-        self.state: Any = None
+        self.items = []
+        self.state = None
         return self
 
     def __init__(self, *_args: Any, **_kwargs: Any) -> None:
@@ -112,10 +116,8 @@ def text(value: Any) -> str | None:
 
 def seconds(nanoseconds: Any) -> float | None:
     """A duration from nanoseconds, or None for anything but a sane number."""
-    if isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool):
-        if 0 < nanoseconds < 10**18:
-            return float(nanoseconds) / 1e9
-    return None
+    is_number = isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool)
+    return float(nanoseconds) / 1e9 if is_number and 0 < nanoseconds < 10**18 else None
 
 
 def texts(value: Any, limit: int = 1000) -> list[str]:

@@ -77,7 +77,7 @@ class Manifest:
             "made_in": self.made_in,
             "entries": [entry.to_json() for entry in entries],
         }
-        return json.dumps(whole, indent=1, sort_keys=True).encode() + b"\n"
+        return json.dumps(whole, indent=1).encode() + b"\n"
 
 
 def parse(data: bytes) -> Manifest:

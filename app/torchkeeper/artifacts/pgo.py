@@ -19,7 +19,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     functions: list[tuple[str, str]] = []
     for key, _ in pairs:
         state = inert.fields(key)
-        args = key.args if isinstance(key, inert.Inert) else ()
+        args: tuple[Any, ...] = key.args if isinstance(key, inert.Inert) else ()
         name = inert.text(state.get("name")) or (inert.text(args[2]) if len(args) > 2 else None)
         file = inert.text(state.get("filename")) or (inert.text(args[0]) if args else None)
         line = state.get("firstlineno", args[1] if len(args) > 1 else None)

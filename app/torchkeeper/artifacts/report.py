@@ -17,7 +17,7 @@ class Report:
     """
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        """``done`` of ``total`` (None where not known) of ``unit``: entries, files, bytes, steps."""
+        """``done`` of ``total`` (None where not known); unit: entries, files, bytes, steps."""
 
     def rows(self, rows: list[dict[str, Any]]) -> None:
         """Some rows of the answer, in order."""

@@ -32,10 +32,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
         helpers = [n.partition(".")[0] for n in names if n.endswith(".so")]
         found["name"] = ", ".join(helpers) + " (launcher)" if helpers else None
     missing = sorted(
-        child
-        for group in groups.values()
-        for child in children(group)
-        if child not in names
+        child for group in groups.values() for child in children(group) if child not in names
     )
     if missing:
         found["problem"] = "triton-incomplete"

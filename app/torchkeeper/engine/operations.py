@@ -42,6 +42,14 @@ class Session:
         self.reader.close()
 
 
+def _path(params: dict[str, Any], name: str) -> str:
+    """A path from a request, which must be absolute: an engine runs in a folder of its own."""
+    path: str = params[name]
+    if not os.path.isabs(path):
+        raise Problem("path-not-absolute", path=path)
+    return path
+
+
 def _store(place: str, report: Report) -> Folder | Bundle:
     """A folder, or a bundle file: a place is a place."""
     return Bundle(place, report) if os.path.isfile(place) else Folder(place)
@@ -113,7 +121,7 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     matches = query.parse(params.get("filter") or "").matches
-    store = _store(params["place"], report)
+    store = _store(_path(params, "place"), report)
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
     for batch in _entries(session, store, _items(store, report), report):
         entries = [one.entry for one in batch if matches(one.entry)]
@@ -153,7 +161,7 @@ def _trash_totals(place: str) -> dict[str, int]:
 
 
 def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = _store(params["place"], report)
+    store = _store(_path(params, "place"), report)
     totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
     for item in _items(store, report):
         total: dict[str, Any] = totals[item.kind]
@@ -162,16 +170,16 @@ def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
         total["bytes"] += item.size
     kinds = [total for total in totals.values() if total["entries"]]
     is_folder = isinstance(store, Folder)
-    return {"kinds": kinds, "trash": _trash_totals(params["place"]) if is_folder else None}
+    return {"kinds": kinds, "trash": _trash_totals(_path(params, "place")) if is_folder else None}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = _store(params["place"], report)
+    store = _store(_path(params, "place"), report)
     key = params["key"]
     items = _items(store, report)
     keys = {item.key for item in items if item.key.startswith(key)}
     if not key or not keys:
-        raise Problem("key-unknown", key=key, place=params["place"])
+        raise Problem("key-unknown", key=key, place=_path(params, "place"))
     if key not in keys and len(keys) > 1:
         raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
     wanted = key if key in keys else keys.pop()
@@ -218,9 +226,9 @@ def _cut(value: Any, limit: int) -> Any:
 
 
 def _export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = _store(params["place"], report)
+    store = _store(_path(params, "place"), report)
     chosen = _chosen(session, store, params.get("select", {}), report)
-    output = params["output"]
+    output = _path(params, "output")
     done = export(chosen, store, output, report, lambda i, p: _left(report, i, p))
     return {
         "entries": done.entries,
@@ -232,9 +240,11 @@ def _export(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 
 def _import(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    with Bundle(params["file"], report) as bundle:
+    with Bundle(_path(params, "file"), report) as bundle:
         _refused(bundle, report)
-        done = import_bundle(bundle, params["into"], report, lambda i, p: _left(report, i, p))
+        done = import_bundle(
+            bundle, _path(params, "into"), report, lambda i, p: _left(report, i, p)
+        )
     return asdict(done)
 
 
@@ -244,7 +254,7 @@ def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]
 
 
 def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = Folder(params["place"])
+    store = Folder(_path(params, "place"))
     chosen = _chosen(session, store, params.get("select", {}), report)
     plan = trash.Plan(store.root, [one.item for one in chosen])
     for start in range(0, len(chosen), wire.MAX_ROWS):
@@ -269,18 +279,18 @@ def _purge(session: Session, params: dict[str, Any], report: Report) -> dict[str
 
 
 def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    return asdict(trash.undo(params["place"], report, lambda i, p: _left(report, i, p)))
+    return asdict(trash.undo(_path(params, "place"), report, lambda i, p: _left(report, i, p)))
 
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    found = [asdict(receipt) for receipt in trash.receipts(params["place"])]
+    found = [asdict(receipt) for receipt in trash.receipts(_path(params, "place"))]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
-    return _trash_totals(params["place"])
+    return _trash_totals(_path(params, "place"))
 
 
 def _empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    done = asdict(trash.empty(params["place"], report))
+    done = asdict(trash.empty(_path(params, "place"), report))
     del done["receipt"]
     return done
 

@@ -148,8 +148,10 @@ class Engine:
         except wire.WireError as e:
             self.kill()
             raise UserError(
-                "The engine does not speak the expected protocol.", str(e),
-                "Look at the log; reinstall Torchkeeper if this happens again.", code="protocol",
+                "The engine does not speak the expected protocol.",
+                str(e),
+                "Look at the log; reinstall Torchkeeper if this happens again.",
+                code="protocol",
             ) from e
         for message in messages:
             if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
@@ -178,8 +180,12 @@ class Engine:
             why = f"It exited with status {code}."
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
-        return UserError("The engine stopped before it was done.", why,
-                         "The whole log is with the job.", code="engine-gone")
+        return UserError(
+            "The engine stopped before it was done.",
+            why,
+            "The whole log is with the job.",
+            code="engine-gone",
+        )
 
     def call(
         self,

@@ -33,7 +33,172 @@ class Words:
     remedy: str = ""
 
 
-CATALOGUE: dict[str, Words] = {}
+CATALOGUE: dict[str, Words] = {
+    # Places
+    "place-missing": Words(
+        "There is no folder {place}.",
+        "It was removed, or the path is mistyped.",
+        "Check the path; “torchkeeper places” lists the caches of this machine.",
+    ),
+    "place-not-folder": Words(
+        "{place} is not a folder.", "", "Give the folder of a cache, or a bundle to look into."
+    ),
+    "path-not-absolute": Words("{path} is not an absolute path.", "", "Give the whole path."),
+    "place-unreadable": Words(
+        "{place} cannot be read.", "{why}.", "Check its owner and permissions."
+    ),
+    "place-unwritable": Words(
+        "{place} cannot be written.",
+        "{why}.",
+        "Check its owner and permissions, and that its file system is not read-only.",
+    ),
+    "place-busy": Words(
+        "{place} is being changed by another Torchkeeper.",
+        "",
+        "Wait until that has finished, then try again.",
+    ),
+    "disk-full": Words(
+        "{place} is full.",
+        "The file system has no room left; what had been placed was taken back.",
+        "Free some room, for example by emptying the trash, and try again.",
+    ),
+    "link-in-place": Words(
+        "{path} is a symbolic link.",
+        "Links inside a cache are never followed: they could lead anywhere.",
+        "Replace the link by a folder.",
+    ),
+    "folder-unreadable": Words("{path} cannot be read.", "{why}.", "Check its permissions."),
+    # Entries
+    "payload-unreadable": Words(
+        "The content cannot be read.",
+        "It is truncated, damaged, or not what its place in the cache says.",
+        "Purge it: PyTorch cannot use it either.",
+    ),
+    "payload-empty": Words(
+        "The file is empty.", "Its writer was probably interrupted.", "Purge it."
+    ),
+    "payload-too-large": Words(
+        "The content is too large to be read.",
+        "It would not fit the memory of a reader; the entry itself may be good.",
+        "",
+    ),
+    "payload-name-mismatch": Words(
+        "The content is not what the file's name says.",
+        "PyTorch names a payload after its SHA-256; this one was cut or changed afterwards.",
+        "Purge it, unless you know why it was changed.",
+    ),
+    "reader-stuck": Words(
+        "Reading it took too long and was stopped.",
+        "No real entry takes two seconds: it is damaged or was made to do harm.",
+        "Purge it.",
+    ),
+    "reader-crashed": Words(
+        "Reading it crashed the reader.",
+        "No real entry does that: it is damaged or was made to do harm.",
+        "Purge it.",
+    ),
+    "object-truncated": Words(
+        "The shared object is not complete.",
+        "Its build was interrupted. PyTorch would load it as it is, and fail.",
+        "Purge it; PyTorch will build it again.",
+    ),
+    "triton-incomplete": Words(
+        "Files of this kernel are missing.",
+        "Its group file lists files that are not there, so Triton will compile it again.",
+        "Purge it.",
+    ),
+    "file-unreadable": Words(
+        "A file of it cannot be read.", "{why}", "Check its owner and permissions."
+    ),
+    "not-a-file": Words(
+        "It is not a regular file.",
+        "A symbolic link, a socket or a device; links are never followed.",
+        "",
+    ),
+    "checksum-wrong": Words(
+        "The content is not what the manifest promises.",
+        "The file was damaged or changed after the bundle was made.",
+        "Get the bundle again from where it was made.",
+    ),
+    "key-unknown": Words(
+        "No entry in {place} has a key that starts with “{key}”.",
+        "",
+        "“torchkeeper ls” lists the keys.",
+    ),
+    "key-ambiguous": Words(
+        "{count} keys start with “{key}”.", "The first is {first}.", "Give more of the key."
+    ),
+    # Bundles
+    "file-missing": Words("There is no file {file}.", "", "Check the path."),
+    "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),
+    "not-a-bundle": Words(
+        "{file} is neither a bundle nor a mega-cache.",
+        "It starts like neither of the two.",
+        "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
+    ),
+    "bundle-damaged": Words(
+        "The bundle is damaged.",
+        "{why}.",
+        "Get it again from where it was made. Nothing was imported.",
+    ),
+    "bundle-newer": Words(
+        "The bundle was made by a newer Torchkeeper.",
+        "It has format version {version}.",
+        "Update Torchkeeper.",
+    ),
+    "mega-cache-damaged": Words(
+        "The mega-cache is damaged.",
+        "{why}.",
+        "Get it again from where it was made. Nothing was imported.",
+    ),
+    "output-unwritable": Words(
+        "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
+    ),
+    # What was left
+    "name-refused": Words(
+        "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."
+    ),
+    "promised-but-missing": Words("It is in the manifest but not in the bundle.", "{path}"),
+    "not-in-manifest": Words("It is in the mega-cache but not in the manifest."),
+    "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
+    "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
+    "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
+    "entry-broken": Words("It is broken ({problem})."),
+    "entry-changed": Words("It has changed since it was listed."),
+    "entry-vanished": Words("It could not be read any more.", "{why}"),
+    "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
+    "superseded": Words("A later profile in the same file takes its place."),
+    "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
+    "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
+    "path-taken": Words(
+        "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
+    ),
+    # Trash
+    "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
+    "trash-not-folder": Words(
+        "The trash of {place} is not a folder.", "Something else has its name.", "Remove that."
+    ),
+    "trash-unremovable": Words(
+        "The trash of {place} could not be emptied.", "{why}.", "Check its permissions."
+    ),
+    "plan-unknown": Words(
+        "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
+    ),
+    # Filters
+    "bad-filter": Words(
+        "The filter is not understood at “{token}”.",
+        "{why}",
+        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu; "
+        "a leading - negates.",
+    ),
+    # Engine
+    "cancelled": Words("Cancelled."),
+    "request-malformed": Words("The engine did not understand a request.", "{why}"),
+    "operation-unknown": Words(
+        "The engine cannot do “{operation}”.", "", "Install the same version on both sides."
+    ),
+    "engine-bug": Words("Torchkeeper made a mistake.", "{why}", "Please report it, with the log."),
+}
 
 
 class _Shown(dict[str, str]):
@@ -58,6 +223,8 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
 
 def printable(text: str, limit: int = 400) -> str:
     """The text with control and undecodable characters made visible, and cut to ``limit``."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
-                   for c in text[: limit + 1])
+    safe = "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in text[: limit + 1]
+    )
     return safe if len(text) <= limit else safe[:limit] + "…"

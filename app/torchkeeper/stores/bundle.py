@@ -13,7 +13,7 @@ import stat
 import zipfile
 import zlib
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.entry import KINDS, Problem
@@ -21,9 +21,12 @@ from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import CHUNK, File, Item
 
-#: Refused as a bomb: more than this, unpacked, from a thousandth of it.
+#: Refused as a bomb: more bytes than this, packed more than so many times.
 BOMB_SIZE = 256 << 20
 BOMB_RATIO = 200
+
+#: What zipfile raises for a damaged or unsupported member.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +40,58 @@ class Refused:
 
 
 class Slice(io.RawIOBase):
-    """A part of a seekable stream, as a stream."""
+    """A part of a seekable stream, as a stream of its own."""
 
     def __init__(self, stream: BinaryIO, offset: int, size: int) -> None:
         self._stream = stream
-        self._position = offset
-        self._end = offset + size
+        self._offset = offset
+        self._size = size
+        self._at = 0
 
     def readable(self) -> bool:
         """True."""
         return True
 
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As of any stream."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer from the part."""
-        self._stream.seek(self._position)
-        data = self._stream.read(min(len(buffer), self._end - self._position))
+        # The stream is shared with other parts and the zip, so its position is never trusted.
+        self._stream.seek(self._offset + self._at)
+        data = self._stream.read(max(0, min(len(buffer), self._size - self._at)))
         buffer[: len(data)] = data
-        self._position += len(data)
+        self._at += len(data)
         return len(data)
+
+
+class _Member(io.RawIOBase):
+    """A member of a zip whose damage is an OSError, as that of a file is."""
+
+    def __init__(self, member: IO[bytes]) -> None:
+        self._member = member
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._member.read(len(buffer))
+        except _ZIP_ERRORS as e:
+            raise OSError(f"the bundle is damaged: {e}") from e
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._member.close()
+        super().close()
 
 
 class Bundle:
@@ -63,7 +100,7 @@ class Bundle:
     format: "torchcache" or "mega-cache". made_in: as the manifest says, or None.
     refused: what no place can hold.
 
-    Raises Problem when made: "file-missing", "file-unreadable", "bundle-damaged",
+    Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged",
     "bundle-newer", "mega-cache-damaged", "not-a-bundle".
     """
 
@@ -73,6 +110,7 @@ class Bundle:
         self.refused: list[Refused] = []
         self._items: list[Item] = []
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
+        self._mega_start = 0
         self._zip: zipfile.ZipFile | None = None
         self._file = _open(path)
         try:
@@ -85,8 +123,7 @@ class Bundle:
         head = self._file.read(12)
         if megacache.looks_like(head):
             self.format = "mega-cache"
-            self._mega: BinaryIO = self._file
-            self._take_mega_cache(report, None)
+            self._take_mega_cache(self._file, report, None)
         elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
             self.format = "torchcache"
             self._take_bundle(report)
@@ -115,11 +152,12 @@ class Bundle:
         """One of its files. Raises OSError where the zip does not hold what it says."""
         place = self._offsets.get((file.path, file.sha256 or ""))
         if place is not None:
-            return io.BufferedReader(Slice(self._mega, *place), CHUNK)
+            offset, size = place
+            return io.BufferedReader(Slice(self._file, self._mega_start + offset, size), CHUNK)
         assert self._zip
         try:
-            return _Checked(self._zip.open(manifest.FILES + file.path))
-        except (KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as e:
+            return io.BufferedReader(_Member(self._zip.open(manifest.FILES + file.path)), CHUNK)
+        except (KeyError, *_ZIP_ERRORS) as e:
             raise OSError(f"the bundle cannot be read: {e}") from e
 
     def _take_bundle(self, report: Report) -> None:
@@ -142,8 +180,10 @@ class Bundle:
             else:
                 promised[entry.kind, entry.key, entry.sha256] = entry
         if manifest.MEGA_CACHE in members:
-            self._mega = self._member_stream(members[manifest.MEGA_CACHE])
-            self._take_mega_cache(report, promised)
+            info = members[manifest.MEGA_CACHE]
+            self._mega_start = self._member_start(info)
+            part = Slice(self._file, self._mega_start, info.file_size)
+            self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         for (kind, key, _), entry in promised.items():
             if not any(i.kind == kind and i.key == key for i in self._items):
                 self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
@@ -152,28 +192,23 @@ class Bundle:
         assert self._zip
         try:
             return self._zip.read(name)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError,
-                NotImplementedError) as e:  # fmt: skip
+        except (OSError, *_ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
-    def _member_stream(self, info: zipfile.ZipInfo) -> BinaryIO:
-        """A member as a seekable stream: a part of the file itself, as bundles store it."""
+    def _member_start(self, info: zipfile.ZipInfo) -> int:
+        """Where in the file a member's bytes start; bundles store it as it is."""
         assert self._zip
-        if info.compress_type != zipfile.ZIP_STORED:
-            raise Problem("bundle-damaged", why=f"{info.filename} is compressed")
-        if info.flag_bits & 1:
-            raise Problem("bundle-damaged", why=f"{info.filename} is encrypted")
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
         try:
-            with self._zip.open(info):
-                pass  # it checks the local header against the directory
-            self._file.seek(info.header_offset)
-            local = self._file.read(30)
-            start = info.header_offset + 30 + int.from_bytes(local[26:28], "little")
-            start += int.from_bytes(local[28:30], "little")
-        except (zipfile.BadZipFile, OSError) as e:
+            # Opening checks the local header against the directory.
+            self._zip.open(info).close()
+        except (OSError, *_ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{info.filename} cannot be read") from e
-        whole = open(self.path, "rb")  # noqa: SIM115 - lives as long as the bundle
-        return _Part(whole, start, info.file_size)
+        self._file.seek(info.header_offset)
+        header = self._file.read(30)
+        lengths = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:30], "little")
+        return info.header_offset + 30 + sum(lengths)
 
     def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
         files = []
@@ -202,11 +237,14 @@ class Bundle:
         self._items.append(Item(kind, entry.key, home, files))
 
     def _take_mega_cache(
-        self, report: Report, promised: dict[tuple[str, str, str], manifest.Listed] | None
+        self,
+        stream: BinaryIO,
+        report: Report,
+        promised: dict[tuple[str, str, str], manifest.Listed] | None,
     ) -> None:
-        """The artifacts of the mega-cache; with ``promised``, those in the manifest only."""
+        """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         listed = {item.path for item in self._items}
-        for artifact in megacache.artifacts(self._mega):
+        for artifact in megacache.artifacts(stream):
             report.check()
             kind = megacache.KIND_OF_TYPE.get(artifact.type)
             if kind is None:
@@ -215,7 +253,7 @@ class Bundle:
                 continue
             if kind == "autotune" and artifact.key in listed:
                 continue  # also under files/, for places without torch
-            sha256 = self._digest(artifact)
+            sha256 = _digest(stream, artifact, report)
             key = artifact.key
             if promised is not None and (kind, key, sha256) not in promised:
                 self._refuse(kind, key, Problem("not-in-manifest"))
@@ -232,71 +270,21 @@ class Bundle:
             file = File(path, artifact.size, sha256=sha256)
             self._items.append(Item(kind, at.key, path, [file]))
 
-    def _digest(self, artifact: Artifact) -> str:
-        digest = hashlib.sha256()
-        with io.BufferedReader(Slice(self._mega, artifact.offset, artifact.size), CHUNK) as part:
-            while data := part.read(CHUNK):
-                digest.update(data)
-        return digest.hexdigest()
-
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
 
 
-class _Part(io.RawIOBase):
-    """A part of a file as a seekable stream that closes the file."""
-
-    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
-        self._file = file
-        self._start = start
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size - self._at)
-        self._file.seek(self._start + self._at)
-        data = self._file.read(left if size < 0 else min(size, left))
-        self._at += len(data)
-        return data
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Checked(io.RawIOBase):
-    """A member of a zip whose damage is an OSError, as that of a file is."""
-
-    def __init__(self, member: Any) -> None:
-        self._member = member
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        try:
-            data: bytes = self._member.read(size)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as e:
-            raise OSError(f"the bundle is damaged: {e}") from e
-        return data
-
-    def close(self) -> None:
-        self._member.close()
-        super().close()
+def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
+    digest = hashlib.sha256()
+    here = stream.tell()
+    stream.seek(artifact.offset)
+    left = artifact.size
+    while left and (data := stream.read(min(CHUNK, left))):
+        report.check()
+        digest.update(data)
+        left -= len(data)
+    stream.seek(here)
+    return digest.hexdigest()
 
 
 def _open(path: str) -> BinaryIO:
@@ -305,10 +293,10 @@ def _open(path: str) -> BinaryIO:
     except FileNotFoundError as e:
         raise Problem("file-missing", file=path) from e
     except OSError as e:
-        raise Problem("file-unreadable", file=path, why=e.strerror) from e
+        raise Problem("bundle-unreadable", file=path, why=e.strerror) from e
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise Problem("file-unreadable", file=path, why="It is not a regular file")
+        raise Problem("bundle-unreadable", file=path, why="It is not a regular file")
     return os.fdopen(handle, "rb")
 
 

@@ -12,7 +12,15 @@ from torchkeeper.artifacts.entry import PORTABLE, Entry
 from torchkeeper.artifacts.facts import READ
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item, Source, is_group, payload_digest, portable_bytes
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Source,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
@@ -126,9 +134,7 @@ def _wanted(kind: str, file: File) -> int:
     return MAX_PAYLOAD if kind in READ else 0
 
 
-def _read(
-    kind: str, file: File, source: Source, wanted: int
-) -> tuple[str, bytes | None, bytes]:
+def _read(kind: str, file: File, source: Source, wanted: int) -> tuple[str, bytes | None, bytes]:
     """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
     with source.open(file) as stream:
         if is_group(kind, file.name) and file.size <= MAX_SOURCE:

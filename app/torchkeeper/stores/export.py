@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-
 import os
 import tempfile
 import zipfile
@@ -18,7 +17,15 @@ from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import CHUNK, File, Item, Source, is_group, payload_digest, portable_bytes
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Source,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 _MEGA = ("fxgraph", "aotautograd", "autotune", "pgo")
@@ -124,9 +131,7 @@ def _write(
     return exported
 
 
-def _account(
-    exported: Exported, one: Described, path: str, files: tuple[ListedFile, ...]
-) -> None:
+def _account(exported: Exported, one: Described, path: str, files: tuple[ListedFile, ...]) -> None:
     entry = one.entry
     if entry.kind == "autotune" and not files:
         return  # listed once, with its file
@@ -223,9 +228,7 @@ def _files(
         _account(exported, one, manifest.FILES + one.item.path, tuple(listed))
 
 
-def _copy(
-    item: Item, file: File, source: Source, spool: IO[bytes], done: _Progress
-) -> str:
+def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: _Progress) -> str:
     digest = hashlib.sha256()
     with source.open(file) as stream:
         for data in _portable_chunks(item.kind, file, stream):
@@ -257,5 +260,3 @@ def made_in(entries: list[Described]) -> dict[str, Any] | None:
         values = [facts.get(name) for facts in said]
         common[name] = values[0] if all(value == values[0] for value in values) else None
     return common
-
-

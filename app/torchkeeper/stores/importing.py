@@ -69,9 +69,7 @@ def import_bundle(bundle: Bundle, place: str, report: Report, left: Left) -> Imp
         raise
 
 
-def _import(
-    bundle: Bundle, folder: Folder, trace: _Trace, report: Report, left: Left
-) -> Imported:
+def _import(bundle: Bundle, folder: Folder, trace: _Trace, report: Report, left: Left) -> Imported:
     done = Imported()
     items = sorted(bundle.items(), key=lambda item: _ORDER.index(item.kind))
     total = sum(item.size for item in items)

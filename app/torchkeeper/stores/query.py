@@ -7,6 +7,7 @@ a state. A leading ``-`` negates, quotes keep blanks together; all terms must ho
 
 from __future__ import annotations
 
+import operator as op
 import re
 import time
 from collections.abc import Callable
@@ -24,6 +25,10 @@ _SIZES = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}  # fmt: skip
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "": 86400, "w": 604800, "y": 31557600}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge, "=": op.eq,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,17 +113,11 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
     if operator == ":":
         raise Problem("bad-filter", token=token, why=f"{field} takes <, >, <=, >= or =")
     limit = float(match[1]) * units[match[2].lower()]
-    compare = {
-        "<": lambda x: x < limit,
-        ">": lambda x: x > limit,
-        "<=": lambda x: x <= limit,
-        ">=": lambda x: x >= limit,
-        "=": lambda x: x == limit,
-    }[operator]
+    compare = _COMPARE[operator]
     if field == "size":
-        return lambda e: compare(e.size)
+        return lambda e: compare(e.size, limit)
     if field == "files":
-        return lambda e: compare(e.files)
+        return lambda e: compare(e.files, limit)
     if field == "compile":
-        return lambda e: e.compile_s is not None and compare(e.compile_s)
-    return lambda e: e.mtime is not None and compare(now - e.mtime)
+        return lambda e: e.compile_s is not None and compare(e.compile_s, limit)
+    return lambda e: e.mtime is not None and compare(now - e.mtime, limit)

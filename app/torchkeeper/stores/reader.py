@@ -70,7 +70,9 @@ class Reader:
                     with contextlib.suppress(OSError):
                         pipe.close()
 
-    def facts(self, readings: list[Reading], report: Report, full: bool = False) -> list[dict[str, Any]]:
+    def facts(
+        self, readings: list[Reading], report: Report, full: bool = False
+    ) -> list[dict[str, Any]]:
         """The facts of each reading, in order; checked, so that callers may trust the types."""
         found: list[dict[str, Any]] = []
         for batch in _batches(readings):

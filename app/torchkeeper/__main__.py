@@ -1,0 +1,16 @@
+"""``torchkeeper``: the command line, or the window when no command is given."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the program; returns its exit code."""
+    from torchkeeper.cli.main import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Asking an engine on behalf of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchkeeper.artifacts.entry import Entry, entry_from_json
+from torchkeeper.cli import output
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable
+
+Answer = dict[str, Any]
+
+
+class Asker:
+    """Sends requests of one command to one engine and sorts what comes back.
+
+    rows: of the last request; left: over all requests; findings: everything else found.
+    """
+
+    def __init__(self, engine: Engine, quiet: bool = False) -> None:
+        self._engine = engine
+        self._progress = output.Progress(quiet)
+        self.rows: list[Answer] = []
+        self.left: list[Answer] = []
+        self.findings: list[Answer] = []
+        self.on_finding: Callable[[Answer], None] | None = None
+
+    def ask(self, op: str, **params: Any) -> Answer:
+        """The result of one operation. Raises UserError."""
+        self.rows = []
+        try:
+            return self._engine.call(op, params, self._take)
+        finally:
+            self._progress.clear()
+
+    def _take(self, message: Message) -> None:
+        if message.type == "rows":
+            self.rows += [row for row in message.rows if isinstance(row, dict)]
+        elif message.type == "progress":
+            self._progress.update(output.progress_text(message.body))
+        elif message.type == "finding":
+            self._found({k: v for k, v in message.body.items() if k not in ("type", "id")})
+
+    def _found(self, what: Answer) -> None:
+        if isinstance(left := what.get("left"), dict):
+            self.left.append(left)
+        elif isinstance(folder := what.get("unreadable"), dict):
+            self._progress.clear()
+            path, why = (printable(str(folder.get(name))) for name in ("path", "why"))
+            output.complain(
+                UserError(f"{path} cannot be read.", f"{why}.", "Check its permissions.")
+            )
+        else:
+            self.findings.append(what)
+            if self.on_finding:
+                self._progress.clear()
+                self.on_finding(what)
+
+    def entries(self) -> list[Entry]:
+        """The rows of the last request as entries."""
+        return [entry_from_json(row) for row in self.rows]

@@ -1,0 +1,160 @@
+"""Commands about bundles: export, inspect, import."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable
+
+TRUST = (
+    "What is imported is code: PyTorch will run it the next time a program compiles with this "
+    "cache."
+)
+
+#: Reasons that lie in what a bundle or a folder is; they are no failures.
+_BY_NATURE = frozenset({"kind-not-portable", "type-unknown", "superseded", "key-taken"})
+
+
+def add_export(command: argparse.ArgumentParser) -> None:
+    """Arguments of export."""
+    command.add_argument(
+        "place", metavar="PLACE", type=looking.path, help="a cache folder or a bundle"
+    )
+    command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
+                         help="the bundle to write, by custom *.torchcache")  # fmt: skip
+    looking.add_filter(command)
+    looking.add_json(command)
+
+
+def export(args: argparse.Namespace) -> int:
+    """torchkeeper export; 1 if there is nothing to export."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        select = {"filter": args.filter}
+        answer = asker.ask("export", place=args.place, output=args.output, select=select)
+    said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
+    return _end(args, answer, asker, said, empty="There was nothing to export.")
+
+
+def _held(answer: Answer) -> str:
+    entries = say.count(answer["entries"], "entry", "entries")
+    return f"{entries}, {say.size(answer['bytes'])}"
+
+
+def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empty: str) -> int:
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    nothing = not answer["entries"] and not answer.get("exists")
+    output.result(args, {**answer, "left": asker.left}, empty if nothing else said)
+    return 1 if nothing or failures(asker.left) else 0
+
+
+def failures(left: list[Answer]) -> list[Answer]:
+    """What was left although the target could hold it by nature."""
+    return [one for one in left if one.get("code") not in _BY_NATURE]
+
+
+def add_inspect(command: argparse.ArgumentParser) -> None:
+    """Arguments of inspect."""
+    command.add_argument(
+        "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
+    )
+    looking.add_json(command)
+
+
+def inspect(args: argparse.Namespace) -> int:
+    """torchkeeper inspect; 1 if something in it is broken or refused."""
+    asker, answer = _look_inside(args)
+    entries = asker.entries()
+    if args.json:
+        for entry in entries:
+            output.emit(entry.to_json())
+        output.emit({"result": {**answer, "left": asker.left}})
+    else:
+        _print_inside(args.file, entries, answer)
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    return 1 if answer["broken"] or failures(asker.left) else 0
+
+
+def _look_inside(args: argparse.Namespace) -> tuple[Asker, Answer]:
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("list", place=args.file)
+    if "format" not in answer:
+        raise UserError(
+            f"{args.file} is a folder.",
+            "A bundle or a mega-cache is a file.",
+            "“torchkeeper ls” lists the entries of a folder.",
+            code="bad-filter",
+        )
+    return asker, answer
+
+
+def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
+    looking.print_entries(sorted(entries, key=looking.SORTS["kind"]))
+    names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
+    output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
+    output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
+    output.line(f"  made in  {made_in(answer.get('made_in'))}")
+
+
+def made_in(facts: dict[str, Any] | None) -> str:
+    """The environment of a bundle on one line."""
+    if not facts:
+        return "not known"
+    said = [f"torch {facts.get('torch')}"]
+    if facts.get("cuda"):
+        said.append(f"CUDA {facts['cuda']}")
+    said += [str(gpu) for gpu in facts.get("gpus") or ["no GPU recorded"]]
+    if facts.get("threads"):
+        said.append(f"{facts['threads']} threads")
+    return printable(", ".join(said))
+
+
+def add_import(command: argparse.ArgumentParser) -> None:
+    """Arguments of import."""
+    command.add_argument(
+        "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
+    )
+    command.add_argument(
+        "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
+    )
+    command.add_argument("--trust", action="store_true",
+                         help="do not ask: you trust whoever made the file")  # fmt: skip
+    looking.add_json(command)
+
+
+def import_(args: argparse.Namespace) -> int:
+    """torchkeeper import: shows what is inside, asks, places it."""
+    if not args.trust:
+        asker, answer = _look_inside(args)
+        if args.json:
+            for entry in asker.entries():
+                output.emit(entry.to_json())
+        else:
+            _print_inside(args.file, asker.entries(), answer)
+        if not output.can_ask():
+            raise UserError(
+                "Nothing was imported.",
+                f"{TRUST} There is no terminal to ask on.",
+                "Add --trust if you trust whoever made the file.",
+                code="needs-answer",
+            )
+        if not output.confirm(f"{TRUST}\nImport into {printable(args.into)}?"):
+            output.note("Nothing was imported.")
+            return 1
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("import", file=args.file, into=args.into)
+    said = f"{_held(answer)} placed in {printable(args.into)}"
+    if answer["exists"]:
+        said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
+    return _end(args, answer, asker, said, empty="There was nothing to import.")

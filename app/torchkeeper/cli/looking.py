@@ -1,0 +1,240 @@
+"""Commands that only look: places, ls, du, show."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import printable, user_error
+
+SORTS = {
+    "kind": lambda e: (KINDS.index(e.kind), (e.name or "").lower(), e.key),
+    "key": lambda e: e.key,
+    "name": lambda e: (e.name is None, (e.name or "").lower()),
+    "size": lambda e: -e.size,
+    "files": lambda e: -e.files,
+    "mtime": lambda e: -(e.mtime or 0),
+    "torch": lambda e: (e.torch is None, e.torch or ""),
+    "device": lambda e: (e.device is None, e.device or ""),
+    "compile_s": lambda e: -(e.compile_s or 0),
+    "path": lambda e: e.path,
+}
+
+_REASONS = {
+    "default": "PyTorch's default",
+    "triton-default": "Triton's default",
+    "temporary": "in the temporary folder",
+}
+
+
+def path(text: str) -> str:
+    """A path as the engine needs it, which runs in a folder of its own."""
+    return os.path.abspath(text)
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """--json, which nearly every command has."""
+    command.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+
+def add_filter(command: argparse.ArgumentParser) -> None:
+    """--filter, with the one grammar."""
+    command.add_argument("--filter", metavar="Q", default="", help="only entries that match")
+
+
+def add_places(command: argparse.ArgumentParser) -> None:
+    """Arguments of places."""
+    add_json(command)
+
+
+def places(args: argparse.Namespace) -> int:
+    """torchkeeper places"""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("places", sizes=True)
+    if args.json:
+        for row in asker.rows:
+            output.emit(row)
+        return 0
+    rows = []
+    for row in asker.rows:
+        reason = str(row.get("reason"))
+        entries, size = row.get("entries"), row.get("bytes")
+        if isinstance(entries, int) and isinstance(size, int):
+            held = say.count(entries, "entry", "entries") + ", " + say.size(size)
+        else:
+            held = "cannot be read" if row.get("exists") else "does not exist yet"
+        rows.append([str(row.get("path")), held, _REASONS.get(reason, reason)])
+    output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
+    return 0
+
+
+def add_ls(command: argparse.ArgumentParser) -> None:
+    """Arguments of ls."""
+    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    add_filter(command)
+    command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
+                         help=f"one of {', '.join(SORTS)}")  # fmt: skip
+    add_json(command)
+
+
+def ls(args: argparse.Namespace) -> int:
+    """torchkeeper ls; 1 if a filter matches nothing."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        totals = asker.ask("list", place=args.place, filter=args.filter)
+    entries = sorted(asker.entries(), key=SORTS[args.sort])
+    if args.json:
+        for entry in entries:
+            output.emit(entry.to_json())
+    else:
+        print_entries(entries)
+        output.line(summary(totals))
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    return 1 if args.filter and not entries else 0
+
+
+def print_entries(entries: list[Entry]) -> None:
+    """The table of ls."""
+    head = ["KIND", "KEY", "SIZE", "FILES", "CHANGED", "TORCH", "DEVICE", "COMPILE", "NAME"]
+    rows = [
+        [
+            entry.kind,
+            entry.key[:12],
+            say.size(entry.size),
+            str(entry.files),
+            say.ago(entry.mtime) if entry.mtime is not None else "-",
+            entry.torch or "-",
+            entry.device or "-",
+            say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
+            (entry.name or "-") + (f"  [broken: {entry.problem}]" if entry.problem else ""),
+        ]
+        for entry in entries
+    ]
+    if rows:
+        output.table(head, rows, frozenset({2, 3, 7}))
+
+
+def summary(totals: Answer) -> str:
+    """``74 entries, 102 files, 4.1 MB; 2 broken; trash 1.2 MB``."""
+    said = ", ".join(
+        (
+            say.count(totals["entries"], "entry", "entries"),
+            say.count(totals["files"], "file", "files"),
+            say.size(totals["bytes"]),
+        )
+    )
+    if totals.get("broken"):
+        said += f"; {totals['broken']:,} broken"
+    if (trash := totals.get("trash")) and trash["files"]:
+        said += f"; trash {say.size(trash['bytes'])}"
+    return said
+
+
+def add_du(command: argparse.ArgumentParser) -> None:
+    """Arguments of du."""
+    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    add_json(command)
+
+
+def du(args: argparse.Namespace) -> int:
+    """torchkeeper du"""
+    with Engine() as engine:
+        answer = Asker(engine, args.json).ask("du", place=args.place)
+    rows: list[Answer] = list(answer["kinds"])
+    # The trash has its own line before the total, and is part of neither the kinds nor the total.
+    total = {
+        "kind": "total",
+        "entries": sum(row["entries"] for row in rows),
+        "files": sum(row["files"] for row in rows),
+        "bytes": sum(row["bytes"] for row in rows),
+    }
+    if trash := answer.get("trash"):
+        rows.append({"kind": "trash", **{k: trash[k] for k in ("entries", "files", "bytes")}})
+    rows.append(total)
+    if args.json:
+        for row in rows:
+            output.emit(row)
+        return 0
+    cells = [
+        [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"])]
+        for row in rows
+    ]
+    output.table(["KIND", "ENTRIES", "FILES", "SIZE"], cells, frozenset({1, 2, 3}))
+    return 0
+
+
+def add_show(command: argparse.ArgumentParser) -> None:
+    """Arguments of show."""
+    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    command.add_argument("key", metavar="KEY", help="a key, or the start of only one")
+    add_json(command)
+
+
+def show(args: argparse.Namespace) -> int:
+    """torchkeeper show: every entry of a key."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("show", place=args.place, key=args.key)
+    shown = [what["shown"] for what in asker.findings if isinstance(what.get("shown"), dict)]
+    for number, one in enumerate(shown):
+        if args.json:
+            output.emit({**one["entry"], "facts": one["facts"], "file_list": one["files"]})
+        else:
+            if number:
+                output.line()
+            _print_shown(one)
+    return 0
+
+
+def _print_shown(one: dict[str, Any]) -> None:
+    entry, facts = one["entry"], dict(one["facts"])
+    for name, value in entry.items():
+        if value is None or name == "problem":
+            continue
+        if name == "mtime":
+            value = f"{say.when(value)} ({say.ago(value)})"
+        elif name == "size":
+            value = f"{say.size(value)} ({value:,} bytes)"
+        elif name == "compile_s":
+            name, value = "compile", say.seconds(value)
+        output.line(f"{name + ':':<11} {printable(str(value), 4000)}")
+    if entry.get("problem"):
+        problem = user_error(entry["problem"], facts)
+        output.line(f"{'broken:':<11} {problem.what} {problem.why}")
+    output.line("files:")
+    for file in one["files"]:
+        output.line(f"  {say.size(file['size']):>9}  {printable(file['path'], 4000)}")
+    factors = facts.pop("factors", None)
+    for name, value in facts.items():
+        if name not in entry and name not in ("kernels", "digest") and value:
+            _print_fact(name.replace("_", " "), value)
+    if factors:
+        output.line(f"key factors: ({len(factors)})")
+        for _, name, value in factors:
+            output.line(f"  {printable(name)}: {printable(str(value), 200)}")
+
+
+def _print_fact(name: str, value: Any) -> None:
+    if isinstance(value, dict):
+        output.line(f"{name}:")
+        for key, inner in value.items():
+            if inner not in (None, [], ""):
+                _print_fact(f"  {key}", inner)
+    elif isinstance(value, list):
+        output.line(f"{name}:")
+        for item in value:
+            output.line(f"    {printable(str(item), 200)}")
+    elif isinstance(value, str) and "\n" in value:
+        output.line(f"{name}:")
+        for text in value.splitlines():
+            output.line(f"    {printable(text, 400)}")
+    else:
+        output.line(f"{name}: {printable(str(value), 400)}")

@@ -1,0 +1,121 @@
+"""The parser and the dispatch; exit codes.
+
+0 done, 1 nothing matched or something failed, 2 wrong usage, 3 cannot reach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import torchkeeper
+from torchkeeper.cli import bundles, looking, making, output, removing
+from torchkeeper.link.words import UserError
+
+DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
+
+_UNREACHABLE = frozenset(
+    {"place-missing", "place-not-folder", "place-unreadable", "file-missing", "bundle-unreadable",
+     "interpreter-unusable"}
+)  # fmt: skip
+_WRONG = frozenset({"bad-filter", "key-ambiguous", "needs-answer"})
+
+FILTER_HELP = (
+    "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
+    "age>30d, compile>5, is:broken; a leading - negates."
+)
+
+
+def run(argv: list[str]) -> int:
+    """Run a command line without the program's name; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="backslashreplace")
+    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
+        return _window(argv)
+    args = _parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except UserError as error:
+        output.complain(error)
+        if error.code in _UNREACHABLE:
+            return UNREACHABLE
+        return USAGE if error.code in _WRONG else FAILED
+    except KeyboardInterrupt:
+        output.note("torchkeeper: Cancelled.")
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return DONE
+
+
+def _window(files: list[str]) -> int:
+    missing = [file for file in files if not os.path.exists(file)]
+    if missing:
+        output.complain(
+            UserError(
+                f"There is no command and no file “{missing[0]}”.",
+                "",
+                "“torchkeeper --help” lists the commands.",
+            )
+        )
+        return USAGE
+    from torchkeeper.gui.app import run as run_window
+
+    return run_window(files)
+
+
+def _shots(args: argparse.Namespace) -> int:
+    from torchkeeper.gui.shots import run as run_shots
+
+    return run_shots(args.dir, args.place)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torchkeeper",
+        description="See, warm, bundle and purge torch.compile caches. Without a command, opens "
+        "the window; with files, opens it on them.",
+        epilog=FILTER_HELP,
+    )
+    version = f"torchkeeper {torchkeeper.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, (add, run_command, help_text) in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
+            epilog=FILTER_HELP if name in _FILTERED else None,
+        )  # fmt: skip
+        add(command)
+        command.set_defaults(run=run_command)
+    return parser
+
+
+def _add_shots(command: argparse.ArgumentParser) -> None:
+    command.add_argument("dir", metavar="DIR", help="folder for the pictures")
+    command.add_argument(
+        "--place", metavar="PLACE", help="show this cache in the window's pictures"
+    )
+
+
+_FILTERED = ("ls", "export", "purge")
+
+COMMANDS = {
+    "places": (looking.add_places, looking.places, "list the caches found on this machine"),
+    "ls": (looking.add_ls, looking.ls, "list the entries of a place"),
+    "du": (looking.add_du, looking.du, "sum up a place by kind, and its trash"),
+    "show": (looking.add_show, looking.show, "show all that is known of an entry"),
+    "warm": (making.add_warm, making.warm, "compile recipes into a place"),
+    "export": (bundles.add_export, bundles.export, "write entries to a bundle"),
+    "import": (bundles.add_import, bundles.import_, "place the entries of a bundle in a cache"),
+    "inspect": (bundles.add_inspect, bundles.inspect, "list what is in a bundle or mega-cache"),
+    "purge": (removing.add_purge, removing.purge, "move entries to the trash"),
+    "undo": (removing.add_undo, removing.undo, "put the latest purge back"),
+    "trash": (removing.add_trash, removing.trash, "show the trash of a place, or empty it"),
+    "shots": (_add_shots, _shots, "save pictures of every window and dialog"),
+}

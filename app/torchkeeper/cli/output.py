@@ -1,0 +1,124 @@
+"""What commands print: tables for people, one JSON object a line for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable, user_error
+
+
+def line(text: str = "") -> None:
+    """A line on standard output. What cannot be encoded is made visible, never lost."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def emit(obj: dict[str, Any]) -> None:
+    """One JSON object on a line of its own."""
+    line(json.dumps(obj))
+
+
+def result(args: Any, values: dict[str, Any], said: str) -> None:
+    """The end of a command: ``{"result": …}`` with --json, else a sentence."""
+    if args.json:
+        emit({"result": values})
+    else:
+        line(said)
+
+
+def complain(error: UserError) -> None:
+    """What, why and remedy on standard error."""
+    note(f"torchkeeper: {error.what}")
+    for part in (error.why, error.remedy):
+        for text in part.splitlines():
+            note(f"  {text}")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
+    """Columns as wide as their cells; the last one is cut where a terminal ends."""
+    cells = [[printable(cell) for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
+    limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for row in cells:
+        text = "  ".join(
+            cell.rjust(width) if n in right else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        line(text[: limit - 1] + "…" if limit and len(text) > limit else text)
+
+
+def left_lines(left: list[dict[str, Any]]) -> list[str]:
+    """What was not taken, a line for each reason, with how many and one example."""
+    reasons: dict[str, list[dict[str, Any]]] = {}
+    for one in left:
+        reasons.setdefault(str(one.get("code")), []).append(one)
+    lines = []
+    for code, ones in reasons.items():
+        first = ones[0]
+        error = user_error(code, first.get("params") or {})
+        where = printable(str(first.get("path") or first.get("key") or "?"))
+        more = f" and {len(ones) - 1:,} more" if len(ones) > 1 else ""
+        lines.append(f"left: {where}{more}: {error.what}")
+    return lines
+
+
+class Progress:
+    """A line that is rewritten on a terminal, and nothing elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._shown = not quiet and sys.stderr.isatty()
+        self._last = 0.0
+        self._width = 0
+
+    def update(self, text: str) -> None:
+        """Show the text, ten times a second at most."""
+        now = time.monotonic()
+        if self._shown and now - self._last > 0.1:
+            self._last = now
+            columns = shutil.get_terminal_size().columns
+            sys.stderr.write("\r" + text[: columns - 1].ljust(self._width))
+            sys.stderr.flush()
+            self._width = min(len(text), columns - 1)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown and self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
+
+
+def confirm(question: str) -> bool:
+    """Ask on the terminal; no is the default. Only to be called where there is a terminal."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def can_ask() -> bool:
+    """Whether somebody could answer."""
+    try:
+        return os.isatty(sys.stdin.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def progress_text(body: dict[str, Any]) -> str:
+    """A progress message as a person reads it."""
+    done, total, unit = body.get("done"), body.get("total"), body.get("unit")
+    if unit == "bytes" and isinstance(done, int):
+        of = f" of {say.size(total)}" if isinstance(total, int) else ""
+        return f"{say.size(done)}{of}"
+    return f"{done:,} of {total:,} {unit}" if isinstance(total, int) else f"{done} {unit}"

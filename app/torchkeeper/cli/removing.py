@@ -1,0 +1,133 @@
+"""Commands that remove: purge, undo, trash."""
+
+from __future__ import annotations
+
+import argparse
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Asker
+from torchkeeper.link import say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable
+
+
+def _needs_answer(what: str) -> UserError:
+    return UserError(
+        f"{what} was not done.",
+        "There is no terminal to ask on.",
+        "Add --yes to answer yes.",
+        code="needs-answer",
+    )
+
+
+def add_purge(command: argparse.ArgumentParser) -> None:
+    """Arguments of purge."""
+    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    looking.add_filter(command)
+    command.add_argument("--dry-run", action="store_true", help="only print what would go")
+    command.add_argument("--yes", action="store_true", help="do not ask")
+    command.add_argument("--now", action="store_true",
+                         help="remove at once instead of moving to the trash")  # fmt: skip
+    looking.add_json(command)
+
+
+def purge(args: argparse.Namespace) -> int:
+    """torchkeeper purge: prints exactly what goes, asks, moves it; 1 if nothing matches."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        plan = asker.ask("plan_purge", place=args.place, select={"filter": args.filter})
+        entries = asker.entries()
+        freed = say.size(plan["bytes"])
+        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} on the disk"
+        if args.dry_run or not entries or not args.yes:
+            if args.json:
+                for entry in entries:
+                    output.emit(entry.to_json())
+            else:
+                looking.print_entries(sorted(entries, key=looking.SORTS["kind"]))
+        counts = {name: plan[name] for name in ("entries", "files", "bytes")}
+        if args.dry_run or not entries:
+            said = f"Would purge {what}." if entries else "Nothing matches."
+            output.result(args, {**counts, "left": []}, said)
+            return 0 if entries else 1
+        if not args.yes:
+            how = "Remove for good" if args.now else "Move to the trash"
+            if not output.can_ask():
+                raise _needs_answer("The purge")
+            if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
+                output.note("Nothing was purged.")
+                return 1
+        answer = asker.ask("purge", plan=plan["plan"], now=args.now)
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    said = f"{gone} removed." if args.now else f"{gone} moved to the trash; “undo” puts it back."
+    output.result(args, {**answer, "left": asker.left}, said)
+    return 1 if asker.left else 0
+
+
+def add_undo(command: argparse.ArgumentParser) -> None:
+    """Arguments of undo."""
+    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    looking.add_json(command)
+
+
+def undo(args: argparse.Namespace) -> int:
+    """torchkeeper undo; 1 if there is nothing to undo or not all could be put back."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("undo", place=args.place)
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    back = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    output.result(args, {**answer, "left": asker.left}, f"{back} put back.")
+    return 1 if asker.left else 0
+
+
+def add_trash(command: argparse.ArgumentParser) -> None:
+    """Arguments of trash."""
+    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    command.add_argument("--empty", action="store_true", help="remove what is in it for good")
+    command.add_argument("--yes", action="store_true", help="do not ask")
+    looking.add_json(command)
+
+
+def trash(args: argparse.Namespace) -> int:
+    """torchkeeper trash: what is in it; with --empty removes that, after asking."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        totals = asker.ask("trash", place=args.place)
+        held = f"{say.count(totals['entries'], 'entry', 'entries')}, {say.size(totals['bytes'])}"
+        if not args.empty:
+            if args.json:
+                for row in asker.rows:
+                    output.emit(row)
+            elif asker.rows:
+                cells = [
+                    [
+                        str(row["receipt"]),
+                        say.when(row["made"]) if row.get("made") else "-",
+                        f"{row['entries']:,}",
+                        f"{row['files']:,}",
+                        say.size(row["bytes"]),
+                    ]
+                    for row in asker.rows
+                ]
+                head = ["RECEIPT", "PURGED", "ENTRIES", "FILES", "SIZE"]
+                output.table(head, cells, frozenset({2, 3, 4}))
+            said = f"The trash holds {held}." if totals["files"] else "The trash is empty."
+            output.result(args, totals, said)
+            return 0
+        if totals["files"] and not args.yes:
+            if not output.can_ask():
+                raise _needs_answer("Emptying the trash")
+            question = f"Remove {held} in the trash of {printable(args.place)} for good?"
+            if not output.confirm(question):
+                output.note("Nothing was removed.")
+                return 1
+        answer = asker.ask("empty_trash", place=args.place)
+    gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    output.result(args, answer, f"{gone} removed for good.")
+    return 0
