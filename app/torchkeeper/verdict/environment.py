@@ -1,0 +1,169 @@
+"""What an interpreter and the machine under it are: the facts that decide who can use an entry."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+from torchkeeper.stores import places
+
+
+def probe() -> dict[str, Any]:
+    """The environment of this process. Imports torch; starts no compile and creates no folder.
+
+    torch, torch_git, triton, cuda, hip: versions, null where there is none. threads: what goes
+    into the key of CPU entries, null without torch. cxx: {path, version} of the C++ compiler that
+    PyTorch would use, or null. cache_dir: the folder PyTorch would use. devices: {type, name,
+    arch} of each device that torch sees, the CPU last. torch_error: one line, only where torch is
+    installed and cannot be imported.
+    """
+    facts: dict[str, Any] = {
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": cpu_model(),
+        "threads": None,
+        "torch": None,
+        "torch_git": None,
+        "triton": None,
+        "cuda": None,
+        "hip": None,
+        "cxx": compiler(),
+        "cache_dir": cache_dir(),
+        "devices": [],
+    }
+    torch = _torch(facts)
+    if torch is not None:
+        facts["torch"] = _text(getattr(torch, "__version__", None))
+        version = getattr(torch, "version", None)
+        facts["torch_git"] = _text(getattr(version, "git_version", None))
+        facts["cuda"] = _text(getattr(version, "cuda", None))
+        facts["hip"] = _text(getattr(version, "hip", None))
+        with contextlib.suppress(Exception):
+            facts["threads"] = int(torch.get_num_threads())
+        facts["triton"] = _triton()
+        facts["devices"] = _accelerators(torch)
+    facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
+    return facts
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _torch(facts: dict[str, Any]) -> Any:
+    try:
+        if importlib.util.find_spec("torch") is None:
+            return None
+        import torch  # noqa: TID251
+    except Exception as e:  # noqa: BLE001  # a broken install may raise anything
+        said = [line.strip() for line in str(e).splitlines() if line.strip()]
+        facts["torch_error"] = f"{type(e).__name__}: {said[0] if said else ''}"[:400]
+        return None
+    if getattr(torch, "__version__", None) is None:
+        # A folder named torch is importable too, as a package of nothing.
+        facts["torch_error"] = "ImportError: the package has no version"
+        return None
+    return torch
+
+
+def _triton() -> str | None:
+    try:
+        import triton  # noqa: TID251
+    except Exception:  # noqa: BLE001
+        return None
+    return _text(getattr(triton, "__version__", None))
+
+
+def _accelerators(torch: Any) -> list[dict[str, Any]]:
+    """The devices that torch sees beside the CPU, in its order."""
+    found = []
+    for kind in ("cuda", "xpu", "mps", *_other_kinds(torch)):
+        with contextlib.suppress(Exception):
+            module = getattr(torch, kind)
+            usable = torch.backends.mps if kind == "mps" else module
+            if usable.is_available():
+                found += [_device(torch, kind, module, i) for i in range(module.device_count())]
+    return found
+
+
+def _other_kinds(torch: Any) -> list[str]:
+    """Such as "hpu" or "npu", which come with packages of their own."""
+    with contextlib.suppress(Exception):
+        kind = str(torch.accelerator.current_accelerator().type)
+        return [kind] if kind not in ("cuda", "xpu", "mps", "cpu") else []
+    return []
+
+
+def _device(torch: Any, kind: str, module: Any, index: int) -> dict[str, Any]:
+    name, arch = kind, None
+    with contextlib.suppress(Exception):
+        name = str(module.get_device_name(index))
+    with contextlib.suppress(Exception):
+        properties = module.get_device_properties(index)
+        if kind == "cuda" and torch.version.hip:
+            # "gfx942:sramecc+:xnack-"; what follows the name are its modes.
+            kind, arch = "hip", str(properties.gcnArchName).partition(":")[0]
+        elif kind == "cuda":
+            arch = f"{properties.major}{properties.minor}"
+    return {"type": kind, "name": name, "arch": arch}
+
+
+def cache_dir() -> str:
+    """The folder PyTorch would use, by the rules of torch/_inductor/runtime/cache_dir_utils.py."""
+    return os.path.abspath(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
+
+
+def cpu_model() -> str:
+    """The CPU as its maker calls it, else its architecture."""
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
+    ):
+        for line in file:
+            key, _, value = line.partition(":")
+            if key.strip().lower() in ("model name", "hardware", "cpu model"):
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def compiler() -> dict[str, str] | None:
+    """The C++ compiler: CXX, and only where that is not set g++ or clang++."""
+    asked = os.environ.get("CXX")
+    for name in [asked] if asked else ["g++", "clang++"]:
+        path = shutil.which(name)
+        version = _version_of([path]) if path else None
+        if path is None and len(words := _words(name)) > 1 and shutil.which(words[0]):
+            path, version = name, _version_of(words)  # as in CXX="ccache g++"
+        if path is not None and version is not None:
+            return {"path": path, "version": version}
+    return None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def _version_of(command: list[str]) -> str | None:
+    try:
+        done = subprocess.run(
+            [*command, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace").partition("\n")[0].strip()[:200]

@@ -1,0 +1,234 @@
+"""The compile job: the process that imports torch and compiles. Nothing else ever does.
+
+``supervise`` starts it and writes one JSON line with what to do to its standard input; it answers
+with JSON lines, each with one of ``device``, ``step``, ``graph``, ``progress``, ``result``,
+``problem`` or ``failed``. When its standard input closes, its engine is gone, and it ends with
+all it started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib.util
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import recipes
+from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
+
+Tell = Callable[..., None]
+
+#: What turns PyTorch's caches off (torch/compiler/config.py, torch/_inductor/config.py).
+_FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES")
+_FX = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_FX_GRAPH_CACHE_DEFAULT")
+#: What turns compiling off (torch/_dynamo/config.py, torch/_dynamo/eval_frame.py).
+_OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+
+
+def main() -> None:
+    """Run one job and exit: 0 done, 1 told why not."""
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    requests = os.dup(0)
+    # From here on torch, compilers and recipes may print, and read, what they like.
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    lock = threading.Lock()
+
+    def tell(**what: Any) -> None:
+        with lock:
+            answers.write(json.dumps(what).encode() + b"\n")
+
+    job = _request(requests)
+    threading.Thread(target=_watch, args=(requests,), name="engine-watch", daemon=True).start()
+    faulthandler.enable()
+    status = 1
+    try:
+        tell(result=run(job["recipes"], job["device"], tell))
+        status = 0
+    except Problem as e:
+        tell(problem={"code": e.code, "params": e.params})
+    except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
+        traceback.print_exc()
+        tell(failed=said(e))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(status)
+
+
+def _request(handle: int) -> dict[str, Any]:
+    line = b""
+    while not line.endswith(b"\n"):
+        data = os.read(handle, 1 << 16)
+        if not data:
+            sys.exit(1)
+        line += data
+    job: dict[str, Any] = json.loads(line)
+    return job
+
+
+def _watch(handle: int) -> None:
+    with contextlib.suppress(OSError):
+        while os.read(handle, 1 << 12):
+            pass
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def said(error: BaseException) -> str:
+    """An exception in one line: its kind and the first thing it says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kind = type(error).__name__
+    return f"{kind}: {lines[0]}"[:1000] if lines else kind
+
+
+def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:
+    """Compile the recipes; returns the result without ``added``. Raises Problem."""
+    recipes.check(names)
+    if importlib.util.find_spec("torch") is None:
+        raise Problem("torch-missing", python=sys.executable)
+    try:
+        import torch  # noqa: TID251
+        import torch._dynamo  # noqa: TID251
+        import torch._inductor.compile_fx  # noqa: TID251
+        import torch._inductor.config  # noqa: TID251
+        from torch._dynamo.utils import counters  # noqa: TID251
+    except Exception as e:
+        traceback.print_exc()
+        raise Problem("torch-broken", python=sys.executable, why=said(e)) from e
+
+    _check_settings(torch)
+    device, about = choose_device(torch, wanted)
+    tell(device=about)
+    if device == "cpu":
+        _check_compiler()
+
+    graphs = Graphs(lambda graph: _tell_graph(tell, graph))
+    logger = logging.getLogger(LOGGER)
+    logger.addHandler(graphs)
+    steps = recipes.steps(names, device)
+    begun = time.monotonic()
+    for index, step in enumerate(steps):
+        tell(progress=[index, len(steps)])
+        tell(step={"index": index, "name": step.name})
+        graphs.step = step.name
+        step.run()
+    if device != "cpu":
+        getattr(torch, torch.device(device).type).synchronize()
+    seconds = time.monotonic() - begun
+    tell(progress=[len(steps), len(steps)])
+    logger.removeHandler(graphs)
+    # Looked up only now: compiling puts another object there.
+    inductor = counters["inductor"]
+    hits, misses, bypasses = (
+        int(inductor[f"fxgraph_cache_{outcome}"]) for outcome in ("hit", "miss", "bypass")
+    )
+    return {
+        "graphs": graphs.count or hits + misses + bypasses,
+        "hits": hits,
+        "misses": misses,
+        "bypasses": bypasses,
+        "seconds": seconds,
+        "device": device,
+    }
+
+
+def _tell_graph(tell: Tell, graph: Graph) -> None:
+    tell(graph=graph.to_json())
+
+
+def _named(variables: tuple[str, ...]) -> str:
+    """The one of the variables that is set, else the first: the config may come from elsewhere."""
+    return next((name for name in variables if name in os.environ), variables[0])
+
+
+def _check_settings(torch: Any) -> None:
+    """What the user turned off stays off, and compiling for nothing helps nobody."""
+    if getattr(torch._dynamo.config, "disable", False) or os.environ.get(_OFF[1], "0") == "1":
+        raise Problem("compile-disabled", variable=_named(_OFF))
+    config = torch._inductor.config
+    if getattr(config, "force_disable_caches", False):
+        raise Problem("caches-disabled", variable=_named(_FORCE))
+    if not getattr(config, "fx_graph_cache", True):
+        raise Problem("caches-disabled", variable=_named(_FX))
+
+
+def choose_device(torch: Any, wanted: str | None) -> tuple[str, dict[str, str]]:
+    """The device to compile for, and what to say of it: type, name, and why as a code.
+
+    why: "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no
+    Triton that can compile for it. Raises Problem("device-missing").
+    """
+    seen = [kind for kind in ("cuda", "xpu", "mps") if _available(torch, kind)]
+    if wanted:
+        try:
+            asked = torch.device(wanted)
+        except RuntimeError as e:
+            raise Problem("device-missing", device=wanted) from e
+        if asked.type not in (*seen, "cpu") or (asked.index or 0) >= _count(torch, asked.type):
+            raise Problem("device-missing", device=wanted)
+        return wanted, {"type": asked.type, "name": _device_name(torch, wanted), "why": "asked"}
+    device, why = "cpu", "no-accelerator"
+    for kind in seen:
+        if kind == "mps" or _has_triton(kind):
+            device, why = kind, "accelerator"
+            break
+        why = "no-triton"
+    return device, {"type": device, "name": _device_name(torch, device), "why": why}
+
+
+def _available(torch: Any, kind: str) -> bool:
+    module = getattr(torch, kind, None)
+    if kind == "mps":
+        module = getattr(torch.backends, "mps", None)
+    with contextlib.suppress(Exception):
+        return bool(module and module.is_available())
+    return False
+
+
+def _count(torch: Any, kind: str) -> int:
+    count = getattr(getattr(torch, kind, None), "device_count", None)
+    return int(count()) if count else 1
+
+
+def _has_triton(kind: str) -> bool:
+    try:
+        from torch.utils._triton import has_triton  # noqa: TID251
+    except ImportError:
+        return importlib.util.find_spec("triton") is not None
+    try:
+        return bool(has_triton(kind))
+    except TypeError:  # before it took a device
+        return bool(has_triton())
+
+
+def _device_name(torch: Any, device: str) -> str:
+    if device == "cpu":
+        return "CPU"
+    with contextlib.suppress(Exception):
+        return str(getattr(torch, torch.device(device).type).get_device_name(device))
+    return device
+
+
+def _check_compiler() -> None:
+    """Raises Problem("compiler-missing") where torch would find no C++ compiler."""
+    try:
+        from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251
+    except ImportError:
+        return  # moved: the compile will say so itself
+    try:
+        get_cpp_compiler()
+    except Exception as e:
+        raise Problem("compiler-missing", cxx=os.environ.get("CXX")) from e

@@ -1,0 +1,89 @@
+"""Every process of a compile job: find them all, end them all.
+
+torch starts compile workers (torch/_inductor/compile_worker/subproc_pool.py), and those start
+compilers. All of them stay in the job's process group; the parent links are followed as well, so
+that a recipe which starts a session of its own does not escape.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+#: Seconds until what was asked to end is made to end.
+GRACE = 0.5
+#: Seconds to wait for what was killed; only a process stuck in a device driver takes longer.
+PATIENCE = 5.0
+_TURN = 0.01
+
+
+def _table() -> dict[int, tuple[int, int, int]] | None:
+    """Parent, group and session of every live process, or None where there is no /proc."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return None
+    table = {}
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    # The name of the program is in brackets and may itself hold brackets.
+                    fields = file.read().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X"):
+                    table[int(name)] = (int(fields[1]), int(fields[2]), int(fields[3]))
+    return table or None
+
+
+def family(leader: int) -> set[int]:
+    """The live processes of the group and session ``leader`` leads, and all they started."""
+    table = _table()
+    if table is None:
+        try:
+            os.killpg(leader, 0)
+        except (ProcessLookupError, PermissionError):
+            return set()
+        return {leader}
+    found = {pid for pid, (_, group, session) in table.items() if leader in (pid, group, session)}
+    while True:
+        more = {pid for pid, (parent, _, _) in table.items() if parent in found} - found
+        if not more:
+            return found - {os.getpid()}
+        found |= more
+
+
+def _signal(leader: int, members: set[int], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+    for pid in members:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def end(process: subprocess.Popen[bytes], grace: float = GRACE) -> set[int]:
+    """End a job and all it started; returns the ids of every process seen.
+
+    SIGTERM comes first because g++ then removes what it was writing; SIGKILL after ``grace``.
+    """
+    leader = process.pid
+    seen: set[int] = {leader}
+    number = signal.SIGTERM
+    begun = time.monotonic()
+    while time.monotonic() < begun + grace + PATIENCE:
+        members = family(leader)
+        seen |= members
+        if not members:
+            break
+        if number == signal.SIGTERM:
+            _signal(leader, members, number)
+            number = signal.SIGKILL
+        elif time.monotonic() >= begun + grace:
+            _signal(leader, members, number)
+        time.sleep(_TURN)
+        process.poll()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+    return seen

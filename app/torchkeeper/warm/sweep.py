@@ -1,0 +1,298 @@
+"""After an abnormal end: take away what the job left half-written, and only that.
+
+PyTorch writes its payloads beside their place and renames them (write_atomic in
+torch/_inductor/codecache.py), and Triton does the same (triton/runtime/cache.py). But a C++
+compiler writes ``<xx>/<key>.main.so`` and ``precompiled_headers/…/<hash>.h.gch`` where they
+belong (CppBuilder.build in torch/_inductor/cpp_builder.py), in the meantime there is a folder
+``<name>_CxxBuild`` beside them, and PyTorch later trusts whatever exists
+(_worker_compile_cpp in codecache.py). So a killed compile can spoil every later one.
+
+Others may be compiling into the same folder. What they are building they hold a lock on
+(``locks/<key>.lock``), and their temporary files carry their process ids; both are left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from torchkeeper.artifacts import elf
+from torchkeeper.artifacts.layout import TRASH, is_triton_key
+
+#: What a path looked like: time of last change, size, inode.
+Mark = tuple[int, int, int]
+
+_BUILD = "_CxxBuild"
+_OBJECTS = (".so", ".o")
+_BUILT = (*_OBJECTS, ".gch", ".pch")
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
+_TRITON_TEMPORARY = re.compile(r"tmp\.(?:pid_(\d+)_)?[0-9a-f-]{30,}")
+_STAGES = (".json", ".ttir", ".ttgir", ".llir", ".ptx", ".cubin", ".amdgcn", ".hsaco", ".spv")
+#: Seconds in which a temporary folder that nobody's name is on must not change.
+_STILL = 0.1
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Something that was removed: its path, and why ("temporary" or "incomplete")."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Found:
+    path: str
+    name: str
+    folder: bool
+
+
+def snapshot(root: str) -> dict[str, Mark]:
+    """What ``sweep`` must not touch: everything of its concern that is there already."""
+    return {found.path: _mark(found.path) for found in _walk(root)}
+
+
+def _mark(path: str) -> Mark:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _walk(root: str) -> Iterator[_Found]:
+    """The temporary files and folders, built objects and Triton kernels below ``root``."""
+    pending = [root]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if not entry.is_dir(follow_symlinks=False):
+                        if name.endswith((*_BUILT, ".tmp")):
+                            yield _Found(entry.path, name, folder=False)
+                    elif name.endswith(_BUILD) or _TRITON_TEMPORARY.fullmatch(name):
+                        yield _Found(entry.path, name, folder=True)
+                    elif name != TRASH:
+                        pending.append(entry.path)
+                        if is_triton_key(name):
+                            yield _Found(entry.path, name, folder=True)
+        except OSError:
+            continue  # gone or unreadable: then there is nothing of ours in it
+
+
+def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[Swept]:
+    """Remove what a job of the processes ``pids``, all dead now, left unfinished below ``root``.
+
+    ``before`` is the snapshot from before the job. Returns what was removed.
+    """
+    swept: list[Swept] = []
+    new = []
+    for found in _walk(root):
+        old = before.get(found.path)
+        # A folder's time changes with its files, so for those only being there counts.
+        if old is None or (not found.folder and old != _mark(found.path)):
+            new.append(found)
+    kernels, nameless = [], []
+    for found in new:
+        temporary = _TRITON_TEMPORARY.fullmatch(found.name)
+        if found.name.endswith(_BUILD):
+            swept += _unfinished_build(root, found, before)
+        elif found.name.endswith(_OBJECTS) and not found.folder:
+            swept += _incomplete_object(root, found.path)
+        elif match := temporary or _TEMPORARY.fullmatch(found.name):
+            if match[1] is None:
+                nameless.append(found.path)
+            elif int(match[1]) in pids or not _alive(int(match[1])):
+                swept += _remove(found.path, "temporary")
+        elif found.name.endswith(".tmp"):
+            # torch/_dynamo/pgo.py (write_local_impl) holds <name>.lock while it writes <name>.tmp.
+            with _alone(found.path.removesuffix(".tmp") + ".lock") as alone:
+                if alone:
+                    swept += _remove(found.path, "temporary")
+        elif found.folder:
+            kernels.append(found.path)
+    swept += _nameless(nameless)
+    for path in kernels:
+        if _half_a_kernel(path):
+            swept += _remove(path, "incomplete")
+    return swept
+
+
+def mend(root: str) -> list[Swept]:
+    """Remove what an earlier job left when not even its engine lived to sweep after it.
+
+    Only what is certainly useless and what nobody holds the lock of.
+    """
+    swept: list[Swept] = []
+    for found in list(_walk(root)):
+        if found.name.endswith(_BUILD):
+            swept += _unfinished_build(root, found, {}, sure=(".gch", ".pch"))
+        elif found.name.endswith(_OBJECTS) and not found.folder:
+            swept += _incomplete_object(root, found.path)
+    return swept
+
+
+def _unfinished_build(
+    root: str, found: _Found, before: Mapping[str, Mark], sure: tuple[str, ...] = _BUILT
+) -> list[Swept]:
+    """The build folder and what was being built, whatever it looks like: it was not done."""
+    swept: list[Swept] = []
+    name = found.name.removesuffix(_BUILD)
+    folder = os.path.dirname(found.path)
+    with _alone(_lock_of(root, found.name)) as alone:
+        if not alone:
+            return []
+        for suffix in sure:
+            target = os.path.join(folder, name + suffix)
+            if os.path.lexists(target) and before.get(target) != _mark(target):
+                swept += _remove(target, "incomplete")
+        return swept + _remove(found.path, "temporary")
+
+
+def _incomplete_object(root: str, path: str) -> list[Swept]:
+    if _whole(path):
+        return []
+    with _alone(_lock_of(root, os.path.basename(path))) as alone:
+        # Looked at again: whoever held the lock until now may have finished it.
+        return _remove(path, "incomplete") if alone and not _whole(path) else []
+
+
+def _whole(path: str) -> bool:
+    """Whether it is a complete ELF file, or nothing that we can judge."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(elf.HEADER)
+            size = os.fstat(file.fileno()).st_size
+    except OSError:
+        return True
+    if head[:4] in (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"):
+        return True  # macOS
+    return elf.complete(head, size)
+
+
+def _lock_of(root: str, name: str) -> str:
+    """The lock that is held while a file of this name is built (load_async in codecache.py)."""
+    stem = name.removesuffix(_BUILD).partition(".")[0]
+    return os.path.join(root, "locks", f"{stem}.lock")
+
+
+@contextlib.contextmanager
+def _alone(lock: str) -> Iterator[bool]:
+    """Whether nobody else holds the lock; while inside, nobody else gets it.
+
+    Where there is no such lock, whether nobody holds any lock beside it: a kernel in two parts is
+    built under the lock of only one of them.
+    """
+    if not os.path.exists(lock):
+        yield _none_held(os.path.dirname(lock))
+        return
+    handle, free = _try(lock)
+    try:
+        yield free
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _none_held(folder: str) -> bool:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    for name in names:
+        if name.endswith(".lock"):
+            handle, free = _try(os.path.join(folder, name))
+            if handle is not None:
+                os.close(handle)
+            if not free:
+                return False
+    return True
+
+
+def _try(lock: str) -> tuple[int | None, bool]:
+    """An open handle, to be closed, and whether the lock is now ours or there is none."""
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None, True
+    except OSError:
+        return None, False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return handle, False
+    return handle, True
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def _nameless(paths: list[str]) -> list[Swept]:
+    """Temporary folders without a process id (torch/_inductor/triton_bundler.py).
+
+    A live writer is done with one in a moment, so the ones that stand still are ours.
+    """
+    marks = {path: _mark(path) for path in paths}
+    if marks:
+        time.sleep(_STILL)
+    return [
+        swept
+        for path, mark in marks.items()
+        if os.path.isdir(path) and _mark(path) == mark
+        for swept in _remove(path, "temporary")
+    ]
+
+
+def _half_a_kernel(folder: str) -> bool:
+    """Whether a Triton kernel's folder lacks its group file, or files that one names.
+
+    Triton writes the group file last. Folders without stages are launchers, which have none.
+    """
+    try:
+        names = set(os.listdir(folder))
+    except OSError:
+        return False
+    for name in names:
+        writer = _TRITON_TEMPORARY.fullmatch(name)
+        if writer and writer[1] and _alive(int(writer[1])):
+            return False
+    groups = [name for name in names if name.startswith("__grp__")]
+    if not groups:
+        return not names or any(name.endswith(_STAGES) for name in names)
+    for group in groups:
+        try:
+            with open(os.path.join(folder, group), encoding="utf-8") as file:
+                children = json.load(file)["child_paths"]
+            if not {os.path.basename(child) for child in children.values()} <= names:
+                return True
+        except (OSError, ValueError, LookupError, AttributeError, TypeError):
+            return True
+    return False
+
+
+def _remove(path: str, why: str) -> list[Swept]:
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except OSError:
+        return []
+    return [Swept(path, why)]
