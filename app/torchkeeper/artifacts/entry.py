@@ -48,7 +48,7 @@ class Entry:
     torch: version of torch that made it, or None where nothing records it.
     device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on, or None.
     compile_s: seconds that compiling took when the entry was made, or None.
-    path: relative to the place: the file, or the folder or stem its files share.
+    path: relative to the place: the file, the first of several, or a kernel's folder.
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
     problem: why the entry is broken, as a code for ``link.words``, or None.

@@ -19,7 +19,7 @@ from torchkeeper.engine import wire
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.export import export
+from torchkeeper.stores.export import common_origin, export
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import import_bundle
 from torchkeeper.stores.items import Item
@@ -123,8 +123,10 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     matches = query.parse(params.get("filter") or "").matches
     store = _store(_path(params, "place"), report)
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
+    seen: list[dict[str, Any] | None] = []
     for batch in _entries(session, store, _items(store, report), report):
         entries = [one.entry for one in batch if matches(one.entry)]
+        seen += [one.facts.get("made_in") for one in batch]
         _count(totals, entries)
         if entries:
             report.rows([entry.to_json() for entry in entries])
@@ -134,7 +136,9 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         return {**totals, "trash": _trash_totals(store.root)}
     _refused(store, report)
     store.close()
-    return {**totals, "trash": None, "format": store.format, "made_in": store.made_in}
+    # What the payloads say weighs more than what a manifest claims.
+    made_in = common_origin(seen) or store.made_in
+    return {**totals, "trash": None, "format": store.format, "made_in": made_in}
 
 
 def _count(totals: dict[str, int], entries: list[Entry]) -> None:

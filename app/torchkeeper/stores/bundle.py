@@ -234,7 +234,8 @@ class Bundle:
             self._refuse(entry.kind, entry.key, problem)
             return
         files.sort(key=lambda file: file.path)
-        self._items.append(Item(kind, entry.key, home, files))
+        path = files[0].path if kind == "code" else home
+        self._items.append(Item(kind, entry.key, path, files))
 
     def _take_mega_cache(
         self,

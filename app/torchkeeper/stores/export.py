@@ -7,7 +7,7 @@ import hashlib
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, BinaryIO
 
@@ -125,7 +125,9 @@ def _write(
             if one.entry.kind in _FILES:
                 _files(one, source, archive, exported, done, left)
         made = manifest.Manifest(
-            f"torchkeeper {torchkeeper.__version__}", made_in(taken), tuple(exported.listed)
+            f"torchkeeper {torchkeeper.__version__}",
+            common_origin(one.facts.get("made_in") for one in taken),
+            tuple(exported.listed),
         )
         archive.writestr(_info(manifest.NAME), made.to_bytes())
     return exported
@@ -245,13 +247,13 @@ def _portable_chunks(kind: str, file: File, stream: BinaryIO) -> Iterator[bytes]
     yield from iter(lambda: stream.read(CHUNK), b"")
 
 
-def made_in(entries: list[Described]) -> dict[str, Any] | None:
-    """The environment the FX graphs say they were made in; null where they tell or agree not.
+def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """The environment the FX graphs say they were made in; None where they do not tell or agree.
 
     torch decides: of entries by several torch versions nothing is said. Other facts that differ
-    are null.
+    are None.
     """
-    said = [one.facts["made_in"] for one in entries if one.facts.get("made_in")]
+    said = [facts for facts in made_in if facts]
     versions = {repr(facts.get("torch")) for facts in said}
     if not said or len(versions) > 1 or said[0].get("torch") is None:
         return None

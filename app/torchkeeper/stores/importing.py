@@ -74,7 +74,7 @@ def _import(bundle: Bundle, folder: Folder, trace: _Trace, report: Report, left:
     items = sorted(bundle.items(), key=lambda item: _ORDER.index(item.kind))
     total = sum(item.size for item in items)
     written = 0
-    flat = _is_triton_folder(folder.root)
+    style = _style(folder.root)
     last_of_path = {item.path: item for item in items if item.kind == "pgo"}
     for item in items:
         report.check()
@@ -84,7 +84,7 @@ def _import(bundle: Bundle, folder: Folder, trace: _Trace, report: Report, left:
             left(item, Problem("superseded"))
             continue
         try:
-            new = _place(item, bundle, folder.root, flat, trace, report)
+            new = _place(item, bundle, folder.root, style, trace, report)
         except Problem as problem:
             left(item, problem)
             continue
@@ -98,15 +98,17 @@ def _import(bundle: Bundle, folder: Folder, trace: _Trace, report: Report, left:
     return done
 
 
-def _is_triton_folder(root: str) -> bool:
-    """Whether a folder is Triton's own cache, whose kernels lie at its root."""
+def _style(root: str) -> str | None:
+    """Whose layout a folder has: "inductor", "triton", or None where nothing tells."""
     with os.scandir(root) as entries:
-        names = [entry.name for entry in entries]
-    return any(map(layout.is_triton_key, names)) and not {"fxgraph", "aotautograd"} & set(names)
+        names = {entry.name for entry in entries}
+    if names & {"fxgraph", "aotautograd", "triton"}:
+        return "inductor"
+    return "triton" if any(map(layout.is_triton_key, names)) else None
 
 
 def _place(
-    item: Item, bundle: Bundle, root: str, flat: bool, trace: _Trace, report: Report
+    item: Item, bundle: Bundle, root: str, style: str | None, trace: _Trace, report: Report
 ) -> bool:
     """Place one entry; False if it is there already.
 
@@ -114,7 +116,7 @@ def _place(
     concerns the whole target.
     """
     if item.kind == "triton":
-        return _place_kernel(item, bundle, root, flat, trace, report)
+        return _place_kernel(item, bundle, root, style, trace, report)
     todo = []
     for file in item.files:
         target = os.path.join(root, file.path)
@@ -140,13 +142,13 @@ def _place(
 
 
 def _place_kernel(
-    item: Item, bundle: Bundle, root: str, flat: bool, trace: _Trace, report: Report
+    item: Item, bundle: Bundle, root: str, style: str | None, trace: _Trace, report: Report
 ) -> bool:
     """Place a kernel's folder at once, its group files naming their new folder."""
     home = item.path
-    if flat:
+    if style == "triton":
         home = item.key
-    elif home == item.key:
+    elif style == "inductor" and home == item.key:
         home = f"triton/0/{item.key}"
     target = os.path.join(root, home)
     if os.path.lexists(target):

@@ -79,6 +79,8 @@ def group(files: Iterable[File]) -> list[Item]:
     rank = {kind: number for number, kind in enumerate(KINDS)}
     for item in found.values():
         item.files.sort(key=lambda file: file.path)
+        if item.kind == "code":
+            item.path = item.files[0].path  # a path that exists: source sorts before object
     return sorted(found.values(), key=lambda item: (rank[item.kind], item.path))
 
 

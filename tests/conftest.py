@@ -1,0 +1,153 @@
+"""Real caches for the tests: from torch 2.9.1 as it was kept, from torch and Triton made now."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+DATA = Path(__file__).parent / "data"
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all test processes of this run share, for what is expensive to make."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def once(shared: Path, name: str, make: Callable[[Path], None]) -> Path:
+    """The folder ``shared/name``, made by the first test process that needs it."""
+    target = shared / name
+    with FileLock(shared / f"{name}.lock"):
+        if not target.exists():
+            partial = shared / f"{name}.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            make(partial)
+            partial.rename(target)
+    return target
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    """An interpreter with torch: the one named by the environment, or our own."""
+    python = os.environ.get("TORCHKEEPER_TORCH_PYTHON", sys.executable)
+    found = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False)
+    if found.returncode:
+        pytest.fail(f"{python} has no torch; packaging/test installs one")
+    return python
+
+
+@pytest.fixture(scope="session")
+def header_folder(shared: Path) -> Path:
+    """A temporary folder for compiles to share: torch builds a 149 MB header once in each."""
+    folder = shared / "tmp"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+RunPlain = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def run_plain(torch_python: str, header_folder: Path) -> RunPlain:
+    """Run a script of tests/data with stock torch on a cache folder; returns what it printed."""
+
+    def run(cache: Path, *arguments: str, script: str = "plain_script.py") -> dict[str, Any]:
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
+        env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+        done = subprocess.run(
+            [torch_python, str(DATA / script), *arguments],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return printed
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def filled(shared: Path, run_plain: RunPlain) -> Path:
+    """The cache of a plain torch script, compiled in this run. Not to be changed."""
+    return once(shared, "filled", lambda folder: _fill(folder, run_plain))
+
+
+def _fill(folder: Path, run_plain: RunPlain) -> None:
+    counters = run_plain(folder)
+    assert counters["misses"] > 0
+    assert counters["hits"] == 0
+
+
+@pytest.fixture
+def warm_cache(filled: Path, tmp_path: Path) -> Path:
+    """A copy of ``filled`` that a test may change."""
+    return Path(shutil.copytree(filled, tmp_path / "warm-cache"))
+
+
+@pytest.fixture(scope="session")
+def kernels(shared: Path, torch_python: str) -> Path:
+    """Triton's own cache with a kernel for sm_90 and one for gfx942. Not to be changed."""
+
+    def compile_kernels(folder: Path) -> None:
+        env = {**os.environ, "TRITON_CACHE_DIR": str(folder)}
+        script = str(DATA / "triton_kernels.py")
+        done = subprocess.run(
+            [torch_python, script], env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    return once(shared, "kernels", compile_kernels)
+
+
+@pytest.fixture
+def triton_cache(kernels: Path, tmp_path: Path) -> Path:
+    """A copy of ``kernels`` that a test may change; its group files name their old folder."""
+    return Path(shutil.copytree(kernels, tmp_path / "triton-cache"))
+
+
+@pytest.fixture(scope="session")
+def kept_291(shared: Path) -> Path:
+    """The cache that torch 2.9.1 wrote. Not to be changed."""
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(DATA / "torch-2.9.1" / "cache.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+
+    return once(shared, "torch-2.9.1", unpack) / "cache"
+
+
+@pytest.fixture
+def fixture_cache(kept_291: Path, tmp_path: Path) -> Path:
+    """A copy of the cache that torch 2.9.1 wrote; a test may change it."""
+    return Path(shutil.copytree(kept_291, tmp_path / "cache-2.9.1"))
+
+
+@pytest.fixture(autouse=True)
+def private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any) -> Iterator[None]:
+    """No test sees or touches the user's own caches and settings."""
+    home = tmp_path_factory.getbasetemp() / "home"
+    home.mkdir(exist_ok=True)
+    for variable in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(home / variable.lower()))
+    yield

@@ -1,0 +1,18 @@
+"""Compiles one kernel for two GPUs that need not be there."""
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+@triton.jit
+def add_kernel(x, y, out, n, block: tl.constexpr):
+    offsets = tl.program_id(0) * block + tl.arange(0, block)
+    mask = offsets < n
+    tl.store(out + offsets, tl.load(x + offsets, mask) + tl.load(y + offsets, mask), mask)
+
+
+signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "block": "constexpr"}
+for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
+    triton.compile(ASTSource(add_kernel, signature, {(4,): 128}), target=target)
