@@ -1,0 +1,195 @@
+"""One table of everything the user can do. Menus, toolbar, context menus and the list of
+shortcuts are all made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu
+
+from torchkeeper.gui import icons, theme
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the window knows when it decides which actions make sense."""
+
+    place: bool = False
+    place_added: bool = False
+    place_is_folder: bool = False
+    shown: int = 0
+    selected: int = 0
+    trash: bool = False
+    job: bool = False
+    job_active: bool = False
+
+
+def _always(_: Situation) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One action. ``slot`` is a method of one of its owners, ``menu`` and ``group`` its place.
+
+    hint: one sentence for the tooltip and the status bar.
+    context: the context menus it is in.
+    short: the toolbar's text; empty where it is not on the toolbar.
+    """
+
+    id: str
+    text: str
+    icon: str
+    shortcut: str
+    hint: str
+    when: Callable[[Situation], bool]
+    slot: str
+    menu: str
+    group: int
+    context: tuple[str, ...] = ()
+    short: str = ""
+
+
+_N = QT_TRANSLATE_NOOP
+
+
+def _n(text: str) -> str:
+    return str(_N("Actions", text))
+
+
+MENUS = (
+    ("file", _n("&File")),
+    ("edit", _n("&Edit")),
+    ("cache", _n("&Cache")),
+    ("view", _n("&View")),
+    ("help", _n("&Help")),
+)
+
+ACTIONS = (
+    Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
+         _n("Put a cache folder on the list of places"),
+         _always, "add_folder", "file", 0, ("places",)),
+    Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
+         _n("Take the place off the list; nothing on the disk changes"),
+         lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
+    Spec("import", _n("&Import…"), "import", "Ctrl+I",
+         _n("Look into bundles or mega-caches and put their entries into a place"),
+         _always, "import_files", "file", 1, ("places",), _n("Import…")),
+    Spec("export", _n("&Export…"), "export", "Ctrl+E",
+         _n("Write the selected entries, or all that are shown, into one bundle file"),
+         lambda s: s.shown > 0, "export", "file", 1, ("entries",), _n("Export…")),
+    Spec("quit", _n("&Quit"), "quit", "Ctrl+Q",
+         _n("Stop all jobs and close the window"),
+         _always, "close", "file", 2),
+    Spec("find", _n("&Find"), "find", "Ctrl+F",
+         _n("Go to the filter"),
+         _always, "go_to_filter", "edit", 0),
+    Spec("select-all", _n("Select &all"), "select-all", "Ctrl+A",
+         _n("Select all entries that are shown"),
+         lambda s: s.shown > 0, "select_all", "edit", 0, ("entries",)),
+    Spec("copy-key", _n("&Copy key"), "copy", "Ctrl+C",
+         _n("Copy the keys of the selected entries"),
+         lambda s: s.selected > 0, "copy_key", "edit", 1, ("entries",)),
+    Spec("copy-path", _n("Copy &path"), "copy", "Ctrl+Shift+C",
+         _n("Copy the paths of the selected entries"),
+         lambda s: s.selected > 0, "copy_path", "edit", 1, ("entries",)),
+    Spec("warm", _n("&Warm…"), "warm", "Ctrl+W",
+         _n("Compile ahead of time into a place"),
+         _always, "warm", "cache", 0, ("places",), _n("Warm…")),
+    Spec("purge", _n("Purge &selected…"), "purge", "Del",
+         _n("Show what would go, then move the selected entries to the trash"),
+         lambda s: s.selected > 0 and s.place_is_folder,
+         "purge_selected", "cache", 1, ("entries",), _n("Purge…")),
+    Spec("purge-shown", _n("Purge all s&hown…"), "purge", "Shift+Del",
+         _n("Show what would go, then move every entry the filter shows to the trash"),
+         lambda s: s.shown > 0 and s.place_is_folder, "purge_shown", "cache", 1, ("entries",)),
+    Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
+         _n("Put back what the last purge of this place moved to the trash"),
+         lambda s: s.trash, "undo", "cache", 1, ("places",)),
+    Spec("empty-trash", _n("&Empty trash…"), "empty", "",
+         _n("Delete for good what was purged from this place"),
+         lambda s: s.trash, "empty_trash", "cache", 1, ("places",)),
+    Spec("cancel-job", _n("&Cancel job"), "cancel", "Ctrl+.",
+         _n("Stop the chosen job at once"),
+         lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
+    Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
+         _n("Open the Activity pane at the log of the chosen job"),
+         lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
+    Spec("refresh", _n("&Refresh"), "refresh", "F5",
+         _n("Read the place again"),
+         _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
+    Spec("activity", _n("Show or hide &activity"), "activity", "Ctrl+J",
+         _n("Show or hide the list of jobs"),
+         _always, "toggle_activity", "view", 0),
+    Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
+         _n("All shortcuts on one page"),
+         _always, "show_shortcuts", "help", 0),
+    Spec("about", _n("&About Torchkeeper"), "info", "",
+         _n("Version and licence"),
+         _always, "show_about", "help", 0),
+)  # fmt: skip
+
+
+def tr(text: str) -> str:
+    """The translation of a text of the table."""
+    return QCoreApplication.translate("Actions", text)
+
+
+class Actions(QObject):
+    """The QActions made from the table, for one window."""
+
+    def __init__(self, window: QObject, owners: Sequence[QObject]) -> None:
+        super().__init__(window)
+        self._made: dict[str, QAction] = {}
+        for spec in ACTIONS:
+            action = QAction(tr(spec.text), window)
+            action.setObjectName(spec.id)
+            action.setIconText(tr(spec.short or spec.text).replace("&", ""))
+            if spec.shortcut:
+                action.setShortcut(QKeySequence(spec.shortcut))
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
+            action.setStatusTip(tr(spec.hint))
+            slot = next(getattr(x, spec.slot) for x in owners if hasattr(x, spec.slot))
+            action.triggered.connect(lambda _checked=False, slot=slot: slot())
+            self._made[spec.id] = action
+        theme.follow(self, self._paint)
+        self.update(Situation())
+
+    def __getitem__(self, ident: str) -> QAction:
+        return self._made[ident]
+
+    def update(self, situation: Situation) -> None:
+        """Switch each action on or off."""
+        for spec in ACTIONS:
+            self._made[spec.id].setEnabled(spec.when(situation))
+
+    def _paint(self) -> None:
+        for spec in ACTIONS:
+            self._made[spec.id].setIcon(icons.icon(spec.icon))
+
+    def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:
+        """Add actions to a menu, with a line between groups."""
+        group = None
+        for spec in specs:
+            if group is not None and (spec.menu, spec.group) != group:
+                menu.addSeparator()
+            group = (spec.menu, spec.group)
+            menu.addAction(self._made[spec.id])
+
+    def menu(self, name: str) -> list[Spec]:
+        """The actions of one menu of the menu bar."""
+        return [spec for spec in ACTIONS if spec.menu == name]
+
+    def context(self, name: str) -> list[Spec]:
+        """The actions of one context menu."""
+        return [spec for spec in ACTIONS if name in spec.context]
+
+    def toolbar(self) -> list[Spec]:
+        """The actions on the toolbar, the main job first."""
+        order = ("warm", "export", "import", "purge", "refresh")
+        return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

@@ -1,0 +1,95 @@
+"""The inline bars over the table: an error with its remedy, and Undo after a purge."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAccessible, QAccessibleEvent
+from PySide6.QtWidgets import QFrame, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.link.words import UserError
+
+
+def _announce(widget: QWidget) -> None:
+    QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.Alert))
+
+
+class ErrorBar(QFrame):
+    """What happened, why, and what to do; stays until it is closed or replaced."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("errorBar")
+        self.error: UserError | None = None
+        self.what = forms.label("", "heading", wrap=True)
+        self.why = forms.label("", wrap=True)
+        self.remedy = forms.label("", wrap=True)
+        for text in (self.what, self.why, self.remedy):
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        close = forms.icon_button("close", self.tr("Close this message"))
+        close.clicked.connect(self.clear)
+        texts = forms.column(gap=4)
+        for text in (self.what, self.why, self.remedy):
+            texts.addWidget(text)
+        line = forms.row(gap=12)
+        line.setContentsMargins(16, 8, 8, 8)
+        line.addWidget(forms.picture("error", 20, "error"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(texts, 1)
+        line.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(line)
+        self.hide()
+
+    def tell(self, error: UserError) -> None:
+        """Show an error."""
+        self.error = error
+        for text, label in (
+            (error.what, self.what),
+            (error.why, self.why),
+            (error.remedy, self.remedy),
+        ):
+            label.setText(text)
+            label.setVisible(bool(text))
+        self.setAccessibleName(str(error))
+        self.show()
+        _announce(self)
+
+    def clear(self) -> None:
+        """The user has read it, or it no longer holds."""
+        self.error = None
+        self.hide()
+
+
+class UndoBar(QFrame):
+    """Says what was moved to the trash and offers to put it back."""
+
+    undo = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("undoBar")
+        self.place = ""
+        self.text = forms.label("", wrap=True)
+        self.button = forms.button(self.tr("Undo"))
+        self.button.clicked.connect(self._undo)
+        close = forms.icon_button("close", self.tr("Close this message"))
+        close.clicked.connect(self.hide)
+        line = forms.row(gap=12)
+        line.setContentsMargins(16, 6, 8, 6)
+        line.addWidget(forms.picture("purge", 20, "good"))
+        line.addWidget(self.text, 1)
+        line.addWidget(self.button)
+        line.addWidget(close)
+        self.setLayout(line)
+        self.hide()
+
+    def offer(self, place: str, text: str) -> None:
+        """Offer to undo the last purge of a place."""
+        self.place = place
+        self.text.setText(text)
+        self.setAccessibleName(text)
+        self.show()
+        _announce(self)
+
+    def _undo(self) -> None:
+        self.hide()
+        self.undo.emit(self.place)

@@ -1,0 +1,153 @@
+"""What the dialogs share: their frame, the choice of a place, and asking before the irrevocable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.places import Place
+from torchkeeper.link.words import printable
+
+
+class Dialog(QDialog):
+    """A dialog that belongs to the window, is not waited for, and is gone when it closes."""
+
+    def __init__(self, parent: QWidget | None, title: str, width: int = 560) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setMinimumWidth(width)
+        self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
+        self.setLayout(self.body)
+
+    def buttons(self, *widgets: QWidget) -> None:
+        """The row of buttons at the bottom; the last is the one that goes on."""
+        line = forms.row()
+        line.addStretch(1)
+        for widget in widgets:
+            line.addWidget(widget)
+        self.body.addSpacing(forms.GAP)
+        self.body.addLayout(line)
+
+
+class ConfirmDialog(Dialog):
+    """Asks before what cannot be undone. Cancel is the default."""
+
+    def __init__(
+        self, parent: QWidget | None, title: str, question: str, detail: str, verb: str
+    ) -> None:
+        super().__init__(parent, title, 480)
+        texts = forms.column(gap=forms.GAP)
+        self.question = forms.label(question, "heading", wrap=True)
+        self.detail = forms.label(detail, wrap=True)
+        texts.addWidget(self.question)
+        texts.addWidget(self.detail)
+        line = forms.row(gap=16)
+        line.addWidget(forms.picture("warning", 32, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(texts, 1)
+        self.body.addLayout(line)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.go = forms.button(verb, danger=True)
+        self.cancel.clicked.connect(self.reject)
+        self.go.clicked.connect(self.accept)
+        self.go.setAutoDefault(False)
+        self.buttons(self.go, self.cancel)
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+
+
+def confirm(
+    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Callable[[], object]
+) -> ConfirmDialog:
+    """Ask, and call ``then`` if the answer is yes."""
+    dialog = ConfirmDialog(parent, title, question, detail, verb)
+    dialog.accepted.connect(then)
+    dialog.open()
+    return dialog
+
+
+class PlaceChoice(QWidget):
+    """One of the places, or a folder chosen now."""
+
+    changed = Signal()
+
+    def __init__(self, places: Sequence[Place], current: str | None) -> None:
+        super().__init__()
+        self.combo = QComboBox()
+        self.combo.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.combo.setMinimumContentsLength(30)
+        for place in places:
+            self.combo.addItem(printable(place.path), place.path)
+        if current is not None:
+            self.choose(current)
+        self.combo.currentIndexChanged.connect(lambda *_: self.changed.emit())
+        self.other = forms.button(self.tr("Other folder…"))
+        self.other.setAutoDefault(False)
+        self.other.clicked.connect(self._other)
+        line = forms.row()
+        line.addWidget(self.combo, 1)
+        line.addWidget(self.other)
+        self.setLayout(line)
+        self.setFocusProxy(self.combo)
+
+    @property
+    def path(self) -> str | None:
+        """The chosen place."""
+        path = self.combo.currentData()
+        return str(path) if path else None
+
+    def choose(self, path: str) -> None:
+        """Choose a path, adding it where it is not among the places."""
+        row = self.combo.findData(path)
+        if row < 0:
+            self.combo.addItem(printable(path), path)
+            row = self.combo.count() - 1
+        self.combo.setCurrentIndex(row)
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        self.combo.setAccessibleName(name)
+
+    def _other(self) -> None:
+        choose_folder(self, self.tr("Choose a folder"), self.choose)
+
+
+def choose_folder(parent: QWidget, title: str, then: Callable[[str], object]) -> None:
+    """Ask for a folder."""
+    dialog = QFileDialog(parent, title)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(then)
+    dialog.open()
+
+
+def choose_files(
+    parent: QWidget, title: str, kinds: str, then: Callable[[list[str]], object]
+) -> None:
+    """Ask for files to read."""
+    dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.filesSelected.connect(then)
+    dialog.open()
+
+
+def choose_target(
+    parent: QWidget, title: str, name: str, kinds: str, then: Callable[[str], object]
+) -> None:
+    """Ask for a file to write; asks itself before one is replaced."""
+    dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+    dialog.setDefaultSuffix("torchcache")
+    dialog.selectFile(name)
+    dialog.fileSelected.connect(then)
+    dialog.open()

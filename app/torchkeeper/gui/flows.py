@@ -1,0 +1,143 @@
+"""From an action to a job: the dialogs in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.dialogs import choose_files, choose_target, confirm
+from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.purging import PurgeDialog
+from torchkeeper.gui.warming import WarmDialog
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+
+class Flows(QObject):
+    """Warm, export, import, purge, undo and emptying the trash, each from asking to starting."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def warm(self) -> WarmDialog:
+        """Ask what to compile, then do."""
+        dialog = WarmDialog(
+            self._window, self._window.engines, self._window.places.places, self._window.place
+        )
+        dialog.accepted.connect(lambda: self._warm(dialog))
+        dialog.open()
+        return dialog
+
+    def _warm(self, dialog: WarmDialog) -> None:
+        into = dialog.target.path
+        if into is not None:
+            self._adopt(into)
+            self._window.operations.warm(dialog.python, [str(dialog.recipe.currentData())], into)
+
+    def _adopt(self, path: str) -> None:
+        """A folder that something is written into is a place from now on."""
+        if self._window.places.row_of(path) < 0:
+            self._window.places.add(path)
+        if self._window.place != path:
+            self._window.places_pane.choose(path)
+
+    def export(self) -> None:
+        """Write the selection, or all that is shown, into a bundle."""
+        place = self._window.place
+        chosen = self._window.table.selected() or self._window.entries.shown()
+        if place is None or not chosen:
+            return
+        selection = self._selection(chosen)
+        name = printable(place.rstrip("/").rpartition("/")[2] or "cache", 80) + ".torchcache"
+        count = say.count(len(chosen), "entry", "entries")
+        choose_target(
+            self._window,
+            self.tr("Export {}").format(count),
+            name,
+            self.tr("Torchkeeper bundles (*.torchcache)"),
+            lambda output: self._window.operations.export(place, selection, output),
+        )
+
+    def _selection(self, entries: list[Entry]) -> Selection:
+        whole = len(entries) == self._window.entries.total
+        return Selection() if whole else Selection.of(entries)
+
+    def import_files(self) -> None:
+        """Ask for files, look into them, and import what the user agrees to."""
+        kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
+        choose_files(self._window, self.tr("Import"), kinds, self.open_import)
+
+    def open_import(self, files: Sequence[str]) -> ImportDialog:
+        """Look into files."""
+        dialog = ImportDialog(
+            self._window,
+            self._window.engines,
+            files,
+            self._window.places.places,
+            self._window.place,
+        )
+        dialog.accepted.connect(lambda: self._import(dialog))
+        dialog.open()
+        return dialog
+
+    def _import(self, dialog: ImportDialog) -> None:
+        into = dialog.target.path
+        if into is not None:
+            self._adopt(into)
+            for file in dialog.chosen:
+                self._window.operations.import_file(file.path, into)
+
+    def purge_selected(self) -> None:
+        """Show what would go of the selection."""
+        self._purge(self._window.table.selected())
+
+    def purge_shown(self) -> None:
+        """Show what would go of all that is shown."""
+        self._purge(self._window.entries.shown())
+
+    def _purge(self, chosen: list[Entry]) -> None:
+        place = self._window.place
+        if place is None or not chosen:
+            return
+        selection = Selection.of(chosen)
+        dialog = PurgeDialog(
+            self._window, self._window.engines, place, selection.select, selection.hold
+        )
+        dialog.decided.connect(
+            lambda ticket, plan, at_once: self._window.operations.purge(
+                place, ticket, plan, at_once
+            )
+        )
+        dialog.open()
+
+    def undo(self) -> None:
+        """Put back what the last purge of this place took."""
+        if self._window.place is not None:
+            self._window.undo_bar.hide()
+            self._window.operations.undo(self._window.place)
+
+    def empty_trash(self) -> None:
+        """Ask, then delete for good."""
+        place, trash = self._window.place, self._window.listing.trash
+        if place is None:
+            return
+        confirm(
+            self._window,
+            self.tr("Empty trash"),
+            self.tr("Delete {} for good?").format(
+                say.count(trash.get("entries", 0), "entry", "entries")
+            ),
+            self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
+                say.size(trash.get("bytes", 0)), printable(place)
+            ),
+            self.tr("Empty trash"),
+            lambda: self._window.operations.empty_trash(place),
+        )

@@ -1,0 +1,109 @@
+"""Small builders that make a control whole: label, buddy, accessible name, spacing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from torchkeeper.gui import icons, theme
+
+#: The grid everything is laid out on.
+GAP = 8
+
+
+def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
+    """A label of plain text; nothing that comes from a cache is ever read as HTML."""
+    made = QLabel(text)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if role:
+        made.setProperty("role", role)
+    return made
+
+
+def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> QLabel:
+    """A control under its label; the label is its buddy and its accessible name."""
+    name = label(text, "heading")
+    name.setBuddy(control)
+    control.setAccessibleName(text.replace("&", "").rstrip(":"))
+    layout.addWidget(name)
+    layout.addWidget(control)
+    if help_text:
+        control.setAccessibleDescription(help_text)
+        layout.addWidget(label(help_text, "muted", wrap=True))
+    return name
+
+
+def button(text: str, *, primary: bool = False, danger: bool = False) -> QPushButton:
+    """A push button; ``primary`` is the one that goes on, ``danger`` one that cannot be undone."""
+    made = QPushButton(text)
+    made.setAccessibleName(text.replace("&", "").rstrip("…"))
+    made.setProperty("primary", primary)
+    made.setProperty("danger", danger)
+    return made
+
+
+def icon_button(name: str, accessible: str) -> QToolButton:
+    """A small button of an icon only, with its name as tooltip and for screen readers."""
+    made = QToolButton()
+    made.setAutoRaise(True)
+    made.setAccessibleName(accessible)
+    made.setToolTip(accessible)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    made.setStyleSheet("QToolButton { padding: 4px; }")
+    theme.follow(made, lambda: made.setIcon(icons.icon(name)))
+    return made
+
+
+def picture(name: str, size: int, colour: str = "muted") -> QLabel:
+    """A decorative icon in a colour of the theme."""
+    made = QLabel()
+    made.setFixedSize(size, size)
+
+    def paint() -> None:
+        made.setPixmap(icons.pixmap(name, size, getattr(theme.shades(), colour), 1.0))
+
+    theme.follow(made, paint)
+    return made
+
+
+def column(*, margin: int = 0, gap: int = GAP) -> QVBoxLayout:
+    """A vertical layout on the grid."""
+    made = QVBoxLayout()
+    made.setContentsMargins(margin, margin, margin, margin)
+    made.setSpacing(gap)
+    return made
+
+
+def row(*, margin: int = 0, gap: int = GAP) -> QHBoxLayout:
+    """A horizontal layout on the grid."""
+    made = QHBoxLayout()
+    made.setContentsMargins(margin, margin, margin, margin)
+    made.setSpacing(gap)
+    return made
+
+
+def frame(name: str, layout: QLayout) -> QFrame:
+    """A frame that the style sheet knows by name."""
+    made = QFrame()
+    made.setObjectName(name)
+    made.setLayout(layout)
+    return made
+
+
+def spacer() -> QWidget:
+    """Takes the room that is left in a row."""
+    made = QWidget()
+    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+    return made

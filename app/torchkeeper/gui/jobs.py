@@ -1,0 +1,239 @@
+"""Jobs: what was asked to be done, how far it is, and how it ended. Also their history."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError
+
+#: Lines kept of one job's log, and jobs kept in the history.
+LOG_LINES = 5000
+HISTORY = 200
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class State(StrEnum):
+    """How far a job is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
+
+
+@dataclass(eq=False)
+class Job:
+    """One job. ``kind`` is the operation; ``place`` is what it changes or reads."""
+
+    id: int
+    title: str
+    kind: str
+    place: str | None = None
+    state: State = State.QUEUED
+    done: float = 0
+    total: float | None = None
+    unit: str = ""
+    note: str = ""
+    started: float | None = None
+    ended: float | None = None
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    result: dict[str, Any] = field(default_factory=dict)
+    error: UserError | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still to end."""
+        return self.state not in ENDED
+
+    def elapsed(self, now: float) -> float | None:
+        """Seconds it has run, or ran."""
+        if self.started is None:
+            return None
+        return (self.ended if self.ended is not None else now) - self.started
+
+    def fraction(self) -> float | None:
+        """How much is done, from 0 to 1; None where nobody knows."""
+        if self.state is State.DONE:
+            return 1.0
+        if not self.total:
+            return None
+        return max(0.0, min(1.0, self.done / self.total))
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Jobs", text)
+
+
+def state_text(job: Job) -> str:
+    """The state of a job in a few words."""
+    if job.state is State.QUEUED:
+        return _tr("Waiting for the job before it")
+    if job.state is State.CANCELLING:
+        return _tr("Cancelling…")
+    if job.state is State.CANCELLED:
+        return _tr("Cancelled")
+    if job.state is State.FAILED:
+        return _tr("Failed: {}").format(job.error.what if job.error else "?")
+    if job.state is State.DONE:
+        return job.note or _tr("Done")
+    parts = []
+    if job.unit == "bytes" and job.total:
+        parts.append(_tr("{} of {}").format(say.size(job.done), say.size(job.total)))
+    elif job.total:
+        parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
+    if job.note:
+        parts.append(job.note)
+    return " · ".join(parts) or _tr("Running")
+
+
+class JobsModel(QAbstractListModel):
+    """The jobs, newest first."""
+
+    JobRole = Qt.ItemDataRole.UserRole + 1
+
+    #: A job has ended, in whatever way.
+    finished = Signal(object)
+    #: Lines were added to the log of a job.
+    logged = Signal(object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs: list[Job] = []
+        self._last = 0
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._jobs)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._jobs):
+            return None
+        job = self._jobs[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return job.title
+        if role == JobsModel.JobRole:
+            return job
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{job.title}\n{state_text(job)}"
+        if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            return f"{job.title}: {state_text(job)}"
+        return None
+
+    def add(self, title: str, kind: str, place: str | None) -> Job:
+        """A new job, waiting."""
+        self._last += 1
+        job = Job(self._last, title, kind, place)
+        self.beginInsertRows(QModelIndex(), 0, 0)
+        self._jobs.insert(0, job)
+        self.endInsertRows()
+        ended = [row for row, old in enumerate(self._jobs) if not old.active]
+        if len(self._jobs) > HISTORY and ended:
+            self._drop(ended[-1])
+        return job
+
+    def _drop(self, row: int) -> None:
+        self.beginRemoveRows(QModelIndex(), row, row)
+        del self._jobs[row]
+        self.endRemoveRows()
+
+    def begin(self, job: Job) -> None:
+        """The job runs now."""
+        job.started = time.time()
+        job.state = State.RUNNING
+        self.touch(job)
+
+    def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
+        """How far the job is."""
+        job.done, job.total, job.unit = done, total, unit
+        self.touch(job)
+
+    def cancelling(self, job: Job) -> None:
+        """The user asked for an early end."""
+        if job.active:
+            job.state = State.CANCELLING
+            self.touch(job)
+
+    def end(
+        self,
+        job: Job,
+        state: State,
+        *,
+        note: str = "",
+        result: dict[str, Any] | None = None,
+        error: UserError | None = None,
+    ) -> None:
+        """The job has ended."""
+        if not job.active:
+            return
+        job.ended = time.time()
+        job.state = state
+        job.note = note
+        job.result = result or {}
+        job.error = error
+        self.touch(job)
+        self.finished.emit(job)
+
+    def log(self, job: Job, lines: list[str]) -> None:
+        """Add lines to a job's log."""
+        if lines:
+            job.log.extend(lines)
+            self.logged.emit(job, lines)
+
+    def touch(self, job: Job) -> None:
+        """Something about the job changed."""
+        index = self.index_of(job)
+        if index.isValid():
+            self.dataChanged.emit(index, index)
+
+    def tick(self) -> None:
+        """Time has passed: the running jobs show another."""
+        for job in self._jobs:
+            if job.state in (State.RUNNING, State.CANCELLING):
+                self.touch(job)
+
+    def clear_ended(self) -> None:
+        """Forget the jobs that have ended."""
+        for row in range(len(self._jobs) - 1, -1, -1):
+            if not self._jobs[row].active:
+                self._drop(row)
+
+    def index_of(self, job: Job) -> QModelIndex:
+        """Where a job stands."""
+        try:
+            return self.index(self._jobs.index(job), 0)
+        except ValueError:
+            return QModelIndex()
+
+    def job_at(self, index: Index) -> Job | None:
+        """The job at an index."""
+        return self._jobs[index.row()] if index.isValid() else None
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """All jobs, newest first."""
+        return tuple(self._jobs)
+
+    @property
+    def active(self) -> list[Job]:
+        """The jobs that have not ended, oldest first."""
+        return [job for job in reversed(self._jobs) if job.active]

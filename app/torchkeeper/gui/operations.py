@@ -1,0 +1,258 @@
+"""The jobs the window can start: each runs in an engine of its own and shows in Activity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.entries import kind_words
+from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.worker import HOLD, Engines, Listener
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable, user_error
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
+
+    select: dict[str, Any] = field(default_factory=dict)
+    hold: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(entries: Sequence[Entry]) -> Selection:
+        """Exactly these entries."""
+        items = tuple(entry.identity for entry in entries)
+        if len(items) > HOLD:
+            return Selection({"held": True}, items)
+        return Selection({"items": [list(item) for item in items]})
+
+
+@dataclass(frozen=True)
+class _Start:
+    """How a job is asked for."""
+
+    op: str
+    params: dict[str, Any]
+    python: str | None = None
+    engine_of: int | None = None
+    hold: tuple[tuple[str, str], ...] = ()
+    note: Callable[[dict[str, Any]], str] | None = None
+
+
+class Operations(QObject):
+    """Starts jobs, hears them, and says what changed."""
+
+    #: A job ended well: the job, and the place whose entries or trash it changed, or None.
+    succeeded = Signal(object)
+    failed = Signal(object)
+    changed = Signal(str)
+
+    def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._jobs = jobs
+        self._tickets: dict[int, int] = {}
+        self._waiting: list[tuple[Job, _Start]] = []
+
+    # What can be started.
+
+    def warm(self, python: str, recipes: list[str], into: str) -> Job:
+        """Compile recipes into a place. One warm runs at a time, so that times mean something."""
+        params: dict[str, Any] = {"recipes": recipes, "into": into}
+        start = _Start("warm", params, python=python, note=self._warm_note)
+        return self._begin(self.tr("Warm {}").format(_short(into)), "warm", into, start)
+
+    def export(self, place: str, selection: Selection, output: str) -> Job:
+        """Write entries into a bundle."""
+        params = {"place": place, "output": output, "select": selection.select}
+        start = _Start("export", params, hold=selection.hold, note=self._counted)
+        title = self.tr("Export to {}").format(printable(os.path.basename(output)))
+        return self._begin(title, "export", None, start)
+
+    def import_file(self, file: str, into: str) -> Job:
+        """Put what a file holds into a place."""
+        start = _Start("import", {"file": file, "into": into}, note=self._import_note)
+        title = self.tr("Import {}").format(printable(os.path.basename(file)))
+        return self._begin(title, "import", into, start)
+
+    def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
+        """Carry out a plan, in the engine that made it."""
+        params = {"plan": plan, "now": at_once}
+        start = _Start("purge", params, engine_of=ticket, note=self._counted)
+        return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
+
+    def undo(self, place: str) -> Job:
+        """Put back what the last purge took."""
+        start = _Start("undo", {"place": place}, note=self._counted)
+        return self._begin(self.tr("Undo purge of {}").format(_short(place)), "undo", place, start)
+
+    def empty_trash(self, place: str) -> Job:
+        """Delete for good what lies in a place's trash."""
+        start = _Start("empty_trash", {"place": place}, note=self._counted)
+        title = self.tr("Empty trash of {}").format(_short(place))
+        return self._begin(title, "empty_trash", place, start)
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job at once."""
+        for waiting in self._waiting:
+            if waiting[0] is job:
+                self._waiting.remove(waiting)
+                self._jobs.end(job, State.CANCELLED)
+                return
+        ticket = self._tickets.get(job.id)
+        if ticket is not None and job.active:
+            self._jobs.cancelling(job)
+            self._engines.cancel(ticket)
+
+    # How they run.
+
+    def _begin(self, title: str, kind: str, place: str | None, start: _Start) -> Job:
+        job = self._jobs.add(title, kind, place)
+        # Only compiles wait for each other: they want the whole machine.
+        busy = any(other.kind == "warm" for other in self._jobs.active if other is not job)
+        if kind == "warm" and busy:
+            self._waiting.append((job, start))
+        else:
+            self._run(job, start)
+        return job
+
+    def _run(self, job: Job, start: _Start) -> None:
+        self._jobs.begin(job)
+        if start.python:
+            self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
+        listener = Listener(
+            progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
+            findings=lambda found: self._findings(job, found),
+            log=lambda lines: self._said(job, lines),
+            result=lambda result: self._done(job, start, result),
+            failed=lambda error: self._lost(job, error),
+            cancelled=lambda: self._ended(job, State.CANCELLED),
+        )
+        self._tickets[job.id] = self._engines.ask(
+            start.op,
+            start.params,
+            listener,
+            python=start.python,
+            engine_of=start.engine_of,
+            hold=start.hold,
+        )
+
+    def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+        note = start.note(result) if start.note else ""
+        if note:
+            self._jobs.log(job, [note])
+        self._ended(job, State.DONE, note=note, result=result)
+        self.succeeded.emit(job)
+
+    def _lost(self, job: Job, error: UserError) -> None:
+        self._jobs.log(job, [line for line in str(error).splitlines() if line])
+        self._ended(job, State.FAILED, error=error)
+        self.failed.emit(job)
+
+    def _ended(
+        self,
+        job: Job,
+        state: State,
+        *,
+        note: str = "",
+        result: dict[str, Any] | None = None,
+        error: UserError | None = None,
+    ) -> None:
+        self._tickets.pop(job.id, None)
+        if state is State.CANCELLED:
+            self._jobs.log(job, [self.tr("Cancelled.")])
+        self._jobs.end(job, state, note=note, result=result, error=error)
+        # However it ended, it may have changed the place before.
+        if job.place is not None:
+            self.changed.emit(job.place)
+        if self._waiting and not any(j.kind == "warm" and j.started for j in self._jobs.active):
+            self._run(*self._waiting.pop(0))
+
+    def _said(self, job: Job, lines: list[str]) -> None:
+        if lines:
+            head = self.tr("— what the engine wrote to its standard error —")
+            self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
+
+    def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
+        lines = []
+        for one in found:
+            line = self._finding(job, one)
+            if line:
+                lines.append(line)
+        self._jobs.log(job, lines)
+
+    def _finding(self, job: Job, one: dict[str, Any]) -> str:
+        device, step, graph = one.get("device"), one.get("step"), one.get("graph")
+        left = one.get("left")
+        if isinstance(one.get("log"), str):
+            return printable(one["log"], 2000)
+        if isinstance(device, dict):
+            why = device.get("why")
+            name = printable(str(device.get("name") or device.get("type")))
+            return self.tr("Device: {}").format(f"{name} ({printable(str(why))})" if why else name)
+        if isinstance(step, dict):
+            job.note = printable(str(step.get("name") or ""), 120)
+            self._jobs.touch(job)
+            return self.tr("Step: {}").format(job.note)
+        if isinstance(graph, dict):
+            return self._graph(graph)
+        if isinstance(left, dict):
+            params = left.get("params")
+            error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
+            what = kind_words(str(left.get("kind") or "unknown"))
+            key = printable(str(left.get("path") or left.get("key") or ""))
+            return self.tr("Left: {} {}: {}").format(what, key, str(error).replace("\n", " "))
+        return ""
+
+    def _graph(self, graph: dict[str, Any]) -> str:
+        outcome = {
+            "hit": self.tr("hit"),
+            "miss": self.tr("miss, compiled"),
+            "bypass": self.tr("not cacheable"),
+        }.get(str(graph.get("outcome")), printable(str(graph.get("outcome"))))
+        took = graph.get("seconds")
+        time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""
+        name = printable(str(graph.get("name") or graph.get("id") or "?"), 120)
+        return self.tr("Graph {}: {}").format(name, outcome) + time
+
+    def _warm_note(self, result: dict[str, Any]) -> str:
+        text = self.tr("{}: {} hit, {} missed, {}").format(
+            say.count(_number(result, "graphs"), "graph", "graphs"),
+            _number(result, "hits"),
+            _number(result, "misses"),
+            say.seconds(float(result.get("seconds") or 0)),
+        )
+        return text + self.tr(" · {} added").format(
+            say.count(_number(result, "added"), "entry", "entries")
+        )
+
+    def _counted(self, result: dict[str, Any]) -> str:
+        return counted(result)
+
+    def _import_note(self, result: dict[str, Any]) -> str:
+        there = _number(result, "exists")
+        text = counted(result)
+        return text + self.tr(" · {} were there already").format(f"{there:,}") if there else text
+
+
+def _number(result: dict[str, Any], name: str) -> int:
+    value = result.get(name)
+    if isinstance(value, (list, dict)):
+        return len(value)
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def counted(result: dict[str, Any]) -> str:
+    """A result in words: 12 entries (3.1 MB)."""
+    entries = say.count(_number(result, "entries"), "entry", "entries")
+    return f"{entries} ({say.size(_number(result, 'bytes'))})"
+
+
+def _short(place: str) -> str:
+    return printable(os.path.basename(place.rstrip("/")) or place, 60)

@@ -1,0 +1,220 @@
+"""The parts around the table: the places on the left, and the head with the filter."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.link.words import printable, user_error
+from torchkeeper.stores.query import parse
+
+#: Milliseconds after the last key before a filter is used.
+DEBOUNCE_MS = 80
+
+
+class PlaceDelegate(QStyledItemDelegate):
+    """A place in two lines: the name of its folder, and where that is."""
+
+    def sizeHint(
+        self, option: QStyleOptionViewItem, _: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        return QSize(160, 2 * option.fontMetrics.height() + 18)
+
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        place = index.data(PlacesModel.PlaceRole)
+        if not isinstance(place, Place):
+            return
+        shades = theme.shades()
+        box = option.rect.adjusted(8, 1, -8, -1)
+        state = option.state
+        metrics = option.fontMetrics
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if state & QStyle.StateFlag.State_Selected:
+            painter.setBrush(QColor(shades.selected))
+            painter.drawRoundedRect(box, 6, 6)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.setBrush(QColor(shades.hover))
+            painter.drawRoundedRect(box, 6, 6)
+        name = "folder" if place.exists else "folder-missing"
+        colour = shades.text if place.exists else shades.muted
+        scale = painter.device().devicePixelRatio()
+        painter.drawPixmap(
+            box.left() + 8, box.center().y() - 9, icons.pixmap(name, 20, colour, scale)
+        )
+        words = box.adjusted(38, 6, -8, -6)
+        line = metrics.height()
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setPen(QColor(colour))
+        title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, words.width())
+        painter.drawText(words.left(), words.top(), words.width(), line, left, title)
+        painter.setPen(QColor(shades.muted))
+        where = printable(place.path.rpartition("/")[0] or "/")
+        where = metrics.elidedText(where, Qt.TextElideMode.ElideMiddle, words.width())
+        painter.drawText(words.left(), words.top() + line + 2, words.width(), line, left, where)
+        painter.restore()
+
+
+class PlacesPane(QFrame):
+    """The list of places and the button that adds one."""
+
+    chosen = Signal(str)
+    add = Signal()
+
+    def __init__(self, model: PlacesModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("side")
+        self._model = model
+        title = forms.label(self.tr("Places"), "section")
+        title.setContentsMargins(16, 12, 16, 4)
+        self.list = QListView()
+        self.list.setObjectName("places")
+        self.list.setAccessibleName(self.tr("Places"))
+        self.list.setModel(model)
+        self.list.setItemDelegate(PlaceDelegate(self.list))
+        self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.list.selectionModel().currentChanged.connect(self._current)
+        self.add_button = forms.button(self.tr("Add folder…"))
+        self.add_button.clicked.connect(self.add)
+        foot = forms.row()
+        foot.setContentsMargins(12, 8, 12, 12)
+        foot.addWidget(self.add_button, 1)
+        whole = forms.column(gap=0)
+        whole.addWidget(title)
+        whole.addWidget(self.list, 1)
+        whole.addLayout(foot)
+        self.setLayout(whole)
+        self.setMinimumWidth(200)
+        title.setBuddy(self.list)
+        theme.follow(self, model.repaint)
+
+    @property
+    def place(self) -> Place | None:
+        """The chosen place."""
+        return self._model.place_at(self.list.currentIndex())
+
+    def choose(self, path: str) -> None:
+        """Choose a place by its path."""
+        row = self._model.row_of(path)
+        if row >= 0:
+            self.list.setCurrentIndex(self._model.index(row))
+
+    def _current(self) -> None:
+        place = self.place
+        self.chosen.emit(place.path if place else "")
+
+
+class Head(QWidget):
+    """The name of the place, and the filter with what is wrong with it."""
+
+    filtered = Signal(object)
+    #: Down was pressed in the filter: go to the table.
+    leave = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._path = ""
+        self.title = forms.label("", "title")
+        self.path = forms.label("", "muted")
+        self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.box = QLineEdit()
+        self.box.setPlaceholderText(self.tr("Filter: words, kind:fxgraph, size>10M, age>30d"))
+        self.box.setAccessibleName(self.tr("Filter"))
+        self.box.setAccessibleDescription(
+            self.tr("Words match name and key. A minus in front of a word negates it.")
+        )
+        self.box.setClearButtonEnabled(True)
+        self.box.setFixedWidth(380)
+        self.wrong = forms.label("", "error")
+        self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(DEBOUNCE_MS)
+        self._timer.timeout.connect(self._use)
+        self.box.textChanged.connect(lambda *_: self._timer.start())
+        self.box.returnPressed.connect(self._use)
+        names = forms.column(gap=2)
+        names.addWidget(self.title)
+        names.addWidget(self.path)
+        filters = forms.column(gap=2)
+        filters.addWidget(self.box)
+        filters.addWidget(self.wrong)
+        filters.addStretch(1)
+        line = forms.row(gap=16)
+        line.setContentsMargins(16, 12, 16, 8)
+        line.addLayout(names, 1)
+        line.addLayout(filters)
+        self.setLayout(line)
+        theme.follow(self, self._paint)
+
+    def show_place(self, title: str, path: str) -> None:
+        """Name the place."""
+        self._path = path
+        self.title.setText(title)
+        self.path.setToolTip(path)
+        self._elide()
+
+    def clear_filter(self) -> None:
+        """Show everything again, at once."""
+        self.box.clear()
+        self._use()
+
+    def _use(self) -> None:
+        self._timer.stop()
+        try:
+            query = parse(self.box.text())
+        except Problem as problem:
+            # The last good filter stays in use.
+            error = user_error(problem.code, problem.params)
+            self._wrong(" ".join(x for x in (error.what, error.why) if x))
+            return
+        self._wrong("")
+        self.filtered.emit(query)
+
+    def _wrong(self, text: str) -> None:
+        metrics = self.wrong.fontMetrics()
+        self.wrong.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, self.box.width()))
+        self.wrong.setToolTip(text)
+        if bool(self.box.property("wrong")) != bool(text):
+            self.box.setProperty("wrong", bool(text))
+            self.box.style().unpolish(self.box)
+            self.box.style().polish(self.box)
+
+    def _paint(self) -> None:
+        for action in self.box.actions():
+            if action.objectName() == "findMark":
+                self.box.removeAction(action)
+        mark = self.box.addAction(
+            icons.icon("find", theme.shades().muted), QLineEdit.ActionPosition.LeadingPosition
+        )
+        mark.setObjectName("findMark")
+
+    def _elide(self) -> None:
+        width = max(80, self.width() - self.box.width() - 48)
+        self.path.setText(
+            self.path.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, width)
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()

@@ -1,0 +1,178 @@
+"""The places on the left: found on this machine, and added by the user."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSettings,
+    Qt,
+)
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.link.words import printable
+
+Index = QModelIndex | QPersistentModelIndex
+
+#: Where the user's own places are kept.
+SETTING = "places/added"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place: where it is, why it is listed, and whether there is anything.
+
+    added: put on the list by the user, who alone takes it off again.
+    """
+
+    path: str
+    reason: str = ""
+    exists: bool = True
+    added: bool = False
+
+    @property
+    def title(self) -> str:
+        """The last part of its path."""
+        return printable(os.path.basename(self.path.rstrip("/")) or self.path)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Places", text)
+
+
+def reason_words(place: Place) -> str:
+    """Why a place is on the list."""
+    if place.added:
+        return _tr("Added by you")
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": _tr("The environment variable TORCHINDUCTOR_CACHE_DIR names it"),
+        "TRITON_CACHE_DIR": _tr("The environment variable TRITON_CACHE_DIR names it"),
+        "default": _tr("Where torch.compile keeps its cache by default"),
+        "triton-default": _tr("Where Triton keeps its kernels by default"),
+        "vllm": _tr("A compile cache of vLLM"),
+    }.get(place.reason, printable(place.reason))
+
+
+class PlacesModel(QAbstractListModel):
+    """The places, those found first."""
+
+    PlaceRole = Qt.ItemDataRole.UserRole + 1
+
+    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._places = [Place(path, added=True) for path in self._kept()]
+
+    def _kept(self) -> list[str]:
+        kept = self._settings.value(SETTING, [])
+        # A list of one comes back as a string.
+        kept = [kept] if isinstance(kept, str) else kept
+        return [str(path) for path in kept if path] if isinstance(kept, list) else []
+
+    def _keep(self) -> None:
+        self._settings.setValue(SETTING, [p.path for p in self._places if p.added])
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._places)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._places):
+            return None
+        place = self._places[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return place.title
+        if role == PlacesModel.PlaceRole:
+            return place
+        if role == Qt.ItemDataRole.ToolTipRole:
+            lines = [printable(place.path), reason_words(place)]
+            if not place.exists:
+                lines.append(_tr("There is nothing at this path now"))
+            return "\n".join(line for line in lines if line)
+        if role == Qt.ItemDataRole.DecorationRole:
+            colour = None if place.exists else theme.shades().muted
+            return icons.icon("folder" if place.exists else "folder-missing", colour)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            state = "" if place.exists else _tr(", missing")
+            return f"{place.title}, {printable(place.path)}{state}"
+        return None
+
+    def place_at(self, index: Index) -> Place | None:
+        """The place at an index."""
+        ok = index.isValid() and index.row() < len(self._places)
+        return self._places[index.row()] if ok else None
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places, in order."""
+        return tuple(self._places)
+
+    def row_of(self, path: str) -> int:
+        """The row of a path, or -1."""
+        return next((n for n, p in enumerate(self._places) if p.path == path), -1)
+
+    def found(self, places: list[Place]) -> None:
+        """What an engine found on this machine, instead of what it found before."""
+        paths = {place.path for place in places}
+        for row in range(len(self._places) - 1, -1, -1):
+            old = self._places[row]
+            if not old.added and old.path not in paths:
+                self._remove(row)
+        at = 0
+        for place in places:
+            row = self.row_of(place.path)
+            if row < 0:
+                self._insert(at, place)
+                at += 1
+            else:
+                # A folder the user added stays the user's, even when it is also found.
+                old = self._places[row]
+                self._set(row, replace(place, added=old.added))
+                at = max(at, row + 1) if not old.added else at
+
+    def add(self, path: str, exists: bool = True) -> int:
+        """Put a place on the list for good; returns its row."""
+        row = self.row_of(path)
+        if row < 0:
+            row = len(self._places)
+            self._insert(row, Place(path, exists=exists, added=True))
+            self._keep()
+        return row
+
+    def remove(self, row: int) -> None:
+        """Take a place of the user's off the list. Nothing on the disk changes."""
+        if self._places[row].added:
+            self._remove(row)
+            self._keep()
+
+    def looked(self, path: str, exists: bool) -> None:
+        """Whether there is anything at a path."""
+        row = self.row_of(path)
+        if row >= 0 and self._places[row].exists != exists:
+            self._set(row, replace(self._places[row], exists=exists))
+
+    def repaint(self) -> None:
+        """The colours have changed."""
+        if self._places:
+            self.dataChanged.emit(self.index(0), self.index(len(self._places) - 1))
+
+    def _set(self, row: int, place: Place) -> None:
+        if self._places[row] != place:
+            self._places[row] = place
+            self.dataChanged.emit(self.index(row), self.index(row))
+
+    def _insert(self, row: int, place: Place) -> None:
+        self.beginInsertRows(QModelIndex(), row, row)
+        self._places.insert(row, place)
+        self.endInsertRows()
+
+    def _remove(self, row: int) -> None:
+        self.beginRemoveRows(QModelIndex(), row, row)
+        del self._places[row]
+        self.endRemoveRows()

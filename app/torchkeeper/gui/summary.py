@@ -1,0 +1,109 @@
+"""The sentences of the window: totals, the trash, and what stands in for an empty table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.listing import Listing
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: Icon, title, text, button, action: what EmptyState.say takes.
+State = tuple[str, str, str, str, str]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Summary", text)
+
+
+def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]) -> str:
+    """The totals of what is shown, or of the selection."""
+    if listing.place is None or listing.error is not None:
+        return ""
+    if selected:
+        size = say.size(sum(entry.size for entry in selected))
+        return _tr("{} of {} selected · {}").format(
+            f"{len(selected):,}", f"{model.rowCount():,}", size
+        )
+    shown = model.shown()
+    entries = say.count(len(shown), "entry", "entries")
+    if len(shown) != model.total:
+        entries = _tr("{} of {}").format(
+            f"{len(shown):,}", say.count(model.total, "entry", "entries")
+        )
+    files = say.count(sum(entry.files for entry in shown), "file", "files")
+    parts = [entries, files, say.size(sum(entry.size for entry in shown))]
+    broken = sum(entry.problem is not None for entry in shown)
+    if broken:
+        parts.append(_tr("{} broken").format(f"{broken:,}"))
+    if listing.loading:
+        reading = _tr("reading…")
+        if listing.total:
+            reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
+        parts.append(reading)
+    return " · ".join(parts)
+
+
+def trash_text(trash: dict[str, int]) -> str:
+    """What lies in the trash; empty where there is nothing."""
+    if not trash.get("entries") and not trash.get("bytes"):
+        return ""
+    return _tr("Trash {}").format(say.size(trash.get("bytes", 0)))
+
+
+def empty_state(
+    listing: Listing, model: EntriesModel, places_known: bool, places: int
+) -> State | None:
+    """What to show instead of the table; None where there are entries to show."""
+    if listing.place is None:
+        return _no_place(places_known, places)
+    if listing.error is not None:
+        error = listing.error
+        text = "\n".join(part for part in (error.why, error.remedy) if part)
+        return "folder-missing", error.what, text, _tr("Try again"), "refresh"
+    if model.rowCount():
+        return None
+    if model.total:
+        return (
+            "find",
+            _tr("Nothing matches the filter"),
+            _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
+                "age>30d and torch:2.9 compare fields.").format(printable(model.query.text, 120)),
+            _tr("Clear filter"),
+            "clear-filter",
+        )  # fmt: skip
+    if listing.loading:
+        return "folder", _tr("Reading the place…"), printable(listing.place), "", ""
+    return (
+        "box",
+        _tr("This cache is empty"),
+        _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
+            "You can also drop a bundle here to import it."),
+        _tr("Warm…"),
+        "warm",
+    )  # fmt: skip
+
+
+def _no_place(places_known: bool, places: int) -> State:
+    if not places_known:
+        return "folder", _tr("Looking for caches…"), "", "", ""
+    if places:
+        return (
+            "folder",
+            _tr("Choose a place"),
+            _tr("The places on the left are caches of torch.compile on this machine."),
+            "",
+            "",
+        )
+    return (
+        "folder-add",
+        _tr("No cache on this machine yet"),
+        _tr("A place is a folder in which torch.compile keeps what it has compiled. "
+            "Add one, or drop a folder or a bundle anywhere on this window."),
+        _tr("Add folder…"),
+        "add-folder",
+    )  # fmt: skip

@@ -1,0 +1,323 @@
+"""The look: two palettes of our own, one style sheet, and following the system's choice.
+
+Every colour of the window comes from a ``Shades``; tests hold their contrast. Sizes are multiples
+of 4, and of 8 between groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication, QStyleFactory
+
+from torchkeeper.gui import icons
+
+
+class Theme(StrEnum):
+    """What the user chose under View > Theme."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True)
+class Shades:
+    """The colours of one theme. ``kinds`` are for small marks, never for text."""
+
+    dark: bool
+    window: str
+    base: str
+    raised: str
+    text: str
+    muted: str
+    line: str
+    accent: str
+    on_accent: str
+    selected: str
+    selected_quiet: str
+    hover: str
+    error: str
+    error_ground: str
+    warning: str
+    good: str
+    good_ground: str
+    kinds: dict[str, str]
+
+
+LIGHT = Shades(
+    dark=False,
+    window="#f4f5f8",
+    base="#ffffff",
+    raised="#fbfbfd",
+    text="#1a1d23",
+    muted="#59616d",
+    line="#d6dae2",
+    accent="#3451d1",
+    on_accent="#ffffff",
+    selected="#dbe3ff",
+    selected_quiet="#e6e9f0",
+    hover="#eceff6",
+    error="#b3261e",
+    error_ground="#fdeceb",
+    warning="#8a5300",
+    good="#1b6e3c",
+    good_ground="#e6f4ea",
+    kinds={
+        "fxgraph": "#3451d1",
+        "aotautograd": "#7b3fc4",
+        "code": "#0b7a75",
+        "triton": "#c2410c",
+        "autotune": "#a06800",
+        "pgo": "#b5256e",
+        "header": "#5f6b7a",
+        "lock": "#7a808a",
+        "unknown": "#b3261e",
+    },
+)
+
+DARK = Shades(
+    dark=True,
+    window="#1c1f26",
+    base="#15171c",
+    raised="#22262e",
+    text="#e8eaee",
+    muted="#a3abb8",
+    line="#363c47",
+    accent="#9db1ff",
+    on_accent="#10162b",
+    selected="#2f3f77",
+    selected_quiet="#2b313c",
+    hover="#282d37",
+    error="#ff9c94",
+    error_ground="#3a1f20",
+    warning="#f2bd62",
+    good="#86d9a3",
+    good_ground="#1b3326",
+    kinds={
+        "fxgraph": "#8ea5ff",
+        "aotautograd": "#c39bff",
+        "code": "#4fd1c5",
+        "triton": "#ff9a5c",
+        "autotune": "#e8b54a",
+        "pgo": "#ff8ac0",
+        "header": "#9aa6b6",
+        "lock": "#8b929d",
+        "unknown": "#ff8a80",
+    },
+)
+
+
+def palette(shades: Shades) -> QPalette:
+    """The Qt palette of one theme."""
+    made = QPalette()
+    role = QPalette.ColorRole
+    for which, colour in (
+        (role.Window, shades.window),
+        (role.WindowText, shades.text),
+        (role.Base, shades.base),
+        (role.AlternateBase, shades.raised),
+        (role.Text, shades.text),
+        (role.PlaceholderText, shades.muted),
+        (role.Button, shades.raised),
+        (role.ButtonText, shades.text),
+        (role.BrightText, shades.error),
+        (role.ToolTipBase, shades.raised),
+        (role.ToolTipText, shades.text),
+        (role.Highlight, shades.selected),
+        (role.HighlightedText, shades.text),
+        (role.Link, shades.accent),
+        (role.LinkVisited, shades.accent),
+        (role.Accent, shades.accent),
+        (role.Light, shades.raised),
+        (role.Midlight, shades.line),
+        (role.Mid, shades.line),
+        (role.Dark, shades.line),
+        (role.Shadow, shades.line),
+    ):
+        made.setColor(which, QColor(colour))
+    made.setColor(QPalette.ColorGroup.Inactive, role.Highlight, QColor(shades.selected_quiet))
+    for which in (role.WindowText, role.Text, role.ButtonText):
+        faded = QColor(shades.muted)
+        faded.setAlphaF(0.6)
+        made.setColor(QPalette.ColorGroup.Disabled, which, faded)
+    return made
+
+
+def _style_sheet(s: Shades) -> str:
+    chevron = icons.path("chevron-dark" if s.dark else "chevron-light")
+    faded = QColor(s.muted)
+    faded.setAlphaF(0.6)
+    dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
+    return f"""
+QToolTip {{ background: {s.raised}; color: {s.text}; border: 1px solid {s.line}; padding: 4px; }}
+QMenuBar {{ background: {s.window}; padding: 2px 4px; }}
+QMenuBar::item {{ padding: 4px 8px; border-radius: 4px; }}
+QMenuBar::item:selected {{ background: {s.hover}; }}
+QMenu {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px; }}
+QMenu::item {{ padding: 6px 24px 6px 8px; border-radius: 4px; margin: 0 2px; }}
+QMenu::item:selected {{ background: {s.selected}; color: {s.text}; }}
+QMenu::item:disabled {{ color: {dim}; }}
+QMenu::icon {{ padding-left: 8px; }}
+QMenu::separator {{ height: 1px; background: {s.line}; margin: 4px 8px; }}
+QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.line};
+    padding: 8px; spacing: 4px; }}
+QToolBar::separator {{ background: {s.line}; width: 1px; margin: 6px 6px; }}
+QToolButton {{ padding: 6px 10px; border: 1px solid transparent; border-radius: 6px; }}
+QToolButton:hover {{ background: {s.hover}; }}
+QToolButton:pressed {{ background: {s.selected_quiet}; }}
+QToolButton:focus {{ border-color: {s.accent}; }}
+QToolButton:disabled {{ color: {dim}; }}
+QPushButton {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px;
+    padding: 6px 16px; min-width: 56px; }}
+QPushButton:hover {{ background: {s.hover}; }}
+QPushButton:pressed {{ background: {s.selected_quiet}; }}
+QPushButton:focus {{ border: 1px solid {s.accent}; }}
+QPushButton:disabled {{ color: {dim}; background: {s.window}; }}
+QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_accent};
+    border-color: {s.accent}; font-weight: 600; }}
+QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
+QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
+QLineEdit, QComboBox {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px;
+    padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
+    selection-color: {s.on_accent}; }}
+QLineEdit:focus, QComboBox:focus {{ border: 1px solid {s.accent}; }}
+QLineEdit[wrong="true"] {{ border: 1px solid {s.error}; }}
+QComboBox::drop-down {{ border: none; width: 24px; }}
+QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
+QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
+    outline: none; }}
+QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
+    border: 1px solid {s.line}; border-radius: 6px; outline: none;
+    alternate-background-color: {s.raised}; }}
+QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log {{ border: none;
+    border-radius: 0; }}
+QListView#places {{ background: {s.window}; }}
+QTableView::item:focus {{ border: none; }}
+QHeaderView {{ background: {s.raised}; border: none; }}
+QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
+    border-bottom: 1px solid {s.line}; padding: 6px 8px; font-weight: 600; }}
+QHeaderView::section:hover {{ color: {s.text}; background: {s.hover}; }}
+QTableCornerButton::section {{ background: {s.raised}; border: none; }}
+QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
+QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}
+QScrollBar::handle {{ background: {s.line}; border-radius: 4px; margin: 2px; }}
+QScrollBar::handle:vertical {{ min-height: 32px; }}
+QScrollBar::handle:horizontal {{ min-width: 32px; }}
+QScrollBar::handle:hover {{ background: {s.muted}; }}
+QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+QScrollBar::add-page, QScrollBar::sub-page {{ background: none; }}
+QSplitter::handle {{ background: {s.line}; }}
+QSplitter::handle:horizontal {{ width: 1px; }}
+QSplitter::handle:vertical {{ height: 1px; }}
+QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
+QStatusBar::item {{ border: none; }}
+QStatusBar QLabel {{ padding: 4px 8px; }}
+QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;
+    max-height: 6px; min-height: 6px; }}
+QProgressBar::chunk {{ background: {s.accent}; border-radius: 3px; }}
+QFrame#pane {{ background: {s.base}; border: none; }}
+QFrame#side {{ background: {s.window}; border: none; }}
+QFrame#errorBar {{ background: {s.error_ground}; border: none;
+    border-bottom: 1px solid {s.error}; }}
+QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
+QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
+QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
+QLabel[role="heading"] {{ font-weight: 600; }}
+QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
+QLabel[role="muted"] {{ color: {s.muted}; }}
+QLabel[role="error"] {{ color: {s.error}; }}
+QLabel[role="warning"] {{ color: {s.warning}; }}
+"""
+
+
+class Look(QObject):
+    """Puts a theme on the application and tells widgets when it changes."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, theme: Theme = Theme.SYSTEM) -> None:
+        super().__init__(app)
+        self._app = app
+        self.theme = theme
+        self.shades = LIGHT
+        self.followers: dict[object, Callable[[], None]] = {}
+        app.setStyle(QStyleFactory.create("Fusion"))
+        _readable(app)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+        self.choose(theme)
+
+    def choose(self, theme: Theme) -> None:
+        """Use a theme from now on."""
+        self.theme = theme
+        hints = QGuiApplication.styleHints()
+        scheme = {
+            Theme.SYSTEM: Qt.ColorScheme.Unknown,
+            Theme.LIGHT: Qt.ColorScheme.Light,
+            Theme.DARK: Qt.ColorScheme.Dark,
+        }[theme]
+        # So that the window's own frame follows, where the platform can.
+        hints.setColorScheme(scheme)
+        self._apply()
+
+    def _system_changed(self) -> None:
+        if self.theme is Theme.SYSTEM:
+            self._apply()
+
+    def _apply(self) -> None:
+        system_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+        dark = self.theme is Theme.DARK or (self.theme is Theme.SYSTEM and system_dark)
+        self.shades = DARK if dark else LIGHT
+        icons.use_colours(
+            normal=self.shades.text, disabled=self.shades.muted, on_accent=self.shades.on_accent
+        )
+        self._app.setPalette(palette(self.shades))
+        self._app.setStyleSheet(_style_sheet(self.shades))
+        for repaint in list(self.followers.values()):
+            repaint()
+        self.changed.emit()
+
+
+def look() -> Look:
+    """The application's Look; made on first use."""
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    found = app.findChild(Look)
+    return found if isinstance(found, Look) else Look(app)
+
+
+def shades() -> Shades:
+    """The colours in use."""
+    return look().shades
+
+
+def follow(widget: QObject, repaint: Callable[[], None]) -> None:
+    """Call ``repaint`` now and whenever the theme changes, for as long as the widget lives."""
+    repaint()
+    followers = look().followers
+    token = object()
+    followers[token] = repaint
+    widget.destroyed.connect(lambda *_: followers.pop(token, None))
+
+
+def _readable(app: QApplication) -> None:
+    """No text under 11 pixels, whatever the desktop says."""
+    font = app.font()
+    if 0 < font.pixelSize() < 13:
+        font.setPixelSize(13)
+    elif 0 < font.pointSizeF() < 10:
+        font.setPointSizeF(10)
+    app.setFont(font)
+
+
+def monospace() -> QFont:
+    """The font for keys, paths and logs."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    app_size = QApplication.font().pointSizeF()
+    font.setPointSizeF(max(9.0, app_size - 0.5))
+    return font

@@ -1,0 +1,447 @@
+"""The main window: it lays out the parts, and turns actions into dialogs and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QPoint, QSettings, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+)
+from PySide6.QtWidgets import (
+    QMainWindow,
+    QMenu,
+    QSplitter,
+    QStackedWidget,
+    QToolBar,
+    QWidget,
+)
+
+from torchkeeper.gui import actions, forms, icons, theme
+from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
+from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.activity import ActivityPane
+from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.dialogs import choose_folder, confirm
+from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.flows import Flows
+from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.listing import Listing
+from torchkeeper.gui.operations import Operations, counted
+from torchkeeper.gui.panes import Head, PlacesPane
+from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.table import EmptyState, EntryTable
+from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.link.words import UserError, printable
+
+#: While a warm fills the place that is shown, it is read again this often.
+_WATCH_MS = 2000
+#: Totals over many entries are worked out at most this often.
+_TOTALS_MS = 40
+
+
+class Window(QMainWindow):
+    """The window. It starts engines through ``Engines`` and never waits for them."""
+
+    #: Every engine is gone after the window was closed.
+    stopped = Signal()
+
+    def __init__(self, settings: QSettings | None = None) -> None:
+        super().__init__()
+        self.setWindowTitle("Torchkeeper")
+        self.setWindowIcon(icons.app_icon())
+        self.setAcceptDrops(True)
+        self.settings = settings or QSettings()
+        self.engines = Engines(self)
+        self.jobs = JobsModel(self)
+        self.operations = Operations(self.engines, self.jobs, self)
+        self.entries = EntriesModel(self)
+        self.listing = Listing(self.engines, self.entries, self)
+        self.places = PlacesModel(self.settings, self)
+        self._places_known = False
+        self._sure = False
+        self.table = EntryTable(self.entries)
+        self.empty = EmptyState()
+        self.places_pane = PlacesPane(self.places)
+        self.head = Head()
+        self.error_bar = ErrorBar()
+        self.undo_bar = UndoBar()
+        self.activity = ActivityPane(self.jobs)
+        self.totals = forms.label("")
+        self.trash_label = forms.label("", "muted")
+        self.flows = Flows(self)
+        self.actions_ = Actions(self, (self, self.flows))
+        self._lay_out()
+        self._make_menus()
+        self._connect()
+        self._restore()
+        self._update_soon()
+        self.refresh_places()
+
+    # Making the window.
+
+    def _lay_out(self) -> None:
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.empty)
+        self.stack.addWidget(self.table)
+        main = forms.column(gap=0)
+        for widget in (self.head, self.error_bar, self.undo_bar):
+            main.addWidget(widget)
+        main.addWidget(self.stack, 1)
+        self.upright = QSplitter(Qt.Orientation.Vertical)
+        self.upright.addWidget(forms.frame("pane", main))
+        self.upright.addWidget(self.activity)
+        self.upright.setStretchFactor(0, 1)
+        self.upright.setCollapsible(0, False)
+        self.upright.setSizes([520, 190])
+        self.activity.hide()
+        self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.addWidget(self.places_pane)
+        self.across.addWidget(self.upright)
+        self.across.setStretchFactor(1, 1)
+        self.across.setChildrenCollapsible(False)
+        self.across.setSizes([248, 952])
+        self.setCentralWidget(self.across)
+        self.statusBar().setSizeGripEnabled(False)
+        self.totals.setAccessibleName(self.tr("Totals"))
+        self.statusBar().addWidget(self.totals)
+        self.statusBar().addPermanentWidget(self.trash_label)
+        self.resize(1200, 760)
+
+    def _make_menus(self) -> None:
+        for name, title in actions.MENUS:
+            menu = self.menuBar().addMenu(actions.tr(title))
+            menu.setToolTipsVisible(True)
+            self.actions_.fill(menu, self.actions_.menu(name))
+            if name == "view":
+                menu.addSeparator()
+                self._make_themes(menu.addMenu(self.tr("&Theme")))
+        bar = QToolBar(self.tr("Main tools"))
+        bar.setObjectName("tools")
+        bar.setMovable(False)
+        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.setIconSize(bar.iconSize().scaled(18, 18, Qt.AspectRatioMode.KeepAspectRatio))
+        for spec in self.actions_.toolbar():
+            if spec.id == "refresh":
+                bar.addWidget(forms.spacer())
+            bar.addAction(self.actions_[spec.id])
+            button = bar.widgetForAction(self.actions_[spec.id])
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setAccessibleName(self.actions_[spec.id].iconText())
+        self.addToolBar(bar)
+
+    def _make_themes(self, menu: QMenu) -> None:
+        group = QActionGroup(self)
+        texts = {
+            Theme.SYSTEM: self.tr("Like the &system"),
+            Theme.LIGHT: self.tr("&Light"),
+            Theme.DARK: self.tr("&Dark"),
+        }
+        for which, text in texts.items():
+            action = QAction(text, group)
+            action.setCheckable(True)
+            action.setChecked(theme.look().theme is which)
+            action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
+            menu.addAction(action)
+
+    def _choose_theme(self, which: Theme) -> None:
+        theme.look().choose(which)
+        self.settings.setValue("look/theme", which.value)
+
+    def _connect(self) -> None:
+        self._update_timer = QTimer(self)
+        self._update_timer.setSingleShot(True)
+        self._update_timer.setInterval(_TOTALS_MS)
+        self._update_timer.timeout.connect(self._update)
+        self._watch = QTimer(self)
+        self._watch.setInterval(_WATCH_MS)
+        self._watch.timeout.connect(self._watch_warm)
+        for change in (self.entries.changed, self.table.selection_changed, self.listing.changed,
+                       self.jobs.finished, self.jobs.rowsInserted, self.activity.current_changed,
+                       self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
+            change.connect(self._update_soon)
+        self.places_pane.chosen.connect(self._show_place)
+        self.places_pane.add.connect(self.add_folder)
+        self.head.filtered.connect(self.entries.filter)
+        self.empty.asked.connect(self._asked)
+        self.undo_bar.undo.connect(self.operations.undo)
+        self.activity.cancel.connect(self.operations.cancel)
+        self.jobs.rowsInserted.connect(lambda *_: self._job_added())
+        self.operations.succeeded.connect(self._job_done)
+        self.operations.failed.connect(lambda job: self.tell(job.error))
+        self.operations.changed.connect(self._place_changed)
+        self.listing.incomplete.connect(self.tell)
+        self.engines.trouble.connect(self.tell)
+        self.engines.stopped.connect(self.stopped)
+        self.table.customContextMenuRequested.connect(
+            lambda at: self._context("entries", self.table.viewport(), at)
+        )
+        self.places_pane.list.customContextMenuRequested.connect(
+            lambda at: self._context("places", self.places_pane.list.viewport(), at)
+        )
+        self.activity.list.customContextMenuRequested.connect(
+            lambda at: self._context("jobs", self.activity.list.viewport(), at)
+        )
+
+    def _restore(self) -> None:
+        geometry = self.settings.value("window/geometry")
+        if geometry is not None:
+            self.restoreGeometry(geometry)
+
+    def _context(self, name: str, over: QWidget, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.actions_.fill(menu, self.actions_.context(name))
+        menu.popup(over.mapToGlobal(at))
+
+    # What is shown.
+
+    @property
+    def place(self) -> str | None:
+        """The path of the place that is shown."""
+        return self.listing.place
+
+    def tell(self, error: UserError) -> None:
+        """Say what went wrong, without stopping anything."""
+        self.error_bar.tell(error)
+
+    def _update_soon(self, *_: object) -> None:
+        if not self._update_timer.isActive():
+            self._update_timer.start()
+
+    def _update(self) -> None:
+        """Bring the actions, the totals and the empty state up to date."""
+        chosen = self.places_pane.place
+        selected = self.table.selected()
+        job = self.activity.job
+        listing = self.listing
+        self.actions_.update(
+            Situation(
+                place=listing.place is not None,
+                place_added=chosen is not None and chosen.added,
+                place_is_folder=listing.is_folder,
+                shown=self.entries.rowCount(),
+                selected=len(selected),
+                trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
+                job=job is not None,
+                job_active=job is not None and job.active,
+            )
+        )
+        state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
+        if state is None:
+            self.stack.setCurrentWidget(self.table)
+        else:
+            self.empty.say(*state)
+            self.stack.setCurrentWidget(self.empty)
+        self.totals.setText(status_text(listing, self.entries, selected))
+        self.trash_label.setText(trash_text(listing.trash))
+        warming = any(j.kind == "warm" and j.place == listing.place for j in self.jobs.active)
+        if warming != self._watch.isActive():
+            (self._watch.start if warming else self._watch.stop)()
+
+    def _show_place(self, path: str) -> None:
+        self.error_bar.clear()
+        if self.undo_bar.place != path:
+            self.undo_bar.hide()
+        chosen = self.places_pane.place
+        self.head.show_place(chosen.title if chosen else "", printable(path, 4096))
+        self.head.setVisible(bool(path))
+        self.settings.setValue("places/current", path)
+        self.listing.show(path or None)
+
+    def _watch_warm(self) -> None:
+        if not self.listing.loading:
+            self.listing.refresh()
+
+    def _place_changed(self, path: str) -> None:
+        if path == self.place:
+            self.listing.refresh()
+        self.engines.look([path], Listener(result=self._looked))
+
+    def _looked(self, found: dict[str, Any]) -> None:
+        for one in found["paths"]:
+            self.places.looked(one["path"], one["what"] != "missing")
+
+    # Places.
+
+    def refresh_places(self) -> None:
+        """Look for caches on this machine, and whether the user's own are still there."""
+        found: list[Place] = []
+
+        def rows(some: list[Any]) -> None:
+            found.extend(
+                Place(str(x["path"]), str(x.get("reason") or ""), bool(x.get("exists", True)))
+                for x in some
+                if isinstance(x, dict) and "path" in x
+            )
+
+        def known(_: object = None) -> None:
+            self.places.found(found)
+            self._places_known = True
+            self._choose_first()
+            self._update_soon()
+
+        def failed(error: UserError) -> None:
+            self.tell(error)
+            known()
+
+        self.engines.ask("places", {}, Listener(rows=rows, result=known, failed=failed),
+                         shared=True)  # fmt: skip
+        added = [place.path for place in self.places.places if place.added]
+        if added:
+            self.engines.look(added, Listener(result=self._looked))
+
+    def _choose_first(self) -> None:
+        if self.places_pane.place is not None or not self.places.rowCount():
+            return
+        before = str(self.settings.value("places/current") or "")
+        there = [place.path for place in self.places.places if place.exists]
+        every = [place.path for place in self.places.places]
+        self.places_pane.choose(before if before in every else (there or every)[0])
+
+    def open_paths(self, paths: Sequence[str]) -> None:
+        """Folders become places, files are looked into for an import."""
+
+        def looked(found: dict[str, Any]) -> None:
+            by_what: dict[str, list[str]] = {"folder": [], "file": [], "missing": []}
+            for one in found["paths"]:
+                by_what[one["what"]].append(one["path"])
+            for path in by_what["folder"]:
+                self.places.add(path)
+                self.places_pane.choose(path)
+            if by_what["missing"]:
+                names = ", ".join(printable(path) for path in by_what["missing"])
+                what, remedy = (
+                    self.tr("There is no {}."),
+                    self.tr("Look whether the path is right."),
+                )
+                self.tell(UserError(what.format(names), "", remedy, code="missing"))
+            if by_what["file"]:
+                self.flows.open_import(by_what["file"])
+
+        self.engines.look(paths, Listener(result=looked))
+
+    def add_folder(self) -> None:
+        """Ask for a folder and put it on the list."""
+        choose_folder(self, self.tr("Add a cache folder"), lambda path: self.open_paths([path]))
+
+    def remove_place(self) -> None:
+        """Take the chosen place off the list."""
+        self.places.remove(self.places_pane.list.currentIndex().row())
+
+    # Dropping.
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        data = event.mimeData()
+        if data.hasUrls() and any(url.isLocalFile() for url in data.urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            # The source of the drag waits until this returns.
+            QTimer.singleShot(0, self, lambda: self.open_paths(paths))
+
+    # Actions.
+
+    def _asked(self, action: str) -> None:
+        if action == "clear-filter":
+            self.head.clear_filter()
+        elif action:
+            self.actions_[action].trigger()
+
+    def refresh(self) -> None:
+        """Read the place, and the list of places, again."""
+        self.error_bar.clear()
+        self.refresh_places()
+        self.listing.refresh()
+
+    def go_to_filter(self) -> None:
+        """Go to the filter."""
+        self.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.head.box.selectAll()
+
+    def select_all(self) -> None:
+        """Select all entries that are shown."""
+        self.table.selectAll()
+        self.table.setFocus()
+
+    def copy_key(self) -> None:
+        """The keys of the selected entries, one a line."""
+        self._copy([entry.key for entry in self.table.selected()])
+
+    def copy_path(self) -> None:
+        """The paths of the selected entries, one a line."""
+        root = (self.place or "").rstrip("/")
+        self._copy([f"{root}/{entry.path}" for entry in self.table.selected()])
+
+    def _copy(self, lines: list[str]) -> None:
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def cancel_job(self) -> None:
+        """Stop the chosen job."""
+        if self.activity.job is not None:
+            self.operations.cancel(self.activity.job)
+
+    def show_log(self) -> None:
+        """Go to the log of the chosen job."""
+        self.activity.show()
+        self.activity.log.setFocus()
+
+    def toggle_activity(self) -> None:
+        """Show or hide the jobs."""
+        self.activity.setVisible(not self.activity.isVisible())
+
+    def show_shortcuts(self) -> None:
+        """All shortcuts on one page."""
+        ShortcutsDialog(self).open()
+
+    def show_about(self) -> None:
+        """Version and licence."""
+        AboutDialog(self).open()
+
+    # Jobs.
+
+    def _job_added(self) -> None:
+        self.activity.show()
+
+    def _job_done(self, job: Job) -> None:
+        if job.kind == "purge" and job.place and job.result.get("receipt"):
+            text = self.tr("{} moved to the trash").format(counted(job.result))
+            self.undo_bar.offer(job.place, text)
+        elif job.kind in ("undo", "empty_trash") and job.place == self.undo_bar.place:
+            self.undo_bar.hide()
+
+    # The end.
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        active = self.jobs.active
+        if active and not self._sure:
+            event.ignore()
+            confirm(
+                self,
+                self.tr("Quit"),
+                self.tr("Stop %n jobs and quit?", "", len(active)),
+                "\n".join(job.title for job in active),
+                self.tr("Stop and quit"),
+                self.close_surely,
+            )
+            return
+        self.settings.setValue("window/geometry", self.saveGeometry())
+        self.engines.stop()
+        super().closeEvent(event)
+
+    def close_surely(self) -> None:
+        """Close without asking."""
+        self._sure = True
+        self.close()

@@ -1,0 +1,486 @@
+"""The background thread that supervises the engines.
+
+``Worker`` lives in a QThread and is the only place of the window that starts, hears and stops
+engine processes. ``Engines`` is its handle on the main thread: it hands out tickets and brings
+what the engines say to whoever asked, always on the main thread. Nothing here waits except in the
+worker's thread.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, QSocketNotifier, QThread, QTimer, Signal, Slot
+
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.engine.wire import Message
+from torchkeeper.link import interpreters
+from torchkeeper.link.process import GRACE, Engine
+from torchkeeper.link.words import UserError, user_error
+
+#: Milliseconds between looks at engines that were asked to stop.
+_TICK_MS = 50
+#: Seconds between two progress messages of one request that are passed on.
+_PROGRESS_EVERY = 0.05
+#: Items of a selection that fit into one request (the wire's lines are bounded).
+HOLD = 2000
+
+#: Operations whose rows are entries; they are checked and built in the worker's thread.
+_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge"})
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing to ask an engine.
+
+    engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
+    shared: ask the browse engine instead of one of its own.
+    keep: leave the engine running afterwards, for a request that follows.
+    hold: a selection too long for one line, sent ahead of the request.
+    """
+
+    ticket: int
+    op: str
+    params: dict[str, Any]
+    python: str | None = None
+    shared: bool = False
+    keep: bool = False
+    engine_of: int | None = None
+    hold: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class _Asked:
+    """A request under way in an engine."""
+
+    request: Request
+    cancelled: bool = False
+    progress_at: float = 0.0
+
+
+@dataclass(eq=False)
+class _Line:
+    """One engine, what it was asked, and how far it is from being gone."""
+
+    engine: Engine
+    notifier: QSocketNotifier
+    shared: bool
+    asked: dict[int, _Asked] = field(default_factory=dict)
+    tickets: set[int] = field(default_factory=set)
+    keep: bool = False
+    closing: bool = False
+    deadline: float | None = None
+    step: int = 0
+
+
+class Worker(QObject):
+    """Supervises engines; every method runs in the worker's thread."""
+
+    rows = Signal(int, object)
+    progress = Signal(int, object, object, str)
+    findings = Signal(int, object)
+    result = Signal(int, object, object)
+    failed = Signal(int, object, object)
+    cancelled = Signal(int, object)
+    trouble = Signal(object)
+    ended = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[_Line] = []
+        self._stopping = False
+        self._timer: QTimer | None = None
+
+    @Slot(object)
+    def start(self, request: Request) -> None:
+        """Ask an engine, starting one where needed."""
+        if self._stopping:
+            self.cancelled.emit(request.ticket, [])
+            return
+        try:
+            line = self._line_for(request)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            return
+        line.keep = request.keep
+        line.tickets.add(request.ticket)
+        for first in range(0, len(request.hold), HOLD):
+            items = [list(item) for item in request.hold[first : first + HOLD]]
+            line.engine.send("hold", {"items": items})
+        params = dict(request.params)
+        if request.hold:
+            params["select"] = {"held": True}
+        line.asked[line.engine.send(request.op, params)] = _Asked(request)
+
+    def _line_for(self, request: Request) -> _Line:
+        for line in self._lines:
+            if line.closing:
+                continue
+            if request.shared and line.shared:
+                return line
+            if request.engine_of is not None and request.engine_of in line.tickets:
+                return line
+        if request.engine_of is not None:
+            raise UserError(
+                "The engine that made the plan has stopped.",
+                "Nothing was changed.",
+                "Ask for a new plan.",
+                code="engine-gone",
+            )
+        engine = Engine(request.python)
+        notifier = QSocketNotifier(engine.fileno(), QSocketNotifier.Type.Read, self)
+        line = _Line(engine, notifier, request.shared)
+        notifier.activated.connect(lambda *_: self._hear(line))
+        self._lines.append(line)
+        return line
+
+    def _hear(self, line: _Line) -> None:
+        if line.closing:
+            self._drain(line)
+            return
+        try:
+            messages = line.engine.receive()
+        except UserError as e:
+            self._lost(line, e)
+            return
+        found: dict[int, list[dict[str, Any]]] = {}
+        for message in messages:
+            asked = line.asked.get(message.id) if message.id is not None else None
+            if asked is None:
+                continue
+            if message.type == "finding":
+                found.setdefault(asked.request.ticket, []).append(message.body)
+                continue
+            # What was found goes first, so that a result comes last.
+            for ticket, findings in found.items():
+                self.findings.emit(ticket, findings)
+            found = {}
+            self._pass_on(line, asked, message)
+        for ticket, findings in found.items():
+            self.findings.emit(ticket, findings)
+
+    def _pass_on(self, line: _Line, asked: _Asked, message: Message) -> None:
+        ticket = asked.request.ticket
+        body = message.body
+        if message.type == "rows":
+            try:
+                entries = asked.request.op in _ENTRY_ROWS
+                rows = [entry_from_json(row) for row in message.rows] if entries else message.rows
+            except ValueError as e:
+                self._lost(line, _misspoken(str(e)))
+                return
+            self.rows.emit(ticket, rows)
+        elif message.type == "progress":
+            self._progress(asked, body)
+        elif message.type == "result":
+            self._done(line, message.id)
+            self.result.emit(ticket, body["result"], _log(line))
+        elif message.type == "error":
+            error = body["error"]
+            self._done(line, message.id)
+            if error["code"] == "cancelled":
+                self.cancelled.emit(ticket, _log(line))
+            else:
+                self.failed.emit(
+                    ticket, user_error(error["code"], error.get("params", {})), _log(line)
+                )
+
+    def _progress(self, asked: _Asked, body: dict[str, Any]) -> None:
+        done, total, unit = body.get("done"), body.get("total"), body.get("unit")
+        if not isinstance(done, (int, float)) or not isinstance(total, (int, float, type(None))):
+            return
+        now = time.monotonic()
+        if done != total and now - asked.progress_at < _PROGRESS_EVERY:
+            return
+        asked.progress_at = now
+        self.progress.emit(asked.request.ticket, done, total, str(unit or ""))
+
+    def _done(self, line: _Line, ident: int | None) -> None:
+        if ident is not None:
+            line.asked.pop(ident, None)
+        if not line.shared and not line.keep and not line.asked:
+            self._close(line)
+        elif not any(asked.cancelled for asked in line.asked.values()):
+            line.deadline, line.step = None, 0
+
+    def _lost(self, line: _Line, error: UserError) -> None:
+        """An engine ended by itself, or says what nobody understands."""
+        told = False
+        for asked in list(line.asked.values()):
+            if asked.cancelled:
+                self.cancelled.emit(asked.request.ticket, _log(line))
+            else:
+                told = True
+                self.failed.emit(asked.request.ticket, error, _log(line))
+        if line.shared and not told and not line.asked:
+            # The next request starts another; the user hears of it all the same.
+            self.trouble.emit(error)
+        line.asked.clear()
+        self._close(line)
+
+    @Slot(int)
+    def cancel(self, ticket: int) -> None:
+        """Ask for an early end; then SIGTERM, then SIGKILL."""
+        for line in self._lines:
+            for ident, asked in line.asked.items():
+                if asked.request.ticket == ticket and not asked.cancelled:
+                    asked.cancelled = True
+                    line.engine.cancel(ident)
+                    if line.deadline is None:
+                        line.deadline, line.step = time.monotonic() + GRACE, 0
+                    self._tick_soon()
+
+    @Slot(int)
+    def release(self, ticket: int) -> None:
+        """Let go of the engine that was kept after a request."""
+        for line in self._lines:
+            if ticket in line.tickets and not line.shared and not line.closing:
+                if line.asked:
+                    line.keep = False
+                    self.cancel(ticket)
+                else:
+                    self._close(line)
+
+    @Slot(int, object)
+    def look(self, ticket: int, paths: Sequence[str]) -> None:
+        """Say what each path is: a folder, a file or missing."""
+        found = []
+        for path in paths:
+            what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else ""
+            found.append({"path": path, "what": what or "missing"})
+        self.result.emit(ticket, {"paths": found}, [])
+
+    @Slot(int)
+    def find_interpreters(self, ticket: int) -> None:
+        """Say which interpreters could compile, the default first."""
+        found = [{"python": x.python, "label": x.label} for x in interpreters.candidates()]
+        self.result.emit(ticket, {"interpreters": found}, [])
+
+    @Slot()
+    def shut_down(self) -> None:
+        """Stop every engine; ``ended`` follows when all are gone."""
+        self._stopping = True
+        for line in list(self._lines):
+            for asked in line.asked.values():
+                self.cancelled.emit(asked.request.ticket, [])
+            line.asked.clear()
+            self._close(line)
+        self._tick_soon()
+
+    def _close(self, line: _Line) -> None:
+        if line.closing:
+            return
+        line.closing = True
+        line.engine.end_input()
+        line.deadline, line.step = time.monotonic() + GRACE, 0
+        self._tick_soon()
+
+    def _drain(self, line: _Line) -> None:
+        # What a closing engine still says is of no interest, but must not fill its pipe.
+        try:
+            line.engine.receive()
+        except UserError:
+            line.notifier.setEnabled(False)
+
+    def _tick_soon(self) -> None:
+        if self._timer is None:
+            # Made here and not in __init__: a timer belongs to the thread that makes it.
+            self._timer = QTimer(self)
+            self._timer.setInterval(_TICK_MS)
+            self._timer.timeout.connect(self._tick)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        for line in list(self._lines):
+            if line.closing and line.engine.returncode is not None:
+                line.notifier.setEnabled(False)
+                line.notifier.deleteLater()
+                line.engine.close_and_wait()
+                self._lines.remove(line)
+            elif line.deadline is not None and now >= line.deadline:
+                (line.engine.terminate if line.step == 0 else line.engine.kill)()
+                line.step += 1
+                line.deadline = now + GRACE
+        if self._timer and not any(x.closing or x.deadline is not None for x in self._lines):
+            self._timer.stop()
+        if self._stopping and not self._lines:
+            self._stopping = False
+            self.ended.emit()
+
+
+def _log(line: _Line) -> list[str]:
+    for _ in range(3):
+        try:
+            return list(line.engine.log)
+        except RuntimeError:  # the reader of stderr appended meanwhile
+            continue
+    return []
+
+
+def _misspoken(why: str) -> UserError:
+    return UserError(
+        "The engine does not speak the expected protocol.",
+        why,
+        "Look at the log; reinstall Torchkeeper if this happens again.",
+        code="protocol",
+    )
+
+
+@dataclass
+class Listener:
+    """Who wants to hear about a request. Everything is called on the main thread."""
+
+    rows: Callable[[list[Any]], None] | None = None
+    progress: Callable[[float, float | None, str], None] | None = None
+    findings: Callable[[list[dict[str, Any]]], None] | None = None
+    result: Callable[[dict[str, Any]], None] | None = None
+    failed: Callable[[UserError], None] | None = None
+    cancelled: Callable[[], None] | None = None
+    log: Callable[[list[str]], None] | None = None
+
+
+class Engines(QObject):
+    """The main thread's handle on the worker."""
+
+    trouble = Signal(object)
+    stopped = Signal()
+
+    _start = Signal(object)
+    _cancel = Signal(int)
+    _release = Signal(int)
+    _look = Signal(int, object)
+    _interpreters = Signal(int)
+    _shut_down = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._listeners: dict[int, Listener] = {}
+        self._last = 0
+        self._asked_to_stop = False
+        self._thread = QThread(self)
+        self._thread.setObjectName("torchkeeper-worker")
+        self.worker = Worker()
+        self.worker.moveToThread(self._thread)
+        self._start.connect(self.worker.start)
+        self._cancel.connect(self.worker.cancel)
+        self._release.connect(self.worker.release)
+        self._look.connect(self.worker.look)
+        self._interpreters.connect(self.worker.find_interpreters)
+        self._shut_down.connect(self.worker.shut_down)
+        self.worker.rows.connect(self._on_rows)
+        self.worker.progress.connect(self._on_progress)
+        self.worker.findings.connect(self._on_findings)
+        self.worker.result.connect(self._on_result)
+        self.worker.failed.connect(self._on_failed)
+        self.worker.cancelled.connect(self._on_cancelled)
+        self.worker.trouble.connect(self.trouble)
+        self.worker.ended.connect(self._thread.quit)
+        self._thread.finished.connect(self.stopped)
+        self._thread.start()
+
+    def ask(
+        self,
+        op: str,
+        params: dict[str, Any],
+        listener: Listener,
+        *,
+        python: str | None = None,
+        shared: bool = False,
+        keep: bool = False,
+        engine_of: int | None = None,
+        hold: Sequence[tuple[str, str]] = (),
+    ) -> int:
+        """Ask an engine (see Request); returns the ticket."""
+        ticket = self._ticket(listener)
+        self._start.emit(Request(ticket, op, params, python, shared, keep, engine_of, tuple(hold)))
+        return ticket
+
+    def look(self, paths: Sequence[str], listener: Listener) -> int:
+        """What each path is; the result is ``{"paths": [{path, what}]}``."""
+        ticket = self._ticket(listener)
+        self._look.emit(ticket, list(paths))
+        return ticket
+
+    def interpreters(self, listener: Listener) -> int:
+        """The interpreters on offer; the result is ``{"interpreters": [{python, label}]}``."""
+        ticket = self._ticket(listener)
+        self._interpreters.emit(ticket)
+        return ticket
+
+    def cancel(self, ticket: int) -> None:
+        """Ask for an early end; the listener hears ``cancelled`` when it has come."""
+        self._cancel.emit(ticket)
+
+    def forget(self, ticket: int | None) -> None:
+        """Cancel and hear no more of it; also lets go of an engine that was kept."""
+        if ticket is not None:
+            self._listeners.pop(ticket, None)
+            self._cancel.emit(ticket)
+            self._release.emit(ticket)
+
+    def release(self, ticket: int) -> None:
+        """Let go of the engine that was kept after a request."""
+        self._release.emit(ticket)
+
+    def stop(self) -> None:
+        """Stop everything; ``stopped`` follows."""
+        if not self._asked_to_stop:
+            self._asked_to_stop = True
+            self._listeners.clear()
+            self._shut_down.emit()
+
+    @property
+    def running(self) -> bool:
+        """Whether the worker's thread is alive."""
+        return self._thread.isRunning()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the thread, after the event loop has ended. True when it is gone."""
+        return self._thread.wait(int(seconds * 1000))
+
+    def _ticket(self, listener: Listener) -> int:
+        self._last += 1
+        self._listeners[self._last] = listener
+        return self._last
+
+    def _on_rows(self, ticket: int, rows: list[Any]) -> None:
+        listener = self._listeners.get(ticket)
+        if listener and listener.rows:
+            listener.rows(rows)
+
+    def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
+        listener = self._listeners.get(ticket)
+        if listener and listener.progress:
+            listener.progress(done, total, unit)
+
+    def _on_findings(self, ticket: int, findings: list[dict[str, Any]]) -> None:
+        listener = self._listeners.get(ticket)
+        if listener and listener.findings:
+            listener.findings(findings)
+
+    def _on_result(self, ticket: int, result: dict[str, Any], log: list[str]) -> None:
+        listener = self._listeners.pop(ticket, None)
+        if listener and listener.log:
+            listener.log(log)
+        if listener and listener.result:
+            listener.result(result)
+
+    def _on_failed(self, ticket: int, error: UserError, log: list[str]) -> None:
+        listener = self._listeners.pop(ticket, None)
+        if listener and listener.log:
+            listener.log(log)
+        if listener and listener.failed:
+            listener.failed(error)
+
+    def _on_cancelled(self, ticket: int, log: list[str]) -> None:
+        listener = self._listeners.pop(ticket, None)
+        if listener and listener.log:
+            listener.log(log)
+        if listener and listener.cancelled:
+            listener.cancelled()
