@@ -189,7 +189,7 @@ class Operations(QObject):
 
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
-        left = one.get("left")
+        left, swept = one.get("left"), one.get("swept")
         if isinstance(one.get("log"), str):
             return printable(one["log"], 2000)
         if isinstance(device, dict):
@@ -202,6 +202,10 @@ class Operations(QObject):
             return self.tr("Step: {}").format(job.note)
         if isinstance(graph, dict):
             return self._graph(graph)
+        if isinstance(swept, dict):
+            return self.tr("Removed {} that an interrupted compile had left.").format(
+                say.count(_number(swept, "count"), "unfinished file", "unfinished files")
+            )
         if isinstance(left, dict):
             params = left.get("params")
             error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})

@@ -63,6 +63,14 @@ def empty_state(
         return _no_place(places_known, places)
     if listing.error is not None:
         error = listing.error
+        if error.code == "place-missing":
+            return (
+                "folder-missing",
+                _tr("There is nothing here yet"),
+                _tr("PyTorch makes this folder when it first compiles. Warm fills it now."),
+                _tr("Warm…"),
+                "warm",
+            )
         text = "\n".join(part for part in (error.why, error.remedy) if part)
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.rowCount():

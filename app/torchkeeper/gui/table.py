@@ -42,14 +42,14 @@ from torchkeeper.gui.entries import (
 
 _WIDTHS = {
     KIND: 136,
-    NAME: 280,
-    KEY: 200,
-    SIZE: 88,
-    FILES: 64,
-    MTIME: 112,
-    TORCH: 104,
-    DEVICE: 88,
-    COMPILE: 116,
+    NAME: 260,
+    KEY: 136,
+    SIZE: 92,
+    FILES: 68,
+    MTIME: 116,
+    TORCH: 116,
+    DEVICE: 80,
+    COMPILE: 124,
 }
 _ROW_HEIGHT = 30
 
@@ -94,7 +94,7 @@ class EntryDelegate(QStyledItemDelegate):
         self._mark(painter, box, entry, index.column())
         painter.save()
         painter.setPen(QColor(theme.shades().text))
-        words = box.adjusted(28, 0, -6, 0)
+        words = box.adjusted(28, 0, -8, -1)
         shown = inner.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, words.width())
         painter.setFont(inner.font)
         painter.drawText(words, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)

@@ -84,7 +84,7 @@ DARK = Shades(
     dark=True,
     window="#1c1f26",
     base="#15171c",
-    raised="#22262e",
+    raised="#1b1e25",
     text="#e8eaee",
     muted="#a3abb8",
     line="#363c47",
@@ -149,7 +149,8 @@ def palette(shades: Shades) -> QPalette:
 
 
 def _style_sheet(s: Shades) -> str:
-    chevron = icons.path("chevron-dark" if s.dark else "chevron-light")
+    tone = "dark" if s.dark else "light"
+    chevron = icons.path(f"chevron-{tone}")
     faded = QColor(s.muted)
     faded.setAlphaF(0.6)
     dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
@@ -197,11 +198,15 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
 QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log {{ border: none;
     border-radius: 0; }}
 QListView#places {{ background: {s.window}; }}
-QTableView::item:focus {{ border: none; }}
+QTableView::item {{ padding: 0 8px; border: none; }}
 QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
     border-bottom: 1px solid {s.line}; padding: 6px 8px; font-weight: 600; }}
 QHeaderView::section:hover {{ color: {s.text}; background: {s.hover}; }}
+QHeaderView::up-arrow, QHeaderView::down-arrow {{ subcontrol-origin: border;
+    subcontrol-position: top center; width: 10px; height: 8px; }}
+QHeaderView::up-arrow {{ image: url({icons.path("chevron-" + tone)}); }}
+QHeaderView::down-arrow {{ image: url({icons.path("chevron-up-" + tone)}); }}
 QTableCornerButton::section {{ background: {s.raised}; border: none; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}

@@ -54,13 +54,14 @@ class Window(QMainWindow):
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
-    def __init__(self, settings: QSettings | None = None) -> None:
+    def __init__(self, settings: QSettings | None = None, engines: Engines | None = None) -> None:
         super().__init__()
         self.setWindowTitle("Torchkeeper")
         self.setWindowIcon(icons.app_icon())
         self.setAcceptDrops(True)
         self.settings = settings or QSettings()
-        self.engines = Engines(self)
+        self.engines = engines or Engines()
+        self.engines.setParent(self)
         self.jobs = JobsModel(self)
         self.operations = Operations(self.engines, self.jobs, self)
         self.entries = EntriesModel(self)
@@ -83,6 +84,7 @@ class Window(QMainWindow):
         self._make_menus()
         self._connect()
         self._restore()
+        self._show_place("")
         self._update_soon()
         self.refresh_places()
 
@@ -108,13 +110,13 @@ class Window(QMainWindow):
         self.across.addWidget(self.upright)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
-        self.across.setSizes([248, 952])
+        self.across.setSizes([232, 1128])
         self.setCentralWidget(self.across)
         self.statusBar().setSizeGripEnabled(False)
         self.totals.setAccessibleName(self.tr("Totals"))
         self.statusBar().addWidget(self.totals)
         self.statusBar().addPermanentWidget(self.trash_label)
-        self.resize(1200, 760)
+        self.resize(1360, 800)
 
     def _make_menus(self) -> None:
         for name, title in actions.MENUS:
@@ -255,7 +257,8 @@ class Window(QMainWindow):
         chosen = self.places_pane.place
         self.head.show_place(chosen.title if chosen else "", printable(path, 4096))
         self.head.setVisible(bool(path))
-        self.settings.setValue("places/current", path)
+        if path:
+            self.settings.setValue("places/current", path)
         self.listing.show(path or None)
 
     def _watch_warm(self) -> None:

@@ -358,7 +358,8 @@ class Engines(QObject):
     _interpreters = Signal(int)
     _shut_down = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, *, idle: bool = False) -> None:
+        """With ``idle``, no thread is started: nothing can be asked."""
         super().__init__(parent)
         self._listeners: dict[int, Listener] = {}
         self._last = 0
@@ -382,7 +383,8 @@ class Engines(QObject):
         self.worker.trouble.connect(self.trouble)
         self.worker.ended.connect(self._thread.quit)
         self._thread.finished.connect(self.stopped)
-        self._thread.start()
+        if not idle:
+            self._thread.start()
 
     def ask(
         self,
@@ -433,7 +435,10 @@ class Engines(QObject):
         if not self._asked_to_stop:
             self._asked_to_stop = True
             self._listeners.clear()
-            self._shut_down.emit()
+            if self._thread.isRunning():
+                self._shut_down.emit()
+            else:
+                self.stopped.emit()
 
     @property
     def running(self) -> bool:
