@@ -8,6 +8,8 @@ from torchkeeper.artifacts import aotautograd, autotune, code, fxgraph, pgo, tri
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
 READ = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo"})
+#: Bytes of an entry from which on running out of memory is no sign of damage.
+LARGE = 32 << 20
 
 
 def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
@@ -15,12 +17,14 @@ def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> di
 
     names: its files; files: the contents of those that are to be read, by name.
     ``problem`` in the answer is a code for ``link.words``; ``why`` says what was wrong. Never
-    raises for bad content, except MemoryError and what ends the process.
+    raises for bad content, but may end the process.
     """
     try:
         return _read(kind, names, files, full)
     except MemoryError:
-        raise
+        # A small payload that asks for more memory than there is lies about its sizes.
+        large = sum(map(len, files.values())) > LARGE
+        return {"problem": "payload-too-large" if large else "payload-unreadable"}
     except RecursionError:
         return {"problem": "payload-unreadable", "why": "nested too deeply"}
     except Exception as e:  # noqa: BLE001 - hostile bytes may provoke any error

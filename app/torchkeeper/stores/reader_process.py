@@ -42,9 +42,7 @@ def _answer(item: dict[str, Any], files: dict[str, bytes]) -> bytes:
     try:
         found = facts.read(item["kind"], item["names"], files, item["full"])
         answer = json.dumps(found).encode() + b"\n"
-    except MemoryError:
-        answer = b'{"problem":"payload-too-large"}\n'
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError, MemoryError):
         answer = b'{"problem":"payload-unreadable"}\n'
     return answer if len(answer) <= MAX_ANSWER else b'{"problem":"payload-too-large"}\n'
 

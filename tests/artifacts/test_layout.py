@@ -1,0 +1,104 @@
+"""Names become paths through one set of functions, and only if their kind's layout allows it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.entry import Problem
+
+FX = "f" + "a" * 51
+AOT = "a" + "b" * 51
+SHA = hashlib.sha256(b"payload").hexdigest()
+STEM = "c" + "abcdefgh" * 6 + "abc"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "key"),
+    [
+        (f"fxgraph/aa/{FX}/xyz", "fxgraph", FX),
+        (f"aotautograd/{AOT}/entry", "aotautograd", AOT),
+        ("dynamo/code_state_job_None_.pkl", "pgo", "job_None_"),
+        ("dynamo/code_state_job_None_.pkl.lock", "lock", "code_state_job_None_.pkl.lock"),
+        (f"ab/{STEM}.best_config", "autotune", STEM),
+        (f"ab/{STEM}.main.so", "code", STEM),
+        (f"ab/{STEM}.py", "code", STEM),
+        (f"ab/__pycache__/{STEM}.cpython-311.pyc", "code", STEM),
+        (f"triton/0/{'A' * 52}/k.cubin", "triton", "A" * 52),
+        (f"{'A' * 52}/__grp__k.json", "triton", "A" * 52),
+        ("precompiled_headers/abc.h.gch", "header", "abc.h.gch"),
+        ("locks/x.lock", "lock", "x.lock"),
+        (f"fxgraph/aa/{FX}/.123.456.tmp", "lock", ".123.456.tmp"),
+        (f"ab/{STEM}.main_CxxBuild/x.o", "lock", "x.o"),
+        ("README", "unknown", "README"),
+        ("ab/short.py", "unknown", "short.py"),
+        ("fxgraph/aa/not-a-key/xyz", "unknown", "xyz"),
+        ("a\nb/\udcff", "unknown", "\udcff"),
+    ],
+)
+def test_locate(path: str, kind: str, key: str) -> None:
+    found = layout.locate(path)
+    assert (found.kind, found.key) == (kind, key)
+
+
+def test_payload_name_is_pytorchs() -> None:
+    name = layout.payload_name(SHA)
+    assert re.fullmatch("[a-z2-7]{51}", name)
+    assert layout.payload_path("fxgraph", FX, SHA) == f"fxgraph/aa/{FX}/{name}"
+    assert layout.payload_path("aotautograd", AOT, SHA) == f"aotautograd/{AOT}/{name}"
+
+
+def test_pgo_keys_are_flattened_as_pytorch_does() -> None:
+    assert layout.payload_path("pgo", "job:None:", SHA) == "dynamo/code_state_job_None_.pkl"
+    assert layout.payload_path("pgo", "a/../../b", SHA) == "dynamo/code_state_a_.._.._b.pkl"
+
+
+EVIL = [
+    "../x", "/etc/passwd", "..", ".", "", "a/b", "a\\b", "x\0y", "\n", "~", "C:\\x", "a" * 300,
+    "ab/../../x.best_config", "ab//x.best_config", f"ab/{STEM}.best_config/..",
+    f"/ab/{STEM}.best_config", f"ab/{STEM}.best_config\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", EVIL)
+@pytest.mark.parametrize("kind", ["fxgraph", "aotautograd", "autotune", "code", "lock", "unknown"])
+def test_evil_keys_are_refused(kind: str, key: str) -> None:
+    with pytest.raises(Problem, match="name-refused"):
+        layout.payload_path(kind, key, SHA)
+
+
+@pytest.mark.parametrize("path", [*EVIL, f"../ab/{STEM}.so", f"ab/{STEM}.so/../x", f"ab/{STEM}"])
+@pytest.mark.parametrize("kind", ["code", "triton", "autotune", "fxgraph", "pgo"])
+def test_evil_paths_are_refused(kind: str, path: str) -> None:
+    with pytest.raises(Problem, match="name-refused"):
+        layout.checked_path(kind, path)
+
+
+@given(
+    kind=st.sampled_from(["fxgraph", "aotautograd", "autotune", "pgo"]),
+    key=st.text(max_size=80) | st.from_regex(r"[a-z./\\]{0,20}"),
+)
+def test_no_key_leads_out(kind: str, key: str) -> None:
+    try:
+        path = layout.payload_path(kind, key, SHA)
+    except Problem:
+        return
+    assert not path.startswith("/")
+    assert not {"..", ".", ""} & set(path.split("/"))
+    assert layout.locate(path).kind == kind
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=5).map("/".join))
+def test_what_is_allowed_is_what_is_found(path: str) -> None:
+    for kind in ("code", "triton", "autotune"):
+        try:
+            allowed = layout.checked_path(kind, path)
+        except Problem:
+            continue
+        assert allowed == path
+        assert layout.locate(path).kind == kind

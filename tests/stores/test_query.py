@@ -1,0 +1,57 @@
+"""The filter grammar."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.stores import query
+
+NOW = 1_000_000_000.0
+
+
+def entry(**changes: object) -> Entry:
+    values = {"kind": "fxgraph", "key": "fabc", "name": "sin_matmul: mm, sin", "size": 5_000_000,
+              "files": 1, "mtime": NOW - 86400 * 10, "torch": "2.13.0+cpu", "device": "cuda:90",
+              "compile_s": 3.5, "path": "p", "sha256": None, "problem": None}  # fmt: skip
+    return Entry(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True), ("  ", True), ("MATMUL", True), ("fab", True), ("nothing", False),
+        ("-nothing", True), ("-matmul", False), ('"mm, sin"', True), ('-"mm, sin"', False),
+        ("kind:fxgraph", True), ("kind:code", False), ("-kind:code", True),
+        ("torch:2.13", True), ("torch:2.1", False), ("torch:2", True), ("torch:2.13.0+cpu", True),
+        ("device:cuda", True), ("device:cuda:90", True), ("device:cpu", False),
+        ("size>4M", True), ("size>5MB", False), ("size>=5000000", True), ("size<5MiB", True),
+        ("age>9d", True), ("age>2w", False), ("age<240h", False), ("age<=240h", True),
+        ("compile>3", True), ("compile>1m", False), ("files=1", True),
+        ("is:broken", False), ("-is:broken", True),
+        ("matmul kind:fxgraph size>1M age>1d", True), ("matmul kind:fxgraph size>1G", False),
+        ("a:b", False), ("sin_matmul:", True),
+    ],
+)  # fmt: skip
+def test_terms(text: str, expected: bool) -> None:
+    assert query.parse(text, NOW).matches(entry()) is expected
+
+
+def test_absent_values_match_nothing() -> None:
+    bare = entry(name=None, mtime=None, torch=None, device=None, compile_s=None, problem="x")
+    for text in ("torch:2", "device:cpu", "age>0d", "compile>0", "matmul"):
+        assert not query.parse(text, NOW).matches(bare)
+        assert query.parse("-" + text, NOW).matches(bare)
+    assert query.parse("is:broken fabc", NOW).matches(bare)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kind:nonsense", "kind>3", "size:3", "size>much", "size>3q", "age>", "size>", "is:usable",
+     '"open', "torch>2", "age>3k", "kind:"],
+)  # fmt: skip
+def test_mistakes_are_said(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        query.parse(text)
+    assert caught.value.code == "bad-filter"
+    assert caught.value.params["why"]
