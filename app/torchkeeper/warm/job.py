@@ -88,10 +88,13 @@ def _watch(handle: int) -> None:
 
 
 def said(error: BaseException) -> str:
-    """An exception in one line: its kind and the first thing it says."""
+    """An exception in one line: its kind, the first thing it says, and what a compiler said."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kind = type(error).__name__
-    return f"{kind}: {lines[0]}"[:1000] if lines else kind
+    parts = [type(error).__name__, *lines[:1]]
+    # CppCompileError in torch/_inductor/exc.py: a title, the command, and then what matters.
+    if "Output:" in lines[:-1]:
+        parts.append(lines[lines.index("Output:") + 1])
+    return ": ".join(parts)[:1000]
 
 
 def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:

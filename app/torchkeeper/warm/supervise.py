@@ -305,7 +305,9 @@ def last_words(lines: list[str]) -> str | None:
             return line
     for line in reversed(lines):
         # Not the frames of a traceback, and not what faulthandler lists after them.
-        if not line.startswith((" ", "\t", "Extension modules:", "Current thread", "Thread 0x")):
+        if line and not line.startswith(
+            (" ", "\t", "Extension modules:", "Current thread", "Thread 0x")
+        ):
             return line
     return None
 

@@ -2,7 +2,7 @@
 
 PyTorch writes its payloads beside their place and renames them (write_atomic in
 torch/_inductor/codecache.py), and Triton does the same (triton/runtime/cache.py). But a C++
-compiler writes ``<xx>/<key>.main.so`` and ``precompiled_headers/…/<hash>.h.gch`` where they
+compiler writes ``<xx>/<key>.main.so`` and ``precompiled_headers/<hash>.h.gch`` where they
 belong (CppBuilder.build in torch/_inductor/cpp_builder.py), in the meantime there is a folder
 ``<name>_CxxBuild`` beside them, and PyTorch later trusts whatever exists
 (_worker_compile_cpp in codecache.py). So a killed compile can spoil every later one.

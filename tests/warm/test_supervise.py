@@ -1,0 +1,241 @@
+"""Supervising a job whose torch does as the test says: no real torch is needed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import torchkeeper
+from tests.warm.conftest import Recorder
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.warm import processes, supervise
+
+APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
+
+
+def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Problem:
+    with pytest.raises(Problem) as failure:
+        supervise.warm(params, report or Recorder())
+    return failure.value
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({}, "into"),
+        ({"into": ""}, "into"),
+        ({"into": "a\0b"}, "into"),
+        ({"into": 3}, "into"),
+        ({"into": "x", "recipes": "builtin"}, "recipes"),
+        ({"into": "x", "recipes": [1]}, "recipes"),
+        ({"into": "x", "device": 0}, "device"),
+        ({"into": "x", "limit_s": 0}, "limit_s"),
+        ({"into": "x", "limit_s": True}, "limit_s"),
+        ({"into": "x", "limit_s": float("nan")}, "limit_s"),
+    ],
+)
+def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> None:
+    problem = problem_of(params)
+    assert (problem.code, problem.params) == ("bad-request", {"field": field})
+    assert jobs == []
+
+
+def test_a_recipe_that_is_not_known(tmp_path: Path, jobs: list[int]) -> None:
+    problem = problem_of({"into": str(tmp_path / "place"), "recipes": ["builtin", "mine"]})
+    assert (problem.code, problem.params) == ("recipe-unknown", {"recipe": "mine"})
+    assert jobs == []
+    assert not (tmp_path / "place").exists()
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path, jobs: list[int]) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        problem = problem_of({"into": str(place)})
+        assert problem.code == "place-unwritable"
+        assert problem.params["place"] == str(place)
+        assert problem.params["why"]
+    assert jobs == []
+
+
+def test_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: list[int]) -> None:
+    # An interpreter that sees no packages but its own.
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(wrapper))
+    problem = problem_of({"into": str(tmp_path / "place")})
+    assert problem.code == "torch-missing"
+    assert problem.params["python"]
+
+
+def test_a_broken_torch(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch("raise ImportError('libcudart.so.12: cannot open')")
+    report = Recorder()
+    problem = problem_of({"into": str(tmp_path / "place")}, report)
+    assert problem.code == "torch-broken"
+    assert problem.params["why"] == "ImportError: libcudart.so.12: cannot open"
+    assert any("Traceback" in line for line in report.all("log"))
+
+
+def test_a_crash_of_the_interpreter(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch("import os; os.abort()")
+    problem = problem_of({"into": str(tmp_path / "place")})
+    assert problem.code == "warm-failed"
+    assert problem.params["signal"] == "SIGABRT"
+    assert problem.params["why"] == "Fatal Python error: Aborted"
+
+
+def test_an_exit_without_a_word(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch("import os; os._exit(7)")
+    problem = problem_of({"into": str(tmp_path / "place")})
+    assert problem.code == "warm-failed"
+    assert problem.params == {"why": None, "step": None, "signal": None, "status": 7}
+
+
+def test_memory_that_runs_out(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch("class Ate(BaseException): pass\nraise Ate('all of it')")
+    problem = problem_of({"into": str(tmp_path / "place")})
+    assert problem.code == "warm-failed"
+    assert problem.params["why"] == "Ate: all of it"
+
+
+def test_what_torch_prints_is_the_log_and_bounded(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch(
+        "import os, sys\n"
+        "print('{\"result\": {}}')\n"
+        "os.write(1, b'\\xff\\n' + b'x' * 300_000 + b'\\n')\n"
+        "for i in range(6000): print('line', i, file=sys.stderr)\n"
+        "sys.stdout.flush(); os._exit(3)"
+    )
+    report = Recorder()
+    problem = problem_of({"into": str(tmp_path / "place")}, report)
+    assert problem.code == "warm-failed"
+    assert problem.params["why"] == "line 5999"
+    log = report.all("log")
+    assert '{"result": {}}' not in log[-1]
+    assert "\\xff" in log
+    assert max(map(len, log)) <= supervise.LOG_LINE
+    assert len(log) <= supervise.LOG_LINES + 100
+    assert log[-1] == "line 5999"
+
+
+HANG = "import subprocess, sys, time; subprocess.Popen(['sleep', '60']); print('up'); "
+
+
+def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path) -> None:
+    jobs = fake_torch(HANG + "time.sleep(60)")
+    begun = time.monotonic()
+    problem = problem_of({"into": str(tmp_path / "place"), "limit_s": 0.8})
+    assert (problem.code, problem.params) == ("warm-timeout", {"limit_s": 0.8})
+    assert time.monotonic() - begun < 3
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize(
+    "deafness",
+    ["", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "],
+    ids=["listens", "ignores SIGTERM"],
+)
+def test_cancel_ends_everything_at_once(fake_torch: Any, tmp_path: Path, deafness: str) -> None:
+    jobs = fake_torch(f"{deafness}{HANG}sys.stdout.flush(); time.sleep(60)")
+    asked: list[float] = []
+
+    def when() -> bool:
+        if report.all("log") and not asked:
+            asked.append(time.monotonic())
+            assert len(processes.family(jobs[0])) == 2
+        return bool(asked)
+
+    report = Recorder(when=when)
+    with pytest.raises(Cancelled):
+        supervise.warm({"into": str(tmp_path / "place")}, report)
+    assert time.monotonic() - asked[0] < 1.5
+    assert processes.family(jobs[0]) == set()
+    assert list((tmp_path / "place").iterdir()) == []
+
+
+def test_a_child_in_a_session_of_its_own_ends_too(fake_torch: Any, tmp_path: Path) -> None:
+    jobs = fake_torch(
+        "import subprocess, time\n"
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "print(child.pid, flush=True); time.sleep(60)"
+    )
+    report = Recorder(when=lambda: bool(report.all("log")))
+    with pytest.raises(Cancelled):
+        supervise.warm({"into": str(tmp_path / "place")}, report)
+    child = int(report.all("log")[0])
+    assert processes.family(child) == set()
+    assert len(jobs) == 1
+
+
+def test_a_cancel_is_heard_all_the_time(fake_torch: Any, tmp_path: Path) -> None:
+    fake_torch("import time; print('up', flush=True); time.sleep(0.5); raise ImportError('done')")
+    looks: list[float] = []
+
+    def when() -> bool:
+        looks.append(time.monotonic())
+        return False
+
+    problem_of({"into": str(tmp_path / "place")}, Recorder(when=when))
+    assert max(b - a for a, b in itertools.pairwise(looks)) < 0.15
+
+
+def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", "/x")
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
+    before = dict(os.environ)
+    changed = supervise.environment("/place")
+    assert changed == {
+        **{
+            k: v
+            for k, v in before.items()
+            if k not in ("TORCHKEEPER_TORCH_PYTHON", "TRITON_CACHE_DIR")
+        },
+        "TORCHINDUCTOR_CACHE_DIR": "/place",
+    }
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/place/triton/0")
+    assert supervise.environment("/place")["TRITON_CACHE_DIR"] == "/place/triton/0"
+
+
+def test_answers_that_are_not_as_promised_are_ignored() -> None:
+    state, report = supervise._State(), Recorder()
+    for line in (
+        b"",
+        b"nonsense",
+        b"[]",
+        b"{}",
+        b'{"a":1,"b":2}',
+        b'{"result":{}}',
+        b'{"graph":1}',
+        b'{"progress":["x"]}',
+        b'{"problem":{"code":"x","params":3}}',
+        b"[" * 9999,
+    ):
+        supervise._answer(line, state, report)
+    assert (state.result, state.problem, report.findings, report.steps) == (None, None, [], [])
+
+
+def test_last_words() -> None:
+    assert supervise.last_words([]) is None
+    assert supervise.last_words(["ld: full", "  File x", ""]) == "ld: full"
+    fatal = ["Fatal Python error: Segmentation fault", "", "Extension modules: numpy"]
+    assert supervise.last_words(fatal) == fatal[0]
+
+
+def test_nothing_here_imports_torch() -> None:
+    modules = ["supervise", "job", "graphs", "builtin", "recipes", "sweep", "processes"]
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('torch', 'triton', 'PySide6', 'redis', 'filelock')))\n"
+        f"sys.path.insert(0, {APP!r})\n"
+        "import torchkeeper.verdict.environment\n"
+    ) + "".join(f"import torchkeeper.warm.{module}\n" for module in modules)
+    subprocess.run([sys.executable, "-c", code], check=True)

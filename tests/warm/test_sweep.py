@@ -1,0 +1,175 @@
+"""What is taken away after an abnormal end, and what is not."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torchkeeper.warm.sweep import Swept, mend, snapshot, sweep
+
+KEY = "c" + "a" * 51
+OTHER = "c" + "b" * 51
+KERNEL = "A" * 52
+GONE = 2**22 + 1  # over the largest process id there can be
+
+
+def elf(size: int = 4096, count: int = 10) -> bytes:
+    head = bytearray(64)
+    head[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<Q", head, 40, size - 64 * count)
+    struct.pack_into("<HH", head, 58, 64, count)
+    return bytes(head) + bytes(size - 64)
+
+
+def put(path: Path, data: bytes = b"") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def swept(root: Path, before: object = None, pids: tuple[int, ...] = ()) -> set[str]:
+    marks = before if isinstance(before, dict) else {}
+    return {os.path.relpath(item.path, root) for item in sweep(str(root), marks, pids)}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", bytes(4096), elf()[:-1], elf()[:64]])
+def test_a_new_object_that_is_not_whole(tmp_path: Path, data: bytes) -> None:
+    broken = put(tmp_path / "ca" / f"{KEY}.main.so", data)
+    whole = put(tmp_path / "ca" / f"{OTHER}.main.so", elf())
+    assert sweep(str(tmp_path), {}, ()) == [Swept(str(broken), "incomplete")]
+    assert whole.exists()
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    old = put(tmp_path / "ca" / f"{KEY}.main.so", b"cut")
+    temporary = put(tmp_path / "ca" / f".{GONE}.1.tmp")
+    folder = tmp_path / "triton" / "0" / KERNEL
+    put(folder / "a.ttir")
+    before = snapshot(str(tmp_path))
+    assert swept(tmp_path, before, (GONE,)) == set()
+    assert old.exists()
+    assert temporary.exists()
+    # Written again by the job: then it is the job's.
+    old.write_bytes(b"cut again")
+    assert swept(tmp_path, before) == {f"ca/{KEY}.main.so"}
+
+
+def test_what_is_being_built_is_not_trusted_however_whole(tmp_path: Path) -> None:
+    put(tmp_path / "ca" / f"{KEY}.main.so", elf())
+    put(tmp_path / "ca" / f"{KEY}.main_CxxBuild" / "x.o", b"half")
+    put(tmp_path / "ca" / f"{KEY}.main.cpp")
+    put(tmp_path / f"{KEY}.h.gch", b"gpch")
+    put(tmp_path / f"{KEY}.h")
+    (tmp_path / f"{KEY}.h_CxxBuild").mkdir()
+    assert swept(tmp_path) == {
+        f"ca/{KEY}.main.so",
+        f"ca/{KEY}.main_CxxBuild",
+        f"{KEY}.h.gch",
+        f"{KEY}.h_CxxBuild",
+    }
+    assert (tmp_path / "ca" / f"{KEY}.main.cpp").exists()
+    assert (tmp_path / f"{KEY}.h").exists()
+
+
+@pytest.mark.parametrize("lock", [KEY, OTHER], ids=["its own lock", "only another lock"])
+def test_what_somebody_else_is_building_stays(tmp_path: Path, lock: str) -> None:
+    put(tmp_path / "ca" / f"{KEY}.main.so", b"half")
+    put(tmp_path / "ca" / f"{KEY}.main_CxxBuild" / "x.o", b"half")
+    held = put(tmp_path / "locks" / f"{lock}.lock")
+    with held.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert swept(tmp_path) == set()
+        assert mend(str(tmp_path)) == []
+    assert len(swept(tmp_path)) == 2
+
+
+def test_a_lock_that_is_free_protects_nothing(tmp_path: Path) -> None:
+    put(tmp_path / "ca" / f"{KEY}.main.so", b"half")
+    with put(tmp_path / "locks" / f"{OTHER}.lock").open() as file:
+        put(tmp_path / "locks" / f"{KEY}.lock")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert swept(tmp_path) == {f"ca/{KEY}.main.so"}
+
+
+def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        put(tmp_path / "fxgraph" / "xx" / f".{GONE}.140.tmp")
+        put(tmp_path / "fxgraph" / "xx" / f".{other.pid}.140.tmp")
+        put(tmp_path / "dynamo" / "code_state_a.pkl.tmp")
+        folder = tmp_path / "triton" / "0" / KERNEL
+        random = "12345678-1234-1234-1234-123456789abc"
+        put(folder / f"tmp.pid_{GONE}_{random}" / "a.ttir")
+        put(folder / f"tmp.pid_{other.pid}_{random}" / "a.ttir")
+        put(tmp_path / "triton" / "0" / f"tmp.{random}" / "a.ttir")
+        assert swept(tmp_path) == {
+            f"fxgraph/xx/.{GONE}.140.tmp",
+            "dynamo/code_state_a.pkl.tmp",
+            f"triton/0/{KERNEL}/tmp.pid_{GONE}_{random}",
+            f"triton/0/tmp.{random}",
+        }
+        # Ours may still have a number that is in use again.
+        assert swept(tmp_path, pids=(other.pid,)) >= {f"fxgraph/xx/.{other.pid}.140.tmp"}
+        other.kill()
+
+
+def kernel(root: Path, names: list[str], group: list[str] | None) -> Path:
+    folder = root / "triton" / "0" / KERNEL
+    for name in names:
+        put(folder / name)
+    if group is not None:
+        children = {name: f"/elsewhere/{KERNEL}/{name}" for name in group}
+        put(folder / "__grp__k.json", json.dumps({"child_paths": children}).encode())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "group", "stays"),
+    [
+        (["k.ttir", "k.json"], ["k.ttir", "k.json"], True),
+        (["k.ttir"], ["k.ttir", "k.json"], False),
+        (["k.ttir", "k.json"], None, False),
+        (["__triton_launcher.cpython-311-x86_64-linux-gnu.py"], None, True),
+    ],
+    ids=["whole", "a file is missing", "no group file yet", "a launcher"],
+)
+def test_triton_kernels(tmp_path: Path, names: list[str], group: list[str], stays: bool) -> None:
+    folder = kernel(tmp_path, names, group)
+    assert swept(tmp_path) == (set() if stays else {f"triton/0/{KERNEL}"})
+    assert folder.exists() is stays
+
+
+def test_a_group_file_that_is_no_json(tmp_path: Path) -> None:
+    put(kernel(tmp_path, ["k.ttir"], None) / "__grp__k.json", b"{")
+    assert swept(tmp_path) == {f"triton/0/{KERNEL}"}
+
+
+def test_the_trash_and_links_are_left_alone(tmp_path: Path) -> None:
+    root = tmp_path / "place"
+    put(root / ".torchkeeper-trash" / "1" / "ca" / f"{KEY}.main.so", b"half")
+    outside = put(tmp_path / "outside" / f"{KEY}.main.so", b"half")
+    (root / "ca").symlink_to(outside.parent)
+    assert swept(root) == set()
+    assert mend(str(root)) == []
+    assert swept(tmp_path / "nowhere") == set()
+
+
+def test_mend_takes_only_what_is_surely_useless(tmp_path: Path) -> None:
+    put(tmp_path / "ca" / f"{KEY}.main.so", elf())
+    (tmp_path / "ca" / f"{KEY}.main_CxxBuild").mkdir()
+    put(tmp_path / "ca" / f"{OTHER}.main.so", b"half")
+    put(tmp_path / f"{KEY}.h.gch", b"gpch")
+    (tmp_path / f"{KEY}.h_CxxBuild").mkdir()
+    put(tmp_path / f"{OTHER}.h.gch", b"gpch")
+    put(tmp_path / "fxgraph" / f".{GONE}.1.tmp")
+    assert {os.path.relpath(item.path, tmp_path) for item in mend(str(tmp_path))} == {
+        f"ca/{KEY}.main_CxxBuild",
+        f"ca/{OTHER}.main.so",
+        f"{KEY}.h.gch",
+        f"{KEY}.h_CxxBuild",
+    }

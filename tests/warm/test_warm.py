@@ -1,0 +1,272 @@
+"""Warming with real torch: what is compiled, and what is left when it does not go well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import torchkeeper
+from tests.warm.conftest import Filled, Recorder
+from torchkeeper.artifacts import elf
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.warm import processes
+from torchkeeper.warm.supervise import warm
+
+pytestmark = pytest.mark.torch
+
+APP = Path(torchkeeper.__file__).resolve().parent
+STEPS = ["op", "MLP, batch 8", "MLP, batch 16", "attention block"]
+IDS = ["0/0 forward"] + [
+    f"{compiled} {way}" for compiled in ("1/0", "1/1", "2/0") for way in ("forward", "backward")
+]
+
+#: The built-in recipe as anyone would write it: no Torchkeeper, no handler on any logger.
+PLAIN = """
+import json
+import torch
+from torch import nn
+@torch.compile
+def sin_matmul(x, y): return x.sin() @ y
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(64, 128); self.down = nn.Linear(128, 64); self.norm = nn.LayerNorm(64)
+    def forward(self, x): return self.norm(self.down(nn.functional.gelu(self.up(x))) + x)
+torch.manual_seed(0)
+sin_matmul(torch.rand(100, 100), torch.rand(100, 100))
+mlp = torch.compile(MLP())
+for batch in (8, 16): mlp(torch.rand(batch, 64)).sum().backward()
+block = torch.compile(nn.TransformerEncoderLayer(64, 4, batch_first=True, dropout=0.0))
+block(torch.rand(2, 16, 64)).sum().backward()
+counters = torch._dynamo.utils.counters
+print(json.dumps([counters["inductor"]["fxgraph_cache_hit"],
+                  counters["inductor"]["fxgraph_cache_miss"],
+                  counters["aot_autograd"]["autograd_cache_hit"]]))
+"""
+
+ENGINE = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm.supervise import warm
+class Printer(Report):
+    def finding(self, **what): print(json.dumps(what), flush=True)
+print(json.dumps({"result": warm({"into": sys.argv[2]}, Printer())}))
+"""
+
+
+def objects(place: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_ino for path in place.glob("??/*.so")}
+
+
+def assert_nothing_half_done(place: Path) -> None:
+    for path in place.rglob("*"):
+        assert not path.name.endswith((".tmp", "_CxxBuild")), path
+        if path.suffix in (".so", ".o"):
+            data = path.read_bytes()
+            assert elf.complete(data[: elf.HEADER], len(data)), path
+
+
+def kernel(place: Path) -> Path:
+    """A kernel that PyTorch builds with g++ when its object is gone."""
+    return sorted(place.glob("??/*.main.so"))[0]
+
+
+def test_cold(built: Filled) -> None:
+    result = built.result
+    assert result["misses"] == result["graphs"] == 7
+    assert (result["hits"], result["bypasses"], result["device"]) == (0, 0, "cpu")
+    assert result["added"] >= 7 + 4
+    assert 0 < result["seconds"] < 300
+    [device] = [found["device"] for found in built.findings if "device" in found]
+    assert device == {"type": "cpu", "name": "CPU", "why": "no-accelerator"}
+    assert [found["step"]["name"] for found in built.findings if "step" in found] == STEPS
+    graphs = [found["graph"] for found in built.findings if "graph" in found]
+    assert [graph["id"] for graph in graphs] == IDS
+    assert {graph["outcome"] for graph in graphs} == {"miss"}
+    assert all(graph["seconds"] > 0 for graph in graphs)
+    assert [graphs[0]["name"], graphs[1]["name"]] == ["sin_matmul", "MLP, batch 8"]
+    assert len(list(built.place.glob("fxgraph/*/*/*"))) == 7
+    assert len(list(built.place.glob("aotautograd/*/*"))) == 4
+    assert_nothing_half_done(built.place)
+
+
+def test_a_plain_script_hits_what_was_warmed(
+    place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
+) -> None:
+    """So neither the job nor its handler changes a key."""
+    script = tmp_path / "plain.py"
+    script.write_text(PLAIN)
+    before = objects(place)
+    done = subprocess.run(
+        [torch_python, str(script)],
+        env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(place)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [7, 0, 4]
+    assert objects(place) == before
+
+
+def test_from_a_zip_everything_hits(
+    place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
+) -> None:
+    archive = tmp_path / "engine.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.write(APP / "__init__.py", "torchkeeper/__init__.py")
+        for package in ("artifacts", "stores", "verdict", "warm", "engine"):
+            for file in (APP / package).glob("*.py"):
+                made.write(file, f"torchkeeper/{package}/{file.name}")
+    script = tmp_path / "engine.py"
+    script.write_text(ENGINE)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        [torch_python, str(script), str(archive), str(place)],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    result = said[-1]["result"]
+    assert (result["hits"], result["misses"], result["graphs"], result["added"]) == (7, 0, 7, 0)
+    graphs = [found["graph"] for found in said if "graph" in found]
+    assert [graph["id"] for graph in graphs] == IDS
+    assert {graph["outcome"] for graph in graphs} == {"hit"}
+
+
+@pytest.mark.parametrize("grace", [processes.GRACE, 0.0], ids=["asked to end", "killed at once"])
+def test_cancel_while_a_kernel_is_linked(
+    place: Path, with_torch: list[int], monkeypatch: pytest.MonkeyPatch, grace: float
+) -> None:
+    kernel(place).unlink()
+    before = objects(place)
+    end = processes.end
+    monkeypatch.setattr(processes, "end", lambda process: end(process, grace))
+    asked: list[float] = []
+
+    def when() -> bool:
+        if not asked and set(objects(place)) - set(before):
+            asked.append(time.monotonic())
+        return bool(asked)
+
+    report = Recorder(when=when)
+    with pytest.raises(Cancelled):
+        warm({"into": str(place)}, report)
+    assert time.monotonic() - asked[0] < 1.5
+    assert processes.family(with_torch[0]) == set()
+    assert_nothing_half_done(place)
+    assert set(before.items()) <= set(objects(place).items())
+
+
+def test_a_killed_job_has_failed_and_the_next_one_works(place: Path, with_torch: list[int]) -> None:
+    removed = kernel(place)
+    removed.unlink()
+    killed: list[list[Path]] = []
+
+    def kill() -> bool:
+        # While g++ runs, so that there is something of the job left to end.
+        if not killed and (builders := list(place.glob("??/*_CxxBuild"))):
+            killed.append(builders)
+            os.kill(with_torch[0], signal.SIGKILL)
+        return False
+
+    report = Recorder(when=kill)
+    with pytest.raises(Problem) as failure:
+        warm({"into": str(place)}, report)
+    assert failure.value.code == "warm-failed"
+    assert failure.value.params["signal"] == "SIGKILL"
+    assert failure.value.params["step"] in STEPS
+    assert processes.family(with_torch[0]) == set()
+    assert report.all("swept")
+    assert_nothing_half_done(place)
+
+    # An engine that was killed too could not sweep; what it left is mended by the next job.
+    removed.write_bytes(b"\x7fELF cut short")
+    again = Recorder()
+    result = warm({"into": str(place)}, again)
+    assert (result["hits"], result["misses"]) == (7, 0)
+    assert [Path(path) for swept in again.all("swept") for path in swept["paths"]] == [removed]
+    assert_nothing_half_done(place)
+    assert removed.exists()
+
+
+def test_the_job_ends_with_its_engine(
+    place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
+) -> None:
+    script = tmp_path / "engine.py"
+    script.write_text(ENGINE)
+    engine = subprocess.Popen(
+        [torch_python, str(script), str(APP.parent), str(place)], stdout=subprocess.PIPE, text=True
+    )
+    with engine:
+        assert engine.stdout
+        while "step" not in (line := engine.stdout.readline()):
+            assert line, "the engine ended"
+        [job] = [pid for pid in processes.family(engine.pid) if os.getsid(pid) == pid]
+        engine.kill()
+    deadline = time.monotonic() + 5
+    while processes.family(job) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes.family(job) == set()
+
+
+def test_disabled_caches_are_said_before_compiling(
+    with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    report = Recorder()
+    with pytest.raises(Problem) as failure:
+        warm({"into": str(tmp_path / "place")}, report)
+    assert failure.value.code == "caches-disabled"
+    assert failure.value.params == {"variable": "TORCHINDUCTOR_FORCE_DISABLE_CACHES"}
+    assert report.all("step") == []
+
+
+def test_no_compiler_is_said_before_compiling(
+    with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    report = Recorder()
+    with pytest.raises(Problem) as failure:
+        warm({"into": str(tmp_path / "place"), "device": "cpu"}, report)
+    assert failure.value.code == "compiler-missing"
+    assert failure.value.params == {"cxx": "/nowhere/g++"}
+    assert report.all("step") == []
+
+
+def test_a_compiler_that_fails(
+    with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "g++"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *c++-header*|*main.cpp*) echo no space left; exit 1;; esac\n'
+        'exec g++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    report = Recorder()
+    with pytest.raises(Problem) as failure:
+        warm({"into": str(tmp_path / "place"), "device": "cpu"}, report)
+    assert failure.value.code == "warm-failed"
+    why = failure.value.params["why"]
+    assert why == "InductorError: CppCompileError: C++ compile error: no space left"
+    assert failure.value.params["signal"] is None
+    assert any("no space left" in line for line in report.all("log"))
+    assert_nothing_half_done(tmp_path / "place")
+
+
+def test_no_torch_is_imported_here(built: Filled) -> None:
+    assert "torch" not in sys.modules
