@@ -7,6 +7,7 @@ import io
 import struct
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ def test_writes_what_torch_wrote() -> None:
 
 
 def test_an_artifact_that_fails_leaves_no_trace() -> None:
-    def fails():  # type: ignore[no-untyped-def]
+    def fails() -> Iterator[bytes]:
         yield b"half"
         raise OSError("gone")
 

@@ -85,9 +85,7 @@ def test_a_bundle_hits_in_stock_torch(
     assert imported["entries"] == exported["entries"]
     assert imported["bytes"] == exported["bytes"]
     assert imported["left"] == []
-    built = {
-        p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in sorted(target.rglob("*.so"))
-    }
+    built = {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in sorted(target.rglob("*.so"))}
     assert built
     counters = run_plain(target)
     assert counters["misses"] == 0
@@ -113,9 +111,7 @@ def test_a_bundle_hits_in_stock_torch(
 
 
 @pytest.mark.torch
-def test_kernels_hit_after_import(
-    tk: Tk, kernels: Path, tmp_path: Path, torch_python: str
-) -> None:
+def test_kernels_hit_after_import(tk: Tk, kernels: Path, tmp_path: Path, torch_python: str) -> None:
     bundle, target = tmp_path / "k.torchcache", tmp_path / "target"
     assert tk("export", kernels, "-o", bundle).code == 0
     assert tk("import", bundle, "--into", target, "--trust").code == 0

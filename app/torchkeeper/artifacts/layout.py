@@ -76,7 +76,8 @@ def _locate_scratch(path: str, parts: list[str]) -> Located | None:
         part.startswith((".", "tmp.")) or part.endswith((_BUILD_FOLDER, ".tmp")) for part in parts
     )
     if name.endswith(".lock") or "locks" in parts[:-1] or temporary:
-        return Located("lock", name, path)
+        # A lock is named after what it guards, and so shown with it.
+        return Located("lock", name.removesuffix(".lock"), path)
     return None
 
 

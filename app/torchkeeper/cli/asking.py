@@ -9,7 +9,7 @@ from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import user_error
 
 Answer = dict[str, Any]
 
@@ -49,10 +49,7 @@ class Asker:
             self.left.append(left)
         elif isinstance(folder := what.get("unreadable"), dict):
             self._progress.clear()
-            path, why = (printable(str(folder.get(name))) for name in ("path", "why"))
-            output.complain(
-                UserError(f"{path} cannot be read.", f"{why}.", "Check its permissions.")
-            )
+            output.complain(user_error("folder-unreadable", folder))
         else:
             self.findings.append(what)
             if self.on_finding:

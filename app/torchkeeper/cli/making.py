@@ -9,7 +9,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import interpreters, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import DEVICE_REASONS, printable
 
 
 def add_warm(command: argparse.ArgumentParser) -> None:
@@ -46,8 +46,8 @@ def warm(args: argparse.Namespace) -> int:
 
 def _say(what: dict[str, Any]) -> None:
     if isinstance(device := what.get("device"), dict):
-        why = f" ({device['why']})" if device.get("why") else ""
-        output.note(printable(f"device: {device.get('name') or device.get('type')}{why}"))
+        why = DEVICE_REASONS.get(str(device.get("why")), "")
+        output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))
     elif isinstance(step := what.get("step"), dict):
         output.note(printable(f"step: {step.get('name')}"))
     elif isinstance(graph := what.get("graph"), dict):

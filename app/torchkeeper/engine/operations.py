@@ -191,13 +191,12 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     brief = [one for batch in describe(items, store, session.reader, report) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
     chosen = [item for item in items if item.key == wanted]
-    count = 0
-    for batch in describe(chosen, store, session.reader, report, full=True):
-        for one in batch:
-            entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
-            _send_shown(one, entry, report)
-            count += 1
-    return {"entries": count}
+    batches = describe(chosen, store, session.reader, report, full=True)
+    shown = [one for batch in batches for one in batch]
+    for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
+        entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
+        _send_shown(one, entry, report)
+    return {"entries": len(shown)}
 
 
 def _send_shown(one: Described, entry: Entry, report: Report) -> None:

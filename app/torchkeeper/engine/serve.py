@@ -100,11 +100,13 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, lambda *_: os._exit(_drain(stop, worker)))
     lines = wire.Lines()
-    while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
-        for line in lines.feed(data):
-            _take(wire.decode(line), out, requests, running)
-    stop()
-    worker.join()
+    try:
+        while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
+            for line in lines.feed(data):
+                _take(wire.decode(line), out, requests, running)
+    finally:
+        stop()
+        worker.join()
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:

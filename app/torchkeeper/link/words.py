@@ -191,13 +191,66 @@ CATALOGUE: dict[str, Words] = {
         "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu; "
         "a leading - negates.",
     ),
+    # Warming
+    "recipe-unknown": Words(
+        "There is no recipe “{recipe}”.", "", "The built-in recipe is called “builtin”."
+    ),
+    "torch-missing": Words(
+        "{python} has no torch.",
+        "Compiling needs the torch whose entries are wanted.",
+        "Choose an interpreter with torch, or install torch there.",
+    ),
+    "torch-broken": Words(
+        "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
+    ),
+    "compile-disabled": Words(
+        "torch.compile is turned off.", "{variable} is set.", "Unset it and start again."
+    ),
+    "caches-disabled": Words(
+        "PyTorch's caches are turned off.",
+        "{variable} says so, in the environment or in PyTorch's configuration.",
+        "Unset it and start again.",
+    ),
+    "device-missing": Words(
+        "There is no device “{device}” here.",
+        "The chosen torch does not see it.",
+        "Choose another device, or leave the choice to Torchkeeper.",
+    ),
+    "compiler-missing": Words(
+        "No C++ compiler was found.",
+        "PyTorch compiles for the CPU with one.",
+        "Install g++ (on Debian: apt install g++), or name yours in CXX.",
+    ),
+    "warm-failed": Words(
+        "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
+    ),
+    "warm-killed": Words(
+        "The compile job was ended by {signal}.",
+        "SIGKILL usually means that the machine ran out of memory. {why}",
+        "The log says more. Nothing half-written was left.",
+    ),
+    "warm-timeout": Words(
+        "Compiling took longer than {limit_s} seconds and was stopped.",
+        "It may hang, or the limit is too short.",
+        "The log says more. Nothing half-written was left.",
+    ),
     # Engine
+    "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),
     "request-malformed": Words("The engine did not understand a request.", "{why}"),
     "operation-unknown": Words(
         "The engine cannot do “{operation}”.", "", "Install the same version on both sides."
     ),
     "engine-bug": Words("Torchkeeper made a mistake.", "{why}", "Please report it, with the log."),
+}
+
+
+#: Why a device was chosen, by the code that ``torchkeeper.warm.job`` gives.
+DEVICE_REASONS = {
+    "asked": "as asked",
+    "accelerator": "the accelerator that torch sees",
+    "no-accelerator": "this torch sees no GPU here, so it compiles for the CPU",
+    "no-triton": "there is a GPU, but no Triton that can compile for it",
 }
 
 
@@ -212,7 +265,7 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
         return UserError(f"The engine reported “{code}”.", said, code=code)
-    shown = _Shown({k: printable(str(v)) for k, v in params.items()})
+    shown = _Shown({k: "" if v is None else printable(str(v)) for k, v in params.items()})
     return UserError(
         words.what.format_map(shown),
         words.why.format_map(shown),

@@ -115,7 +115,9 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
 def _new_receipt(plan: Plan) -> str:
     """Make the receipt, before anything is moved: a purge that is cut off can be undone too."""
     made = time.time()
-    name = time.strftime("%Y%m%dT%H%M%S", time.gmtime(made)) + f"-{secrets.token_hex(3)}"
+    # To the microsecond: names sort by time, and the latest is what undo takes.
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(made))
+    name = f"{stamp}.{int(made % 1 * 1e6):06d}-{secrets.token_hex(2)}"
     folders: dict[str, list[int]] = {}
     for item in plan.items:
         for file in item.files:

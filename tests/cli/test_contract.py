@@ -1,0 +1,210 @@
+"""The contract for scripts: arguments, exit codes, where things are said."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import torchkeeper
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+
+
+def test_version(tk: Tk) -> None:
+    ran = tk("--version")
+    assert (ran.code, ran.out) == (0, f"torchkeeper {torchkeeper.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["places", "ls", "du", "show", "warm", "export", "import", "inspect", "purge", "undo",
+     "trash", "shots"],
+)  # fmt: skip
+def test_every_command_has_help(tk: Tk, command: str) -> None:
+    ran = tk(command, "--help")
+    assert ran.code == 0
+    assert f"usage: torchkeeper {command}" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["ls"], 2), (["ls", "/tmp", "--sort", "colour"], 2), (["frobnicate"], 2),
+        (["--frobnicate"], 2), (["export", "/tmp"], 2), (["import", "x"], 2),
+        (["ls", "/nowhere"], 3), (["du", "/nowhere"], 3), (["show", "/nowhere", "x"], 3),
+        (["purge", "/nowhere", "--yes"], 3), (["undo", "/nowhere"], 3), (["trash", "/nowhere"], 3),
+        (["inspect", "/nowhere"], 3), (["import", "/nowhere", "--into", "/tmp", "--trust"], 3),
+        (["export", "/nowhere", "-o", "/tmp/x"], 3),
+        (["warm", "--into", "/tmp", "--env", "/nowhere"], 3),
+    ],
+)  # fmt: skip
+def test_wrong_usage_and_unreachable(tk: Tk, arguments: list[str], code: int) -> None:
+    ran = tk(*arguments)
+    assert ran.code == code
+    assert ran.out == ""
+    assert ran.err
+
+
+def test_errors_say_what_why_and_remedy(tk: Tk) -> None:
+    lines = tk("ls", "/nowhere").err.splitlines()
+    assert lines == [
+        "torchkeeper: There is no folder /nowhere.",
+        "  It was removed, or the path is mistyped.",
+        "  Check the path; “torchkeeper places” lists the caches of this machine.",
+    ]
+
+
+def test_filters(tk: Tk, kept_291: Path) -> None:
+    found = tk("ls", kept_291, "--filter", "kind:fxgraph size>100k", "--json")
+    assert found.code == 0
+    assert {e["kind"] for e in found.objects} == {"fxgraph"}
+    assert all(e["size"] > 100_000 for e in found.objects)
+    nothing = tk("ls", kept_291, "--filter", "kind:triton")
+    assert (nothing.code, nothing.out) == (1, "0 entries, 0 files, 0 B\n")
+    wrong = tk("ls", kept_291, "--filter", "kind:nonsense")
+    assert wrong.code == 2
+    assert "kind:nonsense" in wrong.err
+
+
+def test_sorting(tk: Tk, kept_291: Path) -> None:
+    sizes = [e["size"] for e in tk("ls", kept_291, "--sort", "size", "--json").objects]
+    assert sizes == sorted(sizes, reverse=True)
+    paths = [e["path"] for e in tk("ls", kept_291, "--sort", "path", "--json").objects]
+    assert paths == sorted(paths)
+
+
+def test_relative_paths(tk: Tk, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fixture_cache.parent)
+    assert tk("export", fixture_cache.name, "-o", "out.torchcache").code == 0
+    assert (fixture_cache.parent / "out.torchcache").exists()
+    assert tk("import", "out.torchcache", "--into", "new", "--trust").code == 0
+    assert (fixture_cache.parent / "new" / "fxgraph").is_dir()
+
+
+def test_show(tk: Tk, kept_291: Path) -> None:
+    (one,) = tk("show", kept_291, "f3jp4pg", "--json").objects
+    assert one["name"] == "sin_matmul: mm, sin"
+    assert any(name == "torch_version" for _, name, _ in one["facts"]["factors"])
+    assert one["file_list"][0]["path"] == one["path"]
+    text = tk("show", kept_291, "f3jp4pg").out
+    assert "torch.ops.aten.mm" in text
+    assert "key factors: (393)" in text
+    kernel = tk("show", kept_291, "cmnvkzanes", "--json").objects[0]
+    assert kernel["name"] == "cpp_fused_sin_0"
+    assert kernel["torch"] == "2.9.1+cu128"
+    assert "at::vec" in json.dumps(kernel["facts"]["sources"])
+    assert tk("show", kept_291, "f").code == 2
+    assert tk("show", kept_291, "zzz").code == 1
+
+
+def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    tk("export", kept_291, "-o", tmp_path / "b")
+    kinds = {row["kind"] for row in tk("du", tmp_path / "b", "--json").objects}
+    assert kinds == {"fxgraph", "aotautograd", "code", "pgo", "total"}
+
+
+def test_import_needs_trust_without_a_terminal(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    tk("export", kept_291, "-o", tmp_path / "b")
+    ran = tk("import", tmp_path / "b", "--into", tmp_path / "t")
+    assert ran.code == 2
+    assert "code" in ran.err
+    assert "sin_matmul" in ran.out, "it shows what is inside"
+    assert not (tmp_path / "t").exists()
+
+
+def test_filtered_export(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b"
+    done = tk("export", kept_291, "-o", out, "--filter", "kind:fxgraph", "--json").result
+    assert (done["entries"], done["files"], done["left"]) == (7, 7, [])
+    nothing = tk("export", kept_291, "-o", tmp_path / "c", "--filter", "kind:lock", "--json")
+    assert nothing.code == 1
+
+
+def test_export_of_damage_fails_but_goes_on(tk: Tk, fixture_cache: Path, tmp_path: Path) -> None:
+    next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()).write_bytes(b"x")
+    ran = tk("export", fixture_cache, "-o", tmp_path / "b", "--json")
+    assert ran.code == 1
+    assert "entry-broken" in {one["code"] for one in ran.result["left"]}
+    assert tk("inspect", tmp_path / "b").code == 0
+
+
+def test_purge_needs_an_answer(tk: Tk, fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    ran = tk("purge", fixture_cache)
+    assert ran.code == 2
+    assert "--yes" in ran.err
+    assert snapshot(fixture_cache) == before
+    assert tk("purge", fixture_cache, "--yes", "--filter", "nothing-like-it").code == 1
+
+
+def test_purge_now_and_trash(tk: Tk, fixture_cache: Path) -> None:
+    now = tk("purge", fixture_cache, "--yes", "--now", "--filter", "kind:pgo", "--json").result
+    assert (now["entries"], now["receipt"]) == (1, None)
+    assert tk("undo", fixture_cache).code == 1
+    tk("purge", fixture_cache, "--yes", "--filter", "kind:fxgraph")
+    assert tk("trash", fixture_cache, "--json").result["entries"] == 7
+    assert tk("trash", fixture_cache, "--empty").code == 2
+    assert tk("trash", fixture_cache, "--empty", "--yes", "--json").result["entries"] == 7
+    assert tk("trash", fixture_cache, "--json").result["entries"] == 0
+
+
+def test_places_by_the_rules_of_pytorch(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    folders = {"TORCHINDUCTOR_CACHE_DIR": str(kept_291), "TRITON_CACHE_DIR": str(tmp_path / "tri"),
+               "TMPDIR": str(tmp_path)}  # fmt: skip
+    rows = tk("places", "--json", **folders).objects
+    assert rows[0]["path"] == str(kept_291)
+    assert rows[0]["reason"] == "TORCHINDUCTOR_CACHE_DIR"
+    assert rows[0]["entries"] > 50
+    assert {r["reason"] for r in rows} >= {"default", "TRITON_CACHE_DIR", "triton-default"}
+    default = next(r for r in rows if r["reason"] == "default")
+    assert default["path"].startswith(str(tmp_path / "torchinductor_"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_unreadable_folders_are_named(tk: Tk, fixture_cache: Path) -> None:
+    closed = fixture_cache / "fxgraph"
+    closed.chmod(0)
+    try:
+        if os.access(closed, os.R_OK):
+            pytest.skip("permissions do not bind this user")
+        ran = tk("ls", fixture_cache, "--json")
+    finally:
+        closed.chmod(0o755)
+    assert "fxgraph cannot be read" in ran.err
+    assert len(ran.objects) > 40
+
+
+def test_names_that_are_not_text(tk: Tk, tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    place.mkdir()
+    name = b"caf\xe9\n\x1b[31m"
+    os.close(os.open(os.path.join(os.fsencode(place), name), os.O_CREAT))
+    ran = tk("ls", place)
+    assert ran.code == 0
+    assert "\x1b" not in ran.out
+    assert len(ran.out.splitlines()) == 3
+    (entry,) = tk("ls", place, "--json").objects
+    assert os.fsencode(entry["path"]) == name
+    assert tk("purge", place, "--yes").code == 0
+    assert tk("undo", place).code == 0
+    assert os.listdir(os.fsencode(place)) == [name]
+
+
+def test_output_that_nobody_reads_to_the_end(kept_291: Path) -> None:
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m torchkeeper ls {kept_291} | head -1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_place_that_is_removed(tk: Tk, fixture_cache: Path) -> None:
+    shutil.rmtree(fixture_cache)
+    assert tk("ls", fixture_cache).code == 3

@@ -1,0 +1,81 @@
+"""The wire: what arrives is checked as if an enemy had sent it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.engine import wire
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_round_trip(obj: dict[str, object]) -> None:
+    assert wire.decode(wire.encode(obj)) == obj
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_object_or_an_error(data: bytes) -> None:
+    with contextlib.suppress(wire.WireError):
+        assert isinstance(wire.decode(data), dict)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": json_values | st.sampled_from(wire.TYPES),
+            "id": json_values,
+            "rows": json_values,
+            "error": json_values,
+            "result": json_values,
+        },
+    )
+)
+def test_any_object_is_a_message_or_an_error(obj: dict[str, object]) -> None:
+    try:
+        message = wire.message_from(obj)
+    except wire.WireError:
+        return
+    assert message.type in wire.TYPES
+    assert isinstance(message.rows, list)
+
+
+@given(json_values)
+def test_any_row_is_an_entry_or_an_error(row: object) -> None:
+    with pytest.raises(ValueError, match=r"row|field"):
+        entry_from_json(row)
+
+
+@given(st.lists(st.binary(max_size=20)), st.lists(st.integers(1, 30)))
+def test_lines_are_cut_wherever_chunks_end(parts: list[bytes], cuts: list[int]) -> None:
+    lines = [part.replace(b"\n", b"x") for part in parts if part]
+    stream = b"".join(line + b"\n" for line in lines)
+    cutter, found = wire.Lines(), []
+    for cut in [*cuts, len(stream)]:
+        found += cutter.feed(stream[:cut])
+        stream = stream[cut:]
+    assert found == lines
+
+
+def test_limits() -> None:
+    with pytest.raises(wire.WireError):
+        wire.encode({"x": "y" * wire.MAX_LINE})
+    with pytest.raises(wire.WireError):
+        wire.decode(b"[" * 500_000)
+    endless = wire.Lines()
+    with pytest.raises(wire.WireError):
+        for _ in range(20):
+            endless.feed(b"x" * 100_000)
+    too_many = {"type": "rows", "id": 1, "rows": [{}] * 501}
+    with pytest.raises(wire.WireError):
+        wire.message_from(json.loads(json.dumps(too_many)))

@@ -1,0 +1,197 @@
+"""Engine processes: what they answer, how they end, and that none is left behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchkeeper.engine.operations import OPERATIONS
+from torchkeeper.engine.wire import MAX_ROWS, Message
+from torchkeeper.link import interpreters, travel
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import CATALOGUE, UserError, printable, user_error
+
+
+def until(engine: Engine, done: Callable[[Message], bool]) -> list[Message]:
+    """The messages up to one that ends the waiting."""
+    found: list[Message] = []
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        select.select([engine], [], [], 0.2)
+        found += engine.receive()
+        if any(map(done, found)):
+            return found
+    pytest.fail("nothing came")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_hello_comes_first() -> None:
+    with Engine() as engine:
+        (hello,) = until(engine, lambda m: m.type == "hello")
+        assert hello.body["protocol"] == 1
+        assert hello.body["executable"] == sys.executable
+        assert hello.body["operations"] == sorted(OPERATIONS)
+
+
+def test_rows_come_in_batches(tmp_path: Path) -> None:
+    for number in range(1300):
+        (tmp_path / f"{number:04d}").touch()
+    sizes: list[int] = []
+
+    def count(message: Message) -> None:
+        if message.type == "rows":
+            sizes.append(len(message.rows))
+
+    with Engine() as engine:
+        result = engine.call("list", {"place": str(tmp_path)}, count)
+    assert result["entries"] == sum(sizes) == 1300
+    assert max(sizes) <= MAX_ROWS
+
+
+def test_names_that_grow_on_the_wire(tmp_path: Path) -> None:
+    for number in range(700):
+        name = b"\xff" * 240 + str(number).encode()
+        (Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))).touch()
+    rows: list[object] = []
+    with Engine() as engine:
+        engine.call("list", {"place": str(tmp_path)}, lambda m: rows.extend(m.rows))
+    assert len(rows) == 700
+
+
+@pytest.mark.parametrize(
+    ("op", "params", "code"),
+    [
+        ("nonsense", {}, "operation-unknown"),
+        ("list", {}, "request-malformed"),
+        ("list", {"place": 5}, "request-malformed"),
+        ("list", {"place": "relative"}, "path-not-absolute"),
+        ("list", {"place": "/", "filter": "kind:x"}, "bad-filter"),
+        ("purge", {"plan": 99}, "plan-unknown"),
+        ("show", {"place": "/nowhere", "key": "x"}, "place-missing"),
+    ],
+)
+def test_errors_leave_the_engine_working(op: str, params: dict[str, object], code: str) -> None:
+    with Engine() as engine:
+        with pytest.raises(UserError) as caught:
+            engine.call(op, params)
+        assert caught.value.code == code
+        assert code in CATALOGUE
+        assert engine.call("places") == {}
+
+
+def test_garbage_on_the_wire_ends_the_engine_with_a_message() -> None:
+    with Engine() as engine:
+        engine._stdin.write(b"this is not JSON\n")
+        engine._stdin.flush()
+        with pytest.raises(UserError, match="stopped before it was done") as caught:
+            until(engine, lambda _: False)
+        assert "WireError" in caught.value.why
+
+
+def test_an_engine_that_is_killed_says_so() -> None:
+    with Engine() as engine:
+        until(engine, lambda m: m.type == "hello")
+        os.kill(engine.pid, signal.SIGKILL)
+        with pytest.raises(UserError) as caught:
+            engine.call("places")
+        assert "SIGKILL" in caught.value.why
+        assert "memory" in caught.value.why
+
+
+def test_an_engine_ends_with_its_input_even_when_busy(tmp_path: Path, kept_291: Path) -> None:
+    with Engine() as engine:
+        engine.send("list", {"place": "/"})
+        time.sleep(0.3)
+        pid = engine.pid
+        started = time.monotonic()
+    assert not alive(pid)
+    assert time.monotonic() - started < 3
+
+
+def test_cancel_answers_at_once() -> None:
+    with Engine() as engine:
+        ident = engine.send("list", {"place": "/"})
+        time.sleep(0.3)
+        engine.cancel(ident)
+        started = time.monotonic()
+        found = until(engine, lambda m: m.type == "error")
+        assert found[-1].body["error"]["code"] == "cancelled"
+        assert time.monotonic() - started < 1
+        engine.call("places")
+
+
+def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
+    script = """if True:
+        import sys, time
+        from torchkeeper.link.process import Engine
+        engine = Engine()
+        engine.send("list", {"place": "/"})
+        print(engine.pid, flush=True)
+        time.sleep(60)
+    """
+    window = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    assert window.stdout
+    pid = int(window.stdout.readline())
+    time.sleep(0.5)
+    window.kill()
+    window.wait()
+    window.stdout.close()
+    deadline = time.monotonic() + 5
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(pid)
+
+
+def test_what_prints_before_the_engine_starts_is_no_protocol(tmp_path: Path) -> None:
+    site = tmp_path / "sitecustomize.py"
+    site.write_text("print('hello from a library', flush=True)\n")
+    env = {"PYTHONPATH": str(tmp_path)}
+    with Engine(sys.executable, env) as engine, pytest.raises(UserError, match="protocol"):
+        engine.call("places")
+
+
+def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> None:
+    with Engine(sys.executable) as engine:
+        until(engine, lambda m: m.type == "hello")
+        command = Path(f"/proc/{engine.pid}/cmdline").read_bytes()
+        assert str(travel.archive()).encode() in command
+        assert engine.call("list", {"place": str(tmp_path)})["entries"] == 0
+
+
+def test_interpreters_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        interpreters.chosen(str(tmp_path / "none"))
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\necho not python; exit 3\n")
+    script.chmod(0o755)
+    with Engine(str(script)) as engine, pytest.raises(UserError):
+        engine.call("places")
+
+
+def test_the_environment_variable_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(interpreters.VARIABLE, "/usr/bin/python3")
+    assert interpreters.chosen(None) == "/usr/bin/python3"
+    monkeypatch.delenv(interpreters.VARIABLE)
+    assert interpreters.chosen(None) == sys.executable
+
+
+def test_words_show_no_control_characters() -> None:
+    error = user_error("place-missing", {"place": "evil\n\x1b[31m\udcff{x}"})
+    assert error.what == r"There is no folder evil\n\x1b[31m\udcff{x}."
+    assert printable("x" * 1000).endswith("…")
+    assert "engine reported" in user_error("never-heard-of", {"a": 1}).what
+    assert user_error("place-unreadable", {}).what == "? cannot be read."

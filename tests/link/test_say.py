@@ -1,0 +1,40 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchkeeper.link import say
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (99_940, "99.9 kB"), (99_960, "100 kB"),
+     (999_499, "999 kB"), (999_500, "1.0 MB"), (1_440_000, "1.4 MB"), (3 * 10**15, "3000 TB")],
+)  # fmt: skip
+def test_size(value: int, said: str) -> None:
+    assert say.size(value) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.04, "0.04 s"), (0.999, "1.0 s"), (3.21, "3.2 s"), (99.6, "1 min 40 s"),
+     (125, "2 min 05 s"), (3599.7, "1 h 00 min"), (3720, "1 h 02 min")],
+)  # fmt: skip
+def test_seconds(value: float, said: str) -> None:
+    assert say.seconds(value) == said
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [(0, "just now"), (-30, "just now"), (-3600, "in the future"), (300, "5 min ago"),
+     (10800, "3 h ago"), (86400 * 12, "12 d ago")],
+)  # fmt: skip
+def test_ago(gone: float, said: str) -> None:
+    assert say.ago(10**9 - gone, 10**9) == said
+
+
+def test_count_and_when() -> None:
+    assert say.count(1, "entry", "entries") == "1 entry"
+    assert say.count(1204, "entry", "entries") == "1,204 entries"
+    assert say.when(float("inf")) == "?"

@@ -1,0 +1,139 @@
+"""The house: imports point down only, the travelling part needs nothing, problems have words."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchkeeper
+from torchkeeper.link.travel import PACKAGES
+from torchkeeper.link.words import CATALOGUE
+
+APP = Path(torchkeeper.__file__).parent
+#: From the ground up; a package may import itself and what stands before it.
+FLOORS = ["resources", "artifacts", "stores", "verdict", "warm", "engine", "link", "cli", "gui"]
+LATE = {"torch", "triton", "redis", "filelock"}
+#: What a floor above may not be used by, although it stands before it.
+NEVER = {"gui": {"cli"}, "warm": {"resources"}}
+
+
+def modules() -> list[tuple[str, Path, ast.Module]]:
+    found = []
+    for path in sorted(APP.rglob("*.py")):
+        package = path.relative_to(APP).parts[0]
+        found.append((package, path, ast.parse(path.read_text(encoding="utf-8"))))
+    return found
+
+
+def imported(tree: ast.Module, whole: bool) -> set[str]:
+    """The modules a module imports; at its top level only, unless ``whole``."""
+    names: set[str] = set()
+    nodes = ast.walk(tree) if whole else iter(tree.body)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide where they lead"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "tree"), modules(), ids=lambda x: getattr(x, "name", "")
+)
+def test_imports_point_down(package: str, path: Path, tree: ast.Module) -> None:
+    if package not in FLOORS:
+        return
+    allowed = set(FLOORS[: FLOORS.index(package) + 1]) - NEVER.get(package, set())
+    for name in imported(tree, whole=True):
+        parts = name.split(".")
+        if parts[0] == "torchkeeper" and len(parts) > 1 and parts[1] in FLOORS:
+            # The command line starts the window, late; it is the one way up.
+            if package == "cli" and parts[1] == "gui" and path.name == "main.py":
+                continue
+            assert parts[1] in allowed, f"{path.name} imports {name}"
+        if parts[0] == "PySide6":
+            assert package == "gui", f"{path.name} imports {name}"
+    for name in imported(tree, whole=False):
+        assert name.split(".")[0] not in LATE or package not in PACKAGES, f"{path.name}: {name}"
+
+
+def test_the_travelling_part_needs_only_the_standard_library() -> None:
+    """Every module of it is imported where nothing else can be."""
+    names = [
+        "torchkeeper." + ".".join(path.relative_to(APP).with_suffix("").parts)
+        for package in PACKAGES
+        for path in sorted((APP / package).glob("*.py"))
+        # It is a script: what it compiles with is its subject.
+        if path.name not in ("__init__.py", "builtin.py")
+    ]
+    assert len(names) > 20
+    script = f"""if True:
+        import importlib, sys
+        for banned in ("torch", "triton", "redis", "filelock", "PySide6", "platformdirs"):
+            sys.modules[banned] = None
+        sys.path.insert(0, {str(APP.parent)!r})
+        for name in {names!r}:
+            importlib.import_module(name)
+        outside = [n for n in sys.modules if n.partition(".")[0] not in sys.stdlib_module_names
+                   and not n.startswith("torchkeeper") and sys.modules[n] and n != "__main__"]
+        assert not outside, outside
+    """
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_travelling_part_is_python_3_10() -> None:
+    for package, path, _ in modules():
+        if package in PACKAGES or path.parent == APP:
+            ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
+
+
+def test_only_the_inert_unpickler_uses_pickle() -> None:
+    for _, path, tree in modules():
+        names = {name.split(".")[0] for name in imported(tree, whole=True)}
+        used = names & {"pickle", "marshal", "shelve", "dill", "_pickle", "imp"}
+        assert not used or path.name == "inert.py", path
+
+
+def raised_codes() -> set[str]:
+    """The first argument of every Problem(...) and every problem code in facts."""
+    codes = set()
+    for package, _, tree in modules():
+        if package not in PACKAGES:
+            continue
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("Problem", "fail")
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                codes.add(node.args[0].value)
+            if isinstance(node, ast.Dict):
+                for key, value in zip(node.keys, node.values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value == "problem":
+                        codes |= {
+                            n.value for n in ast.walk(value)
+                            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                        }  # fmt: skip
+    return codes
+
+
+def test_every_problem_has_words_and_no_words_are_idle() -> None:
+    codes = raised_codes()
+    assert len(codes) > 40
+    assert codes - set(CATALOGUE) == set()
+    sources = "".join(path.read_text(encoding="utf-8") for _, path, _ in modules())
+    idle = {code for code in CATALOGUE if sources.count(f'"{code}"') < 2}
+    assert idle == set()
