@@ -97,7 +97,7 @@ ACTIONS = (
     Spec("copy-path", _n("Copy &path"), "copy", "Ctrl+Shift+C",
          _n("Copy the paths of the selected entries"),
          lambda s: s.selected > 0, "copy_path", "edit", 1, ("entries",)),
-    Spec("warm", _n("&Warm…"), "warm", "Ctrl+W",
+    Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
     Spec("purge", _n("Purge &selected…"), "purge", "Del",

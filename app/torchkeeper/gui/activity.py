@@ -137,6 +137,7 @@ class ActivityPane(QWidget):
         self.log = QPlainTextEdit()
         self.log.setObjectName("log")
         self.log.setReadOnly(True)
+        self.log.setAcceptDrops(False)
         self.log.setAccessibleName(self.tr("Log of the chosen job"))
         self.log.setMaximumBlockCount(LOG_LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)

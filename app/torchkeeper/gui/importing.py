@@ -102,11 +102,11 @@ class ImportDialog(Dialog):
         for file in self.files:
             item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
             item.setToolTip(0, printable(file.path))
-            item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            item.setTextAlignment(2, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            _align(item)
             tree.addTopLevelItem(item)
         tree.currentItemChanged.connect(lambda *_: self._show())
-        tree.setFixedHeight(40 + 28 * min(max(len(self.files), 1), 5))
+        tree.setFixedHeight(36 + 26 * min(max(len(self.files), 1), 5))
+        _align_numbers(tree)
         return tree
 
     def _make_detail(self) -> None:
@@ -119,7 +119,8 @@ class ImportDialog(Dialog):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.resizeSection(1, 88)
         header.resizeSection(2, 96)
-        self._detail.setFixedHeight(40 + 28 * 5)
+        self._detail.setMinimumHeight(40 + 26 * 4)
+        _align_numbers(self._detail)
 
     def _lay_out(self) -> None:
         files = forms.label(self.tr("&Files"), "heading")
@@ -130,7 +131,7 @@ class ImportDialog(Dialog):
         self.body.addSpacing(4)
         self.body.addWidget(self._heading)
         self.body.addWidget(self._made_in)
-        self.body.addWidget(self._detail)
+        self.body.addWidget(self._detail, 1)
         self.body.addSpacing(4)
         forms.field(self.body, self.tr("Import &into"), self.target)
         self.body.addSpacing(4)
@@ -143,6 +144,7 @@ class ImportDialog(Dialog):
         self.go.setAutoDefault(False)
         self.go.clicked.connect(self.accept)
         self.buttons(self.cancel, self.go)
+        self.resize(680, 588 + self._tree.height())
 
     @property
     def chosen(self) -> list[Inspected]:
@@ -221,10 +223,7 @@ class ImportDialog(Dialog):
             if kind in file.kinds and not file.error:
                 count, size = file.kinds[kind]
                 line = QTreeWidgetItem([kind_words(kind), f"{count:,}", say.size(size)])
-                for column in (1, 2):
-                    line.setTextAlignment(
-                        column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                    )
+                _align(line)
                 self._detail.addTopLevelItem(line)
 
     def _title(self, file: Inspected) -> str:
@@ -263,6 +262,20 @@ class ImportDialog(Dialog):
             if count
             else self.tr("Import")
         )
+
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+def _align(item: QTreeWidgetItem) -> None:
+    item.setTextAlignment(1, _RIGHT)
+    item.setTextAlignment(2, _RIGHT)
+
+
+def _align_numbers(tree: QTreeWidget) -> None:
+    head = tree.headerItem()
+    if head is not None:
+        _align(head)
 
 
 def _set_role(label: QLabel, role: str) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.places import Place, PlacesModel
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import printable
 from torchkeeper.stores.query import parse
 
 #: Milliseconds after the last key before a filter is used.
@@ -144,6 +144,8 @@ class Head(QWidget):
             self.tr("Words match name and key. A minus in front of a word negates it.")
         )
         self.box.setClearButtonEnabled(True)
+        # A file dropped here is meant for the window.
+        self.box.setAcceptDrops(False)
         self.box.setFixedWidth(380)
         self.wrong = forms.label("", "error")
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
@@ -185,8 +187,8 @@ class Head(QWidget):
             query = parse(self.box.text())
         except Problem as problem:
             # The last good filter stays in use.
-            error = user_error(problem.code, problem.params)
-            self._wrong(" ".join(x for x in (error.what, error.why) if x))
+            token, why = (printable(str(problem.params.get(x) or "?")) for x in ("token", "why"))
+            self._wrong(self.tr("“{}”: {}").format(token, why))
             return
         self._wrong("")
         self.filtered.emit(query)

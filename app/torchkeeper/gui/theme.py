@@ -90,7 +90,7 @@ DARK = Shades(
     line="#363c47",
     accent="#9db1ff",
     on_accent="#10162b",
-    selected="#2f3f77",
+    selected="#2a386b",
     selected_quiet="#2b313c",
     hover="#282d37",
     error="#ff9c94",
@@ -198,7 +198,8 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
 QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log {{ border: none;
     border-radius: 0; }}
 QListView#places {{ background: {s.window}; }}
-QTableView::item {{ padding: 0 8px; border: none; }}
+QTableView::item {{ padding: 0 5px; border: none; }}
+QTreeView::item {{ padding: 4px 6px; }}
 QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
     border-bottom: 1px solid {s.line}; padding: 6px 8px; font-weight: 600; }}

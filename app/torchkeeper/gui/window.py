@@ -103,7 +103,7 @@ class Window(QMainWindow):
         self.upright.addWidget(self.activity)
         self.upright.setStretchFactor(0, 1)
         self.upright.setCollapsible(0, False)
-        self.upright.setSizes([520, 190])
+        self.upright.setSizes([520, 224])
         self.activity.hide()
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.addWidget(self.places_pane)

@@ -1,0 +1,130 @@
+"""The real window over real engines, and proof that nothing of it survives a test."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from torchkeeper.gui.app import application
+from torchkeeper.gui.window import Window
+
+#: Milliseconds a real engine may take on a busy machine.
+PATIENCE = 60_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The offscreen platform warns of every window: it has no screen to hint sizes to."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", extend=True))
+
+
+def children() -> dict[int, str]:
+    """The processes this one has started and that still are, zombies included."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path(f"/proc/{name}/stat").read_text()
+                parent = int(stat.rpartition(")")[2].split()[1])
+                if parent == os.getpid():
+                    line = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ")
+                    found[int(name)] = line.decode(errors="replace")
+            except OSError:
+                continue
+    return found
+
+
+def native_threads() -> list[str]:
+    """The names of this process's threads that are ours."""
+    tasks = Path("/proc/self/task")
+    names = [(task / "comm").read_text().strip() for task in tasks.iterdir()]
+    return [name for name in names if name.startswith("torchkeeper-wo")]
+
+
+def click(qtbot: QtBot, widget: QWidget, at: QPoint | None = None) -> None:
+    """Click a control as a user would: only where it is switched on."""
+    assert widget.isEnabled(), widget.accessibleName()
+    pos = widget.rect().center() if at is None else at
+    qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=pos)  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture(autouse=True)
+def nothing_survives(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No thread, process or top-level window outlives a test; no cache of the user is found."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("TMPDIR", str(home))
+    application()
+    threads = set(threading.enumerate())
+    began = native_threads()
+    processes = set(children())
+    yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert [w for w in qapp.topLevelWidgets() if w.isVisible()] == []
+    # Python knows of a QThread only by a stand-in that never ends; the system knows better.
+    left = [t for t in threading.enumerate() if t not in threads and t.name[:5] != "Dummy"]
+    assert left == []
+    assert [name for name in native_threads() if name not in began] == []
+    assert {n: c for n, c in children().items() if n not in processes} == {}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> QSettings:
+    """Settings of this test only."""
+    return QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+
+
+OpenWindow = Callable[..., Window]
+
+
+@pytest.fixture
+def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
+    """Opens the window, if asked on a place, and waits until that is listed."""
+    made: list[Window] = []
+
+    def open_one(place: Path | None = None) -> Window:
+        window = Window(settings)
+        made.append(window)
+        window.show()
+        if place is not None:
+            window.open_paths([str(place)])
+            listed(qtbot, window, place)
+        else:
+            qtbot.waitUntil(lambda: window._places_known, timeout=PATIENCE)
+        return window
+
+    yield open_one
+    for window in made:
+        window.close_surely()
+        qtbot.waitUntil(lambda window=window: not window.engines.running, timeout=PATIENCE)
+        window.deleteLater()
+
+
+def listed(qtbot: QtBot, window: Window, place: Path) -> None:
+    """Wait until the window shows a place."""
+    qtbot.waitUntil(
+        lambda: window.place == str(place) and not window.listing.loading, timeout=PATIENCE
+    )
+    settle(qtbot)
+
+
+def idle(qtbot: QtBot, window: Window) -> None:
+    """Wait until no job runs and nothing is being read."""
+    qtbot.waitUntil(lambda: not window.jobs.active and not window.listing.loading, timeout=PATIENCE)
+    settle(qtbot)
+
+
+def settle(qtbot: QtBot) -> None:
+    """Let the timers run that gather changes of the filter and the totals."""
+    qtbot.wait(150)

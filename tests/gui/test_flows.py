@@ -1,0 +1,270 @@
+"""Export, import by drop, purge, undo and the trash: the real window, real engines, real files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QDialog
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from torchkeeper.gui import flows
+from torchkeeper.gui.dialogs import ConfirmDialog
+from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.purging import PurgeDialog
+from torchkeeper.gui.window import Window
+
+
+def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Every file of a place with its bytes and time, the trash aside."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".torchkeeper-trash" not in path.parts
+    }
+
+
+D = TypeVar("D", bound=QDialog)
+
+
+def open_dialog(qtbot: QtBot, window: Window, kind: type[D]) -> D:
+    """The dialog of a kind, once it is there."""
+
+    def found() -> list[D]:
+        return [d for d in window.findChildren(kind) if d.isVisible()]
+
+    qtbot.waitUntil(lambda: found() != [], timeout=PATIENCE)
+    return found()[0]
+
+
+def export(window: Window, monkeypatch: pytest.MonkeyPatch, output: Path) -> None:
+    def choose(_parent: Any, _title: str, name: str, _kinds: str, then: Callable[..., Any]) -> None:
+        assert name.endswith(".torchcache")
+        then(str(output))
+
+    monkeypatch.setattr(flows, "choose_target", choose)
+    window.actions_["export"].trigger()
+
+
+@pytest.fixture
+def bundle(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[Window, Path]:
+    """The window, and a bundle that it exported from the whole fixture."""
+    window = open_window(fixture_cache)
+    output = tmp_path / "all.torchcache"
+    export(window, monkeypatch, output)
+    idle(qtbot, window)
+    return window, output
+
+
+def drop(window: Window, *, files: list[Path] | None = None, text: str | None = None) -> bool:
+    """Drag something over the window and let go; whether it was taken."""
+    data = QMimeData()
+    if files is not None:
+        data.setUrls([QUrl.fromLocalFile(str(path)) for path in files])
+    if text is not None:
+        data.setText(text)
+    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    none = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
+    enter.ignore()
+    QApplication.sendEvent(window, enter)
+    if not enter.isAccepted():
+        return False
+    QApplication.sendEvent(window, QDropEvent(QPointF(300, 300), copy, data, left, none))
+    return True
+
+
+def test_exports_all_that_is_shown(bundle: tuple[Window, Path]) -> None:
+    window, output = bundle
+    job = window.jobs.jobs[0]
+    assert job.state is State.DONE, list(job.log)
+    with zipfile.ZipFile(output) as file:
+        assert {"manifest.json", "mega-cache.bin"} <= set(file.namelist())
+    assert job.result["entries"] > 0
+    assert "entries" in job.note
+
+
+def test_exports_the_selection(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    window = open_window(fixture_cache)
+    graphs = {e.identity for e in window.entries.shown() if e.kind == "fxgraph"}
+    window.table.select(graphs)
+    settle(qtbot)
+    export(window, monkeypatch, tmp_path / "some.torchcache")
+    idle(qtbot, window)
+    assert window.jobs.jobs[0].result["entries"] == len(graphs)
+
+
+def test_an_export_that_cannot_be_written_is_told(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    window = open_window(fixture_cache)
+    export(window, monkeypatch, tmp_path / "no" / "such" / "folder.torchcache")
+    idle(qtbot, window)
+    assert window.jobs.jobs[0].state is State.FAILED
+    assert window.error_bar.isVisible()
+    assert window.error_bar.remedy.text()
+
+
+def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(
+    qtbot: QtBot, bundle: tuple[Window, Path], tmp_path: Path
+) -> None:
+    window, output = bundle
+    place = tmp_path / "empty"
+    place.mkdir()
+    window.open_paths([str(place)])
+    listed(qtbot, window, place)
+    assert drop(window, files=[output])
+    dialog = open_dialog(qtbot, window, ImportDialog)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    [file] = dialog.chosen
+    assert file.kinds["fxgraph"][0] > 0
+    assert dialog.target.path == str(place)
+    assert not dialog.go.isDefault()
+    assert list(place.iterdir()) == []
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.jobs.jobs[0].state is State.DONE, list(window.jobs.jobs[0].log)
+    qtbot.waitUntil(lambda: window.entries.total >= file.entries, timeout=PATIENCE)
+    assert not window.error_bar.isVisible()
+
+
+def test_a_dropped_file_that_is_no_bundle_cannot_be_imported(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("nothing of interest")
+    assert drop(window, files=[notes])
+    dialog = open_dialog(qtbot, window, ImportDialog)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert dialog.chosen == []
+    assert dialog.files[0].error is not None
+    assert not dialog.go.isEnabled()
+    click(qtbot, dialog.cancel)
+
+
+def test_a_mixed_drop_imports_what_it_can(
+    qtbot: QtBot, bundle: tuple[Window, Path], tmp_path: Path
+) -> None:
+    window, output = bundle
+    notes, folder = tmp_path / "notes.txt", tmp_path / "folder"
+    notes.write_text("nothing of interest")
+    folder.mkdir()
+    assert drop(window, files=[notes, output, folder])
+    dialog = open_dialog(qtbot, window, ImportDialog)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert [file.path for file in dialog.chosen] == [str(output)]
+    assert dialog.go.isEnabled()
+    # The folder is a place now, and the one the files would go to.
+    assert window.places.row_of(str(folder)) >= 0
+    assert dialog.target.path == str(folder)
+    click(qtbot, dialog.cancel)
+    idle(qtbot, window)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_drop_of_text_is_not_taken(open_window: OpenWindow) -> None:
+    window = open_window()
+    assert not drop(window, text="file names are not files")
+    data_only_remote = QMimeData()
+    data_only_remote.setUrls([QUrl("https://example.org/a.torchcache")])
+    assert window.findChild(ImportDialog) is None
+
+
+def test_purges_to_the_trash_and_undoes(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    before = tree(fixture_cache)
+    window = open_window(fixture_cache)
+    total = window.entries.total
+    chosen = window.entries.shown()[:12]
+    window.table.select({e.identity for e in chosen})
+    settle(qtbot)
+    window.actions_["purge"].trigger()
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    assert {e.identity for e in dialog.model.shown()} == {e.identity for e in chosen}
+    assert "12 entries" in dialog.title.text()
+    assert tree(fixture_cache) == before, "a plan changes nothing"
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.entries.total == total - 12
+    assert window.undo_bar.isVisible()
+    assert "12 entries" in window.undo_bar.text.text()
+    assert "moved to the trash" in window.undo_bar.text.text()
+    assert window.trash_label.text().startswith("Trash ")
+    click(qtbot, window.undo_bar.button)
+    idle(qtbot, window)
+    assert window.entries.total == total
+    assert not window.undo_bar.isVisible()
+    assert window.trash_label.text() == ""
+    assert tree(fixture_cache) == before
+
+
+def test_purges_all_that_the_filter_shows_then_empties_the_trash(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.head.box.setText("kind:code")
+    settle(qtbot)
+    shown = window.entries.rowCount()
+    window.actions_["purge-shown"].trigger()
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    assert dialog.plan is not None
+    assert dialog.plan["entries"] == shown
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.entries.rowCount() == 0
+    assert window.entries.total > 0
+    window.actions_["empty-trash"].trigger()
+    ask = open_dialog(qtbot, window, ConfirmDialog)
+    assert ask.cancel.isDefault()
+    assert f"{shown} entries" in ask.question.text()
+    assert str(fixture_cache) in ask.detail.text()
+    click(qtbot, ask.go)
+    idle(qtbot, window)
+    assert window.trash_label.text() == ""
+    assert not window.actions_["undo"].isEnabled()
+    assert not (fixture_cache / ".torchkeeper-trash").exists()
+
+
+def test_removing_at_once_asks_a_second_time(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    total = window.entries.total
+    window.table.selectRow(0)
+    settle(qtbot)
+    window.actions_["purge"].trigger()
+    dialog = open_dialog(qtbot, window, PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None, timeout=PATIENCE)
+    dialog.at_once.setChecked(True)
+    click(qtbot, dialog.go)
+    ask = open_dialog(qtbot, window, ConfirmDialog)
+    assert ask.cancel.isDefault()
+    click(qtbot, ask.cancel)
+    assert dialog.isVisible()
+    click(qtbot, dialog.go)
+    click(qtbot, open_dialog(qtbot, window, ConfirmDialog).go)
+    idle(qtbot, window)
+    assert window.entries.total == total - 1
+    assert not window.undo_bar.isVisible()
+    assert window.trash_label.text() == ""

@@ -1,0 +1,225 @@
+"""The models, each under Qt's own tester, and the selection over every kind of change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QSettings, Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.gui.entries import COLUMNS, KIND, NAME, SIZE, TORCH, EntriesModel, SortRole
+from torchkeeper.gui.jobs import JobsModel, State, state_text
+from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.table import EntryTable
+from torchkeeper.link.words import UserError
+from torchkeeper.stores.query import parse
+
+ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+
+
+def entry(number: int, **values: object) -> Entry:
+    kind = KINDS[number % len(KINDS)]
+    made = Entry(
+        kind=kind,
+        key=f"key{number:06}",
+        name=None if number % 5 == 0 else f"graph {number % 7}",
+        size=number * 37 % 1000,
+        files=1 + number % 3,
+        mtime=None if number % 4 == 0 else 1_700_000_000.0 + number,
+        torch=(None, "2.9.1", "2.13.0")[number % 3],
+        device=("cpu", None)[number % 2],
+        compile_s=None if number % 6 == 0 else number / 10,
+        path=f"{kind}/{number}",
+        sha256=None,
+    )
+    return replace(made, **values)  # type: ignore[arg-type]
+
+
+def filled(entries: Iterable[Entry]) -> EntriesModel:
+    model = EntriesModel()
+    under_test(model)
+    load(model, entries)
+    return model
+
+
+def under_test(model: QAbstractItemModel) -> None:
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+
+
+def load(model: EntriesModel, entries: Iterable[Entry]) -> None:
+    every = list(entries)
+    model.begin()
+    for first in range(0, len(every), 500):
+        model.add(every[first : first + 500])
+    model.end()
+
+
+def keys(model: EntriesModel) -> list[str]:
+    return [entry.key for entry in model.shown()]
+
+
+def test_entries_are_sorted_by_every_column_both_ways(qtbot: QtBot) -> None:
+    model = filled(entry(n) for n in range(620))
+    for column in range(len(COLUMNS)):
+        for order in (ASCENDING, DESCENDING):
+            model.sort(column, order)
+            values = [model.index(row, column).data(SortRole) for row in range(model.rowCount())]
+            assert values == sorted(values, reverse=order == DESCENDING), COLUMNS[column]
+    assert len(set(keys(model))) == 620
+
+
+def test_torch_is_sorted_as_a_version(qtbot: QtBot) -> None:
+    model = filled(entry(n, torch=t) for n, t in enumerate(("2.13.0", "2.9.1", None, "2.9.0+cpu")))
+    model.sort(TORCH, ASCENDING)
+    assert [e.torch for e in model.shown()] == [None, "2.9.0+cpu", "2.9.1", "2.13.0"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "graph", "GRAPH 3", "kind:code", "-graph", "size>500", '"h 3"']
+)
+def test_the_filter_shows_what_the_query_matches(qtbot: QtBot, text: str) -> None:
+    every = [entry(n) for n in range(90)]
+    model = filled(every)
+    query = parse(text)
+    model.filter(query)
+    assert set(keys(model)) == {e.key for e in every if query.matches(e)}
+    model.filter(parse(""))
+    assert model.rowCount() == 90
+
+
+def test_what_arrives_is_filtered_and_a_second_copy_is_not_shown(qtbot: QtBot) -> None:
+    model = EntriesModel()
+    under_test(model)
+    model.filter(parse("kind:code"))
+    model.begin()
+    model.add([entry(n) for n in range(100)])
+    model.add([entry(n) for n in range(50, 120)])
+    assert model.total == 120
+    assert {e.kind for e in model.shown()} == {"code"}
+    model.sort(SIZE, ASCENDING)
+    model.end()
+    assert [e.size for e in model.shown()] == sorted(e.size for e in model.shown())
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_a_refresh_brings_what_changed_and_keeps_the_selection(
+    qtbot: QtBot, scattered: bool
+) -> None:
+    before = [entry(n) for n in range(400)]
+    model = filled(before)
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    table.sortByColumn(NAME, ASCENDING)
+    chosen = {before[n].identity for n in (3, 77, 200, 399)}
+    table.select(chosen)
+    gone = set(range(0, 400, 2)) - {200} if scattered else {10, 11, 12}
+    after = [replace(e, size=9999) if n == 77 else e for n, e in enumerate(before) if n not in gone]
+    after += [entry(n) for n in range(400, 410)]
+    load(model, after)
+    assert {e.identity for e in table.selected()} == chosen
+    assert {e.identity for e in model.shown()} == {e.identity for e in after}
+    assert [e.size for e in table.selected() if e.key == "key000077"] == [9999]
+    names = [(e.name or "").lower() for e in model.shown()]
+    assert names == sorted(names)
+
+
+def test_the_selection_stays_with_its_entries_over_sort_and_filter(qtbot: QtBot) -> None:
+    model = filled(entry(n) for n in range(300))
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    chosen = {e.identity for e in model.shown() if e.kind == "code"}
+    table.select(chosen)
+    for column in (KIND, NAME, SIZE):
+        table.sortByColumn(column, ASCENDING)
+        assert {e.identity for e in table.selected()} == chosen
+    model.filter(parse("kind:code size>100"))
+    # What is hidden is not selected: nobody purges what they cannot see.
+    assert {e.identity for e in table.selected()} == {e.identity for e in model.shown()}
+
+
+def test_clearing_and_abandoning(qtbot: QtBot) -> None:
+    model = filled(entry(n) for n in range(10))
+    model.begin()
+    model.add([entry(99)])
+    model.abandon()
+    assert model.total == 10
+    model.clear()
+    assert model.rowCount() == model.total == 0
+
+
+def test_a_broken_entry_says_why(qtbot: QtBot) -> None:
+    model = filled([entry(1, problem="payload-empty", name="a\nb")])
+    index = model.index(0, NAME)
+    assert index.data() == "a\\nb"
+    assert "The file is empty." in index.data(Qt.ItemDataRole.ToolTipRole)
+    assert "broken" in index.data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_large_places_stay_quick(qtbot: QtBot) -> None:
+    every = [entry(n) for n in range(100_000)]
+    model = EntriesModel()
+    load(model, every)
+    for work in (
+        lambda: model.sort(SIZE, ASCENDING),
+        lambda: model.filter(parse("key0123")),
+        lambda: model.filter(parse("kind:code size>500")),
+    ):
+        begun = time.perf_counter()
+        work()
+        # A proxy model takes tens of seconds; the bound is wide for a busy machine.
+        assert time.perf_counter() - begun < 1.5
+
+
+def test_jobs(qtbot: QtBot) -> None:
+    model = JobsModel()
+    under_test(model)
+    first = model.add("Warm", "warm", "/a")
+    second = model.add("Export", "export", None)
+    assert [job.title for job in model.jobs] == ["Export", "Warm"]
+    model.begin(first)
+    model.progress(first, 3, 12, "steps")
+    assert first.fraction() == 0.25
+    assert "3 of 12 steps" in state_text(first)
+    model.log(first, ["one", "two"])
+    assert list(first.log) == ["one", "two"]
+    with qtbot.waitSignal(model.finished):
+        model.end(first, State.FAILED, error=UserError("It broke."))
+    model.end(first, State.DONE)
+    assert first.state is State.FAILED
+    assert "It broke." in state_text(first)
+    model.clear_ended()
+    assert model.jobs == (second,)
+    assert model.active == [second]
+
+
+def test_the_history_of_jobs_is_bounded(qtbot: QtBot) -> None:
+    model = JobsModel()
+    running = model.add("first", "warm", None)
+    for number in range(300):
+        model.end(model.add(str(number), "export", None), State.DONE)
+    assert len(model.jobs) <= 201
+    assert running in model.jobs
+
+
+def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettings) -> None:
+    model = PlacesModel(settings)
+    under_test(model)
+    model.add("/mine")
+    model.found([Place("/a", "default"), Place("/b", "vllm", exists=False), Place("/mine", "vllm")])
+    assert [p.path for p in model.places] == ["/a", "/b", "/mine"]
+    model.found([Place("/b", "vllm"), Place("/c", "default")])
+    assert {p.path for p in model.places} == {"/b", "/c", "/mine"}
+    assert "vLLM" in model.index(model.row_of("/b")).data(Qt.ItemDataRole.ToolTipRole)
+    model.looked("/mine", False)
+    assert "nothing" in model.index(model.row_of("/mine")).data(Qt.ItemDataRole.ToolTipRole)
+    assert [p.path for p in PlacesModel(settings).places] == ["/mine"]
+    model.remove(model.row_of("/c"))
+    assert model.row_of("/c") >= 0, "a place that was found is not the user's to remove"
+    model.remove(model.row_of("/mine"))
+    assert PlacesModel(settings).places == ()
+    assert model.place_at(QModelIndex()) is None

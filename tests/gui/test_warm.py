@@ -1,0 +1,79 @@
+"""Warming from the window, with a real compiler."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.window import Window
+
+#: Milliseconds a cold compile may take on two busy cores.
+COMPILE = 240_000
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture
+def warming(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    tmp_path: Path,
+    header_folder: Path,
+    torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Window:
+    """The window with a warm of an empty place just begun."""
+    # The precompiled header of 149 MB is made once for all tests.
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    place = tmp_path / "warmed"
+    place.mkdir()
+    window = open_window(place)
+    listed(qtbot, window, place)
+    dialog = window.flows.warm()
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert dialog.python == torch_python
+    assert "torch 2" in dialog.environment.text()
+    assert dialog.target.path == str(place)
+    click(qtbot, dialog.go)
+    assert window.jobs.jobs[0].state is State.RUNNING
+    return window
+
+
+def state(job: Job) -> State:
+    """The state now; a type checker thinks that it cannot change."""
+    return job.state
+
+
+def test_warms_an_empty_place(qtbot: QtBot, warming: Window) -> None:
+    job = warming.jobs.jobs[0]
+    assert warming.activity.isVisible()
+    qtbot.waitUntil(lambda: not job.active, timeout=COMPILE)
+    assert job.state is State.DONE, list(job.log)
+    assert job.result["misses"] > 0
+    idle(qtbot, warming)
+    kinds = {e.kind for e in warming.entries.shown()}
+    assert {"fxgraph", "aotautograd", "code"} <= kinds
+    assert any(line.startswith("Graph ") for line in job.log)
+    assert any(line.startswith("Device: ") for line in job.log)
+    assert "torch" not in sys.modules
+
+
+def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
+    job = warming.jobs.jobs[0]
+    qtbot.waitUntil(lambda: any(x.startswith("Step: ") for x in job.log), timeout=COMPILE)
+    begun = time.monotonic()
+    click(qtbot, warming.activity.cancel_button)
+    assert state(job) is State.CANCELLING
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
+    assert state(job) is State.CANCELLED
+    assert time.monotonic() - begun < 10
+    idle(qtbot, warming)
+    assert not [e for e in warming.entries.shown() if e.problem or e.kind == "lock"]
+    qtbot.waitUntil(lambda: not [c for c in children().values() if "warm" in c], timeout=PATIENCE)
