@@ -88,7 +88,7 @@ def test_a_broken_torch(fake_torch: Any, tmp_path: Path) -> None:
 def test_a_crash_of_the_interpreter(fake_torch: Any, tmp_path: Path) -> None:
     fake_torch("import os; os.abort()")
     problem = problem_of({"into": str(tmp_path / "place")})
-    assert problem.code == "warm-failed"
+    assert problem.code == "warm-killed"
     assert problem.params["signal"] == "SIGABRT"
     assert problem.params["why"] == "Fatal Python error: Aborted"
 
@@ -97,7 +97,7 @@ def test_an_exit_without_a_word(fake_torch: Any, tmp_path: Path) -> None:
     fake_torch("import os; os._exit(7)")
     problem = problem_of({"into": str(tmp_path / "place")})
     assert problem.code == "warm-failed"
-    assert problem.params == {"why": None, "step": None, "signal": None, "status": 7}
+    assert problem.params == {"why": "exit status 7", "step": None}
 
 
 def test_memory_that_runs_out(fake_torch: Any, tmp_path: Path) -> None:

@@ -89,6 +89,16 @@ def test_what_somebody_else_is_building_stays(tmp_path: Path, lock: str) -> None
     assert len(swept(tmp_path)) == 2
 
 
+def test_a_header_that_somebody_else_precompiles_stays(tmp_path: Path) -> None:
+    headers = tmp_path / "precompiled_headers"
+    put(headers / f"{KEY}.h.gch", b"half")
+    (headers / f"{KEY}.h_CxxBuild").mkdir()
+    with put(headers / "locks" / f"{KEY}.lock").open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert swept(tmp_path) == swept(headers) == set()
+    assert len(swept(tmp_path)) == 2
+
+
 def test_a_lock_that_is_free_protects_nothing(tmp_path: Path) -> None:
     put(tmp_path / "ca" / f"{KEY}.main.so", b"half")
     with put(tmp_path / "locks" / f"{OTHER}.lock").open() as file:
@@ -157,6 +167,13 @@ def test_the_trash_and_links_are_left_alone(tmp_path: Path) -> None:
     assert swept(root) == set()
     assert mend(str(root)) == []
     assert swept(tmp_path / "nowhere") == set()
+
+
+def test_what_another_torchkeeper_imports_stays(tmp_path: Path) -> None:
+    put(tmp_path / "ca" / ".torchkeeper-0123456789ab.tmp")
+    put(tmp_path / "triton" / "0" / "tmp.torchkeeper-0123456789ab" / "launcher.so", b"half")
+    assert swept(tmp_path) == set()
+    assert mend(str(tmp_path)) == []
 
 
 def test_mend_takes_only_what_is_surely_useless(tmp_path: Path) -> None:

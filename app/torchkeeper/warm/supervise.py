@@ -289,13 +289,10 @@ def _why(state: _State, status: int, report: Report) -> Problem:
     if unsent > 0:
         for text in list(state.tail)[-unsent:]:
             report.finding(log=text)
-    return Problem(
-        "warm-failed",
-        why=state.failed or last_words(list(state.tail)),
-        step=state.step,
-        signal=_signal_name(-status) if status < 0 else None,
-        status=status if status > 0 else None,
-    )
+    why = state.failed or last_words(list(state.tail))
+    if status < 0:
+        return Problem("warm-killed", signal=_signal_name(-status), why=why, step=state.step)
+    return Problem("warm-failed", why=why or f"exit status {status}", step=state.step)
 
 
 def last_words(lines: list[str]) -> str | None:

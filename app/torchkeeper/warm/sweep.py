@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
-from torchkeeper.artifacts.layout import TRASH, is_triton_key
+from torchkeeper.artifacts.layout import is_triton_key
 
 #: What a path looked like: time of last change, size, inode.
 Mark = tuple[int, int, int]
@@ -33,6 +33,7 @@ _BUILD = "_CxxBuild"
 _OBJECTS = (".so", ".o")
 _BUILT = (*_OBJECTS, ".gch", ".pch")
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
+_PROFILE_TEMPORARY = ".pkl.tmp"
 _TRITON_TEMPORARY = re.compile(r"tmp\.(?:pid_(\d+)_)?[0-9a-f-]{30,}")
 _STAGES = (".json", ".ttir", ".ttgir", ".llir", ".ptx", ".cubin", ".amdgcn", ".hsaco", ".spv")
 #: Seconds in which a temporary folder that nobody's name is on must not change.
@@ -80,7 +81,8 @@ def _walk(root: str) -> Iterator[_Found]:
                             yield _Found(entry.path, name, folder=False)
                     elif name.endswith(_BUILD) or _TRITON_TEMPORARY.fullmatch(name):
                         yield _Found(entry.path, name, folder=True)
-                    elif name != TRASH:
+                    elif not name.startswith((".", "tmp.")):
+                        # Neither the trash nor what another Torchkeeper is importing.
                         pending.append(entry.path)
                         if is_triton_key(name):
                             yield _Found(entry.path, name, folder=True)
@@ -112,7 +114,7 @@ def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[
                 nameless.append(found.path)
             elif int(match[1]) in pids or not _alive(int(match[1])):
                 swept += _remove(found.path, "temporary")
-        elif found.name.endswith(".tmp"):
+        elif found.name.endswith(_PROFILE_TEMPORARY):
             # torch/_dynamo/pgo.py (write_local_impl) holds <name>.lock while it writes <name>.tmp.
             with _alone(found.path.removesuffix(".tmp") + ".lock") as alone:
                 if alone:
@@ -147,7 +149,7 @@ def _unfinished_build(
     swept: list[Swept] = []
     name = found.name.removesuffix(_BUILD)
     folder = os.path.dirname(found.path)
-    with _alone(_lock_of(root, found.name)) as alone:
+    with _alone(_lock_of(root, found.path)) as alone:
         if not alone:
             return []
         for suffix in sure:
@@ -160,7 +162,7 @@ def _unfinished_build(
 def _incomplete_object(root: str, path: str) -> list[Swept]:
     if _whole(path):
         return []
-    with _alone(_lock_of(root, os.path.basename(path))) as alone:
+    with _alone(_lock_of(root, path)) as alone:
         # Looked at again: whoever held the lock until now may have finished it.
         return _remove(path, "incomplete") if alone and not _whole(path) else []
 
@@ -178,8 +180,11 @@ def _whole(path: str) -> bool:
     return elf.complete(head, size)
 
 
-def _lock_of(root: str, name: str) -> str:
-    """The lock that is held while a file of this name is built (load_async in codecache.py)."""
+def _lock_of(root: str, path: str) -> str:
+    """The lock that is held while this file is built (load_async in codecache.py)."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) == "precompiled_headers":
+        root = folder  # these have locks of their own, also inside the default cache folder
     stem = name.removesuffix(_BUILD).partition(".")[0]
     return os.path.join(root, "locks", f"{stem}.lock")
 
