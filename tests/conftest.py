@@ -130,7 +130,9 @@ def kept_291(shared: Path) -> Path:
 
     def unpack(folder: Path) -> None:
         with tarfile.open(DATA / "torch-2.9.1" / "cache.tar.gz") as archive:
-            archive.extractall(folder, filter="data")
+            # The keyword came with Python 3.11.4; Debian 12 has 3.11.2.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(folder)
 
     return once(shared, "torch-2.9.1", unpack) / "cache"
 

@@ -107,7 +107,7 @@ def test_only_the_inert_unpickler_uses_pickle() -> None:
 
 def raised_codes() -> set[str]:
     """The first argument of every Problem(...) and every problem code in facts."""
-    codes = set()
+    codes: set[str] = set()
     for package, _, tree in modules():
         if package not in PACKAGES:
             continue
@@ -119,7 +119,7 @@ def raised_codes() -> set[str]:
                 and node.args
                 and isinstance(node.args[0], ast.Constant)
             ):
-                codes.add(node.args[0].value)
+                codes.add(str(node.args[0].value))
             if isinstance(node, ast.Dict):
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == "problem":

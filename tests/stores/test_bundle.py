@@ -379,6 +379,16 @@ def test_targets_that_cannot_be_written(good: Path, tmp_path: Path) -> None:
         exporting.export(ones, folder, str(tmp_path / "none" / "o"), Report(), Left())
 
 
+def test_only_files_are_replaced(kept_291: Path, tmp_path: Path) -> None:
+    folder, ones = described(kept_291)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    for output in ("folder", "fifo"):
+        with pytest.raises(Problem, match="output-unwritable"):
+            exporting.export(ones, folder, str(tmp_path / output), Report(), Left())
+    assert (tmp_path / "fifo").is_fifo()
+
+
 def test_links_in_the_target_are_not_followed(good: Path, tmp_path: Path) -> None:
     outside, target = tmp_path / "outside", tmp_path / "t"
     outside.mkdir()

@@ -55,6 +55,9 @@ def export(
     Raises Problem("output-unwritable") and passes Cancelled on; nothing stays behind then.
     """
     folder = os.path.dirname(os.path.abspath(output))
+    if os.path.lexists(output) and not os.path.isfile(output):
+        # A rename would replace a device or a folder by the bundle.
+        raise Problem("output-unwritable", file=output, why="It is not a regular file")
     taken = [one for one in chosen if _holdable(one, left)]
     total = sum(one.item.size for one in taken)
     try:
