@@ -1,0 +1,87 @@
+"""Warming from the command line: the result, an interrupt, and what cannot work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+
+
+def processes_under(folder: Path) -> list[str]:
+    """Command lines of processes with this folder in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes()
+            if str(folder).encode() in environment:
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.torch
+def test_an_interrupt_stops_at_once_and_leaves_no_half(
+    tk: Tk, tmp_path: Path, header_folder: Path, torch_python: str
+) -> None:
+    place = tmp_path / "place"
+    env = {**os.environ, "TMPDIR": str(header_folder)}
+    command = [sys.executable, "-m", "torchkeeper", "warm", "--into", str(place)]
+    command += ["--env", torch_python]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:
+        if "miss" in line:
+            break
+    time.sleep(1.5)  # into the C++ build of the next graph
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    rest = process.stderr.read()
+    assert process.wait(10) == 130
+    assert time.monotonic() - started < 4
+    assert "Cancelled" in rest
+    process.stderr.close()
+    assert processes_under(place) == []
+    entries = tk("ls", place, "--json").objects
+    assert entries
+    assert [e for e in entries if e["problem"]] == []
+    assert not list(place.rglob("*.tmp"))
+
+
+@pytest.mark.torch
+def test_a_compile_that_is_turned_off(tk: Tk, tmp_path: Path, torch_python: str) -> None:
+    variable = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    ran = tk("warm", "--into", tmp_path / "p", "--env", torch_python, **variable)
+    assert ran.code == 1
+    assert "TORCHINDUCTOR_FORCE_DISABLE_CACHES" in ran.err
+    no_compiler = tk(
+        "warm", "--into", tmp_path / "p", "--env", torch_python, CXX="/no/such/compiler"
+    )
+    assert no_compiler.code == 1
+    assert "C++ compiler" in no_compiler.err
+
+
+def test_interpreters_without_torch(tk: Tk, tmp_path: Path) -> None:
+    plain = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", plain], check=True)
+    python = plain / "bin" / "python"
+    ran = tk("warm", "--into", tmp_path / "p", "--env", python)
+    assert ran.code == 1
+    assert f"{python} has no torch" in ran.err
+
+
+def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
+    ran = tk("warm", "nothing-of-the-kind", "--into", tmp_path / "p")
+    assert ran.code == 1
+    assert "nothing-of-the-kind" in ran.err
+    (tmp_path / "file").touch()
+    ran = tk("warm", "--into", tmp_path / "file" / "p")
+    assert ran.code == 1
+    assert "cannot be written" in ran.err
