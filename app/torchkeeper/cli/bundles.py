@@ -93,7 +93,7 @@ def _look_inside(args: argparse.Namespace) -> tuple[Asker, Answer]:
             f"{args.file} is a folder.",
             "A bundle or a mega-cache is a file.",
             "“torchkeeper ls” lists the entries of a folder.",
-            code="bad-filter",
+            code="wrong-usage",
         )
     return asker, answer
 
@@ -146,7 +146,7 @@ def import_(args: argparse.Namespace) -> int:
                 "Nothing was imported.",
                 f"{TRUST} There is no terminal to ask on.",
                 "Add --trust if you trust whoever made the file.",
-                code="needs-answer",
+                code="wrong-usage",
             )
         if not output.confirm(f"{TRUST}\nImport into {printable(args.into)}?"):
             output.note("Nothing was imported.")

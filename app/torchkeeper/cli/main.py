@@ -19,7 +19,7 @@ _UNREACHABLE = frozenset(
     {"place-missing", "place-not-folder", "place-unreadable", "file-missing", "bundle-unreadable",
      "interpreter-unusable"}
 )  # fmt: skip
-_WRONG = frozenset({"bad-filter", "key-ambiguous", "needs-answer"})
+_WRONG = frozenset({"bad-filter", "key-ambiguous", "wrong-usage"})
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "

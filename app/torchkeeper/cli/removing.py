@@ -16,7 +16,7 @@ def _needs_answer(what: str) -> UserError:
         f"{what} was not done.",
         "There is no terminal to ask on.",
         "Add --yes to answer yes.",
-        code="needs-answer",
+        code="wrong-usage",
     )
 
 
