@@ -56,6 +56,11 @@ def click(qtbot: QtBot, widget: QWidget, at: QPoint | None = None) -> None:
     qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=pos)  # type: ignore[no-untyped-call]
 
 
+def type_in(qtbot: QtBot, widget: QWidget, text: str) -> None:
+    """Type a text as a user would."""
+    qtbot.keyClicks(widget, text)  # type: ignore[no-untyped-call]
+
+
 @pytest.fixture(autouse=True)
 def nothing_survives(
     qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +112,8 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
     yield open_one
     for window in made:
         window.close_surely()
-        qtbot.waitUntil(lambda window=window: not window.engines.running, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not any(w.engines.running for w in made), timeout=PATIENCE)
+    for window in made:
         window.deleteLater()
 
 

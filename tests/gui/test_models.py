@@ -164,13 +164,10 @@ def test_large_places_stay_quick(qtbot: QtBot) -> None:
     every = [entry(n) for n in range(100_000)]
     model = EntriesModel()
     load(model, every)
-    for work in (
-        lambda: model.sort(SIZE, ASCENDING),
-        lambda: model.filter(parse("key0123")),
-        lambda: model.filter(parse("kind:code size>500")),
-    ):
+    for text in ("", "key0123", "kind:code size>500"):
         begun = time.perf_counter()
-        work()
+        model.filter(parse(text))
+        model.sort(SIZE, ASCENDING)
         # A proxy model takes tens of seconds; the bound is wide for a busy machine.
         assert time.perf_counter() - begun < 1.5
 

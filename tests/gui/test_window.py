@@ -16,7 +16,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui import actions
 from torchkeeper.gui.entries import NAME, SIZE
 from torchkeeper.gui.worker import Listener
@@ -49,7 +49,7 @@ def test_lists_what_torch_wrote_in_this_run(open_window: OpenWindow, warm_cache:
 def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
     window = open_window(fixture_cache)
     total = window.entries.total
-    qtbot.keyClicks(window.head.box, "kind:fxgraph")
+    type_in(qtbot, window.head.box, "kind:fxgraph")
     qtbot.waitUntil(lambda: 0 < window.entries.rowCount() < total)
     assert {e.kind for e in window.entries.shown()} == {"fxgraph"}
     settle(qtbot)

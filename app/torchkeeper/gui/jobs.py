@@ -44,7 +44,10 @@ ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 
 @dataclass(eq=False)
 class Job:
-    """One job. ``kind`` is the operation; ``place`` is what it changes or reads."""
+    """One job. ``kind`` is the operation; ``place`` is what it changes.
+
+    left: how many entries it did not take; the log says which and why.
+    """
 
     id: int
     title: str
@@ -55,6 +58,7 @@ class Job:
     total: float | None = None
     unit: str = ""
     note: str = ""
+    left: int = 0
     started: float | None = None
     ended: float | None = None
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))

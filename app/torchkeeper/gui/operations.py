@@ -145,6 +145,8 @@ class Operations(QObject):
 
     def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
         note = start.note(result) if start.note else ""
+        if job.left:
+            note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
         if note:
             self._jobs.log(job, [note])
         self._ended(job, State.DONE, note=note, result=result)
@@ -207,6 +209,7 @@ class Operations(QObject):
                 say.count(_number(swept, "count"), "unfinished file", "unfinished files")
             )
         if isinstance(left, dict):
+            job.left += 1
             params = left.get("params")
             error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
             what = kind_words(str(left.get("kind") or "unknown"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
@@ -124,12 +124,24 @@ class PlacesPane(QFrame):
         self.chosen.emit(place.path if place else "")
 
 
+class FilterBox(QLineEdit):
+    """The filter. Down goes to the table, Escape shows everything again."""
+
+    leave = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Down:
+            self.leave.emit()
+        elif event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        else:
+            super().keyPressEvent(event)
+
+
 class Head(QWidget):
     """The name of the place, and the filter with what is wrong with it."""
 
     filtered = Signal(object)
-    #: Down was pressed in the filter: go to the table.
-    leave = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -137,7 +149,7 @@ class Head(QWidget):
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.box = QLineEdit()
+        self.box = FilterBox()
         self.box.setPlaceholderText(self.tr("Filter: words, kind:fxgraph, size>10M, age>30d"))
         self.box.setAccessibleName(self.tr("Filter"))
         self.box.setAccessibleDescription(

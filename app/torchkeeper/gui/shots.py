@@ -22,6 +22,7 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.bugs import BugDialog
 from torchkeeper.gui.dialogs import ConfirmDialog
 from torchkeeper.gui.jobs import State
+from torchkeeper.gui.purging import PurgeDialog
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.gui.worker import Engines, Listener
@@ -292,6 +293,11 @@ def _dialogs(pictures: _Pictures, private: str) -> None:
     window.table.select({entry.identity for entry in window.entries.shown()[:12]})
     window.flows.purge_selected()
     _opened(pictures, "purge", window)
+    window.flows.purge_selected()
+    _turn(0.05)
+    for dialog in window.findChildren(PurgeDialog):
+        dialog.at_once.setChecked(True)
+    _opened(pictures, "purge-at-once", window)
     window.flows.empty_trash()
     _opened(pictures, "empty-trash", window)
     window.show_shortcuts()

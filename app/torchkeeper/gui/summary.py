@@ -29,6 +29,11 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
         return _tr("{} of {} selected · {}").format(
             f"{len(selected):,}", f"{model.rowCount():,}", size
         )
+    if listing.loading and not listing.result:
+        reading = _tr("reading…")
+        if listing.total:
+            reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
+        return f"{say.count(model.rowCount(), 'entry', 'entries')} · {reading}"
     shown = model.shown()
     entries = say.count(len(shown), "entry", "entries")
     if len(shown) != model.total:
@@ -41,10 +46,7 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
     if broken:
         parts.append(_tr("{} broken").format(f"{broken:,}"))
     if listing.loading:
-        reading = _tr("reading…")
-        if listing.total:
-            reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
-        parts.append(reading)
+        parts.append(_tr("reading…"))
     return " · ".join(parts)
 
 

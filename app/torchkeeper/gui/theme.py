@@ -188,6 +188,12 @@ QLineEdit, QComboBox {{ background: {s.base}; border: 1px solid {s.line}; border
     selection-color: {s.on_accent}; }}
 QLineEdit:focus, QComboBox:focus {{ border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.error}; }}
+QCheckBox {{ spacing: 8px; }}
+QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
+    border-radius: 4px; background: {s.base}; }}
+QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
+QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent};
+    image: url({icons.path("check-" + tone)}); }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;

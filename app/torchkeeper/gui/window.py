@@ -174,6 +174,7 @@ class Window(QMainWindow):
         self.places_pane.chosen.connect(self._show_place)
         self.places_pane.add.connect(self.add_folder)
         self.head.filtered.connect(self.entries.filter)
+        self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self.operations.undo)
         self.activity.cancel.connect(self.operations.cancel)
@@ -373,6 +374,11 @@ class Window(QMainWindow):
         """Go to the filter."""
         self.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.head.box.selectAll()
+
+    def _go_to_table(self) -> None:
+        self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not self.table.currentIndex().isValid() and self.entries.rowCount():
+            self.table.selectRow(0)
 
     def select_all(self) -> None:
         """Select all entries that are shown."""

@@ -1,0 +1,47 @@
+"""The program as it is started, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from torchkeeper.gui.app import application
+
+
+def started_by(pid: int) -> list[str]:
+    """The process ids of what a process has started, from any of its threads."""
+    return " ".join(p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/children")).split()
+
+
+def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
+    env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    argv = [sys.executable, "-W", "error", "-m", "torchkeeper", str(fixture_cache)]
+    process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        # It is up once its browse engine is.
+        limit = time.monotonic() + 60
+        while not (engines := started_by(process.pid)) and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert engines
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, said
+    assert [line for line in said.splitlines() if "propagateSizeHints" not in line] == []
+    assert not any(Path(f"/proc/{pid}").exists() for pid in engines)
+
+
+def test_the_application_has_its_names(qtbot: QtBot) -> None:
+    app = application()
+    assert app.applicationName() == "torchkeeper"
+    assert app.desktopFileName() == "torchkeeper"
+    assert not app.windowIcon().isNull()
