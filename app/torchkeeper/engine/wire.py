@@ -33,8 +33,8 @@ class Message:
 
     @property
     def rows(self) -> list[Any]:
-        """The rows of a ``rows`` message."""
-        return list(self.body.get("rows", ()))
+        """The rows of a ``rows`` message; none in any other."""
+        return list(self.body["rows"]) if self.type == "rows" else []
 
 
 def encode(obj: dict[str, Any]) -> bytes:
