@@ -9,6 +9,16 @@ _ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
 _CALL = re.compile(r"torch\.ops\.\w+\.(\w+)")
 #: A fused kernel is named after the ops in it; a digit tells it from others alike.
 _FUSED = re.compile(r"^\w*?_fused_(\w{1,120}?)_\d+ = async_compile", re.MULTILINE)
+#: The ops in such a name; of several words those that aten has, else a word each.
+_WORD = re.compile(
+    r"_?(?:scaled_dot_product_\w+?attention(?:_for_cpu)?(?:_backward)?"
+    r"|native_(?:layer|group|batch)_norm(?:_legit(?:_no_training)?)?(?:_backward)?"
+    r"|embedding_dense_backward|max_pool2d_with_indices(?:_backward)?|(?:log_)?softmax"
+    r"(?:_backward_data)?|(?:leaky_relu|hardswish|hardtanh|gelu|silu|threshold|tanh|sigmoid|elu)"
+    r"_backward|leaky_relu|index_put|var_mean|convert_element_type|lift_fresh_copy|unsafe_view"
+    r"|select_backward|slice_backward|as_strided|full_like|_to_copy"
+    r"|[a-z0-9]+)"
+)
 _SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
 
 #: Frames of torch's own wrappers, which say nothing about the user's program.
@@ -17,9 +27,23 @@ _WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_ca
 _PLUMBING = frozenset(
     {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
     | {"slice", "select", "getitem", "detach", "alias", "copy", "full", "empty", "full_like"}
-    | {"zeros", "ones", "as_strided", "split", "cat", "unbind", "lift_fresh_copy", "unsafe"}
+    | {
+        "unsafe_view",
+        "select_backward",
+        "slice_backward",
+        "zeros",
+        "ones",
+        "as_strided",
+        "split",
+        "cat",
+        "unbind",
+        "lift_fresh_copy",
+        "unsafe",
+    }
     | {"_unsafe_view", "contiguous", "convert_element_type", "_to_copy", "scalar_tensor", "iota"}
 )
+#: Ops that nearly every graph has; named last.
+_TRIVIAL = frozenset({"add", "sub", "mul", "div", "sum", "mean", "where", "le", "gt", "eq", "neg"})
 #: Ops by which people know a graph; named first.
 _HEAVY = re.compile(r"mm$|^b?addbmm|conv|attention|embedding|linear|lstm|gru|einsum|sort|topk|fft")
 
@@ -50,13 +74,15 @@ def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
     if not source:
         found = {short_op(match[1]): None for match in _CALL.finditer(graph)}
     for match in _FUSED.finditer(source):
-        words = [word for word in match[1].split("_") if word and word not in _PLUMBING]
-        if len(said := "_".join(words)) <= 32:
-            found[said] = None
+        for op in _WORD.finditer(match[1]):
+            found[short_op(op[0])] = None
     ops = [op for op in found if op and op not in _PLUMBING]
-    heavy = [op for op in ops if _HEAVY.search(op)]
-    light = [op for op in ops if not _HEAVY.search(op)]
-    return list(dict.fromkeys(heavy + light))[:limit] or list(found)[:limit]
+    # A sort keeps the order of what weighs the same.
+    return sorted(ops, key=_weight)[:limit] or list(found)[:limit]
+
+
+def _weight(op: str) -> int:
+    return 0 if _HEAVY.search(op) else 2 if op in _TRIVIAL else 1
 
 
 def short_op(op: str) -> str:

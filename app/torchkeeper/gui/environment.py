@@ -23,8 +23,9 @@ def _devices(env: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def accelerators(env: dict[str, Any]) -> str:
-    """The names of its GPUs; empty where it has none."""
-    names: list[str] = []
+    """The names of its GPUs; empty where it has none, or where a bundle tells of none."""
+    told = env.get("gpus")
+    names = [_text(name) for name in told if _text(name)] if isinstance(told, list) else []
     for device in _devices(env):
         if device.get("type") != "cpu":
             name = _text(device.get("name")) or _text(device.get("type"))

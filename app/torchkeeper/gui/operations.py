@@ -14,7 +14,7 @@ from torchkeeper.gui.entries import kind_words
 from torchkeeper.gui.jobs import Job, JobsModel, State
 from torchkeeper.gui.worker import HOLD, Engines, Listener
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,9 @@ class Operations(QObject):
         if isinstance(one.get("log"), str):
             return printable(one["log"], 2000)
         if isinstance(device, dict):
-            why = device.get("why")
+            why = DEVICE_REASONS.get(str(device.get("why")))
             name = printable(str(device.get("name") or device.get("type")))
-            return self.tr("Device: {}").format(f"{name} ({printable(str(why))})" if why else name)
+            return self.tr("Device: {}").format(f"{name} ({why})" if why else name)
         if isinstance(step, dict):
             job.note = printable(str(step.get("name") or ""), 120)
             self._jobs.touch(job)

@@ -33,13 +33,21 @@ _PATIENCE = 60.0
 _PLACE = "/home/ada/.cache/torchinductor"
 
 _NAMES = {
-    "fxgraph": ("forward: linear, relu, linear", "attention: bmm, softmax", "sin_add", "backward"),
-    "aotautograd": ("mlp.forward", "attention_block", "sin_add"),
-    "code": ("cpp_fused_add_relu_0", "cpp_fused_softmax_2", "cpp_fused_mm_1", "wrapper"),
+    "fxgraph": (
+        "forward: addmm, gelu, native_layer_norm",
+        "forward: attention, mm, softmax (backward)",
+        "sin_matmul: mm, sin",
+        "rotary_embed: cat, mul",
+    ),
+    "aotautograd": (
+        "forward: addmm, gelu, native_layer_norm (forward and backward)",
+        "sin_matmul: mm, sin",
+    ),
+    "code": ("cpp_fused_add_relu_0", "cpp_fused_softmax_2", "forward: addmm, gelu"),
     "triton": ("triton_poi_fused_add_relu_0", "triton_red_fused_softmax_1"),
     "autotune": ("triton_poi_fused_add_relu_0",),
-    "pgo": ("code_state",),
-    "lock": ("f3j.lock",),
+    "pgo": ("profile of forward, rotary_embed",),
+    "lock": ("cmnvkzanes3ggbbm.lock",),
 }
 
 
@@ -57,7 +65,7 @@ def sample_entries() -> list[Entry]:
                 kind=kind,
                 key=digest if kind == "lock" else f"{kind[0]}{digest}",
                 name=names[number % len(names)],
-                size=(number * 7919 + 613) ** 2 % 900_000 + 120,
+                size=0 if kind == "lock" else (number * 7919 + 613) ** 2 % 900_000 + 120,
                 files=9 if kind == "triton" else 2 if kind == "code" else 1,
                 mtime=now - number**3 * 61 - 40,
                 torch=None if kind in ("lock", "pgo") else "2.13.0+cpu" if number % 3 else "2.9.1",
@@ -74,6 +82,8 @@ def sample_entries() -> list[Entry]:
         )
     return made
 
+
+_MADE_IN = {"torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["NVIDIA H200"], "threads": 32}
 
 _ENVIRONMENT = {
     "python": "3.11.9",
@@ -126,11 +136,13 @@ class SampleEngines(Engines):
             rows = [{"path": p, "reason": r, "exists": p == _PLACE} for p, r in reasons.items()]
         elif op in ("list", "plan_purge"):
             rows = self._entries if op == "list" else self._entries[:12]
+            if place.endswith((".torchcache", ".bin")):
+                rows = [entry for entry in rows if entry.kind != "lock"]
             size = sum(entry.size for entry in rows)
             trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000}
             result = {"entries": len(rows), "files": 40, "bytes": size, "trash": trash, "plan": 1}
             if place.endswith((".torchcache", ".bin")):
-                result |= {"made_in": _ENVIRONMENT, "format": "torchcache"}
+                result |= {"made_in": _MADE_IN, "format": "torchcache", "trash": None}
         elif op == "probe":
             result = dict(_ENVIRONMENT)
         if listener.rows and rows:

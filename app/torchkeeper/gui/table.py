@@ -42,15 +42,15 @@ from torchkeeper.gui.entries import (
 )
 
 _WIDTHS = {
-    KIND: 136,
+    KIND: 128,
     NAME: 260,
-    KEY: 136,
+    KEY: 128,
     SIZE: 92,
     FILES: 68,
-    MTIME: 116,
-    TORCH: 116,
-    DEVICE: 80,
-    COMPILE: 124,
+    MTIME: 108,
+    TORCH: 108,
+    DEVICE: 76,
+    COMPILE: 116,
 }
 _ROW_HEIGHT = 30
 
