@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -35,19 +36,22 @@ def test_an_interrupt_stops_at_once_and_leaves_no_half(
     env = {**os.environ, "TMPDIR": str(header_folder)}
     command = [sys.executable, "-m", "torchkeeper", "warm", "--into", str(place)]
     command += ["--env", torch_python]
-    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-    assert process.stderr
-    for line in process.stderr:
-        if "miss" in line:
-            break
-    time.sleep(1.5)  # into the C++ build of the next graph
-    process.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    rest = process.stderr.read()
-    assert process.wait(10) == 130
-    assert time.monotonic() - started < 4
+    # A shell that starts the tests in the background has them ignore SIGINT.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command, env=env, stderr=subprocess.PIPE, text=True, preexec_fn=listen
+    ) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if "miss" in line:
+                break
+        time.sleep(1.5)  # into the C++ build of the next graph
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        rest = process.stderr.read()
+        assert process.wait(10) == 130
+        assert time.monotonic() - started < 4
     assert "Cancelled" in rest
-    process.stderr.close()
     assert processes_under(place) == []
     entries = tk("ls", place, "--json").objects
     assert entries

@@ -44,6 +44,8 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
+    # Line by line, so that the log is live and in order.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     lock = threading.Lock()
 
     def tell(**what: Any) -> None:
