@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
@@ -37,10 +36,8 @@ def test_an_interrupt_stops_at_once_and_leaves_no_half(
     command = [sys.executable, "-m", "torchkeeper", "warm", "--into", str(place)]
     command += ["--env", torch_python]
     # A shell that starts the tests in the background has them ignore SIGINT.
-    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(
-        command, env=env, stderr=subprocess.PIPE, text=True, preexec_fn=listen
-    ) as process:
+    command = ["env", "--default-signal=INT", *command]
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         for line in process.stderr:
             if "miss" in line:

@@ -188,7 +188,7 @@ class _Pictures:
 
 
 def run(folder: str, place: str | None = None) -> int:
-    """Save the pictures into ``folder``; with ``place``, the main one shows that place."""
+    """Save the pictures into ``folder``; with ``place``, only the window, showing that place."""
     if QApplication.instance() is None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     before = qInstallMessageHandler(_message)
@@ -199,9 +199,10 @@ def run(folder: str, place: str | None = None) -> int:
         pictures = _Pictures(os.path.abspath(folder))
         with tempfile.TemporaryDirectory(prefix="torchkeeper-shots-") as private:
             for _ in pictures.tones():
-                _windows(pictures, private, place is None)
-                _dialogs(pictures, private)
-                if place is not None:
+                if place is None:
+                    _windows(pictures, private)
+                    _dialogs(pictures, private)
+                else:
                     _real(pictures, private, os.path.abspath(place))
         theme.look().choose(chosen)
     except OSError as e:
@@ -236,10 +237,9 @@ def _close(window: Window) -> None:
     _turn()
 
 
-def _windows(pictures: _Pictures, private: str, main: bool) -> None:
+def _windows(pictures: _Pictures, private: str) -> None:
     window = _window(private, SampleEngines())
-    if main:
-        pictures.take("window", window)
+    pictures.take("window", window)
     window.head.box.setText("kind:fxgraph size>10k")
     pictures.take("window-filtered", window)
     window.head.box.setText("nothing like this")
