@@ -3,7 +3,8 @@
 Every operation takes the session, its parameters and a Report, and returns its result. Rows are
 entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
 ``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent
-before with ``hold``, for selections that are too long for one line.
+before with ``hold``, for selections that are too long for one line. ``detail``, ``text`` and
+``factors`` are about one entry, named by place, kind and path.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import detail, wire
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
@@ -34,6 +35,7 @@ class Session:
     """What an engine remembers between requests."""
 
     reader: Reader = field(default_factory=Reader)
+    details: detail.Details = field(default_factory=detail.Details)
     plans: dict[int, trash.Plan] = field(default_factory=dict)
     held: list[tuple[str, str]] = field(default_factory=list)
 
@@ -228,6 +230,25 @@ def _cut(value: Any, limit: int) -> Any:
     return value
 
 
+def _full(session: Session, params: dict[str, Any], report: Report) -> detail.Full:
+    kind, path = params["kind"], params["path"]
+    place = _path(params, "place")
+    return session.details.of(session.reader, place, kind, path, report)
+
+
+def _detail(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    return detail.send_detail(_full(session, params, report), report)
+
+
+def _text(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    full = _full(session, params, report)
+    return detail.page(full, params["name"], int(params.get("offset", 0)))
+
+
+def _factors(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    return detail.send_factors(_full(session, params, report), report)
+
+
 def _export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = _store(_path(params, "place"), report)
     chosen = _chosen(session, store, params.get("select", {}), report)
@@ -315,6 +336,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "list": _list,
     "du": _du,
     "show": _show,
+    "detail": _detail,
+    "text": _text,
+    "factors": _factors,
     "export": _export,
     "import": _import,
     "hold": _hold,

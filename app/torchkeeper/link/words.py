@@ -120,6 +120,8 @@ CATALOGUE: dict[str, Words] = {
         "The file was damaged or changed after the bundle was made.",
         "Get the bundle again from where it was made.",
     ),
+    "entry-gone": Words("{path} is not there any more.", "", "Refresh the list."),
+    "text-unknown": Words("The entry has no text “{name}”.", "", "Refresh the list."),
     "key-unknown": Words(
         "No entry in {place} has a key that starts with “{key}”.",
         "",

@@ -46,6 +46,31 @@ class Folder:
         self.unreadable = []
         return group(self._files("", report))
 
+    def items_beside(self, path: str, report: Report) -> list[Item]:
+        """The items in the folder of one path, or in the folder that the path is, unread.
+
+        Raises Problem("name-refused") for a path that leads elsewhere.
+        """
+        parts = path.split("/")
+        if path.startswith("/") or {"", ".", ".."} & set(parts) or parts[0] == TRASH:
+            raise Problem("name-refused", kind="unknown", name=path[:200])
+        for depth in range(1, len(parts) + 1):
+            if os.path.islink(os.path.join(self.root, *parts[:depth])) and depth < len(parts):
+                raise Problem("link-in-place", path=path)
+        here = os.path.join(self.root, path)
+        below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
+        try:
+            with os.scandir(os.path.join(self.root, below)) as entries:
+                files = [
+                    file_at(f"{below}/{e.name}" if below else e.name, e.stat(follow_symlinks=False))
+                    for e in entries
+                    if not e.is_dir(follow_symlinks=False)
+                ]
+        except OSError:
+            return []
+        report.check()
+        return group(files)
+
     def _files(self, below: str, report: Report) -> Iterator[File]:
         pending = [below]
         while pending:

@@ -21,6 +21,8 @@ MEMORY = 512 << 20
 #: An answer longer than this is cut to its problem; facts of an entry are a few kilobytes, with
 #: all texts at most some megabytes.
 MAX_ANSWER = 8 << 20
+#: Characters of a text that are kept where an answer would be longer than that.
+LONG = 250_000
 
 
 def main() -> None:
@@ -42,9 +44,20 @@ def _answer(item: dict[str, Any], files: dict[str, bytes]) -> bytes:
     try:
         found = facts.read(item["kind"], item["names"], files, item["full"])
         answer = json.dumps(found).encode() + b"\n"
+        if len(answer) > MAX_ANSWER:
+            answer = json.dumps(_cut(found)).encode() + b"\n"
     except (TypeError, ValueError, RecursionError, MemoryError):
         answer = b'{"problem":"payload-unreadable"}\n'
     return answer if len(answer) <= MAX_ANSWER else b'{"problem":"payload-too-large"}\n'
+
+
+def _cut(value: Any) -> Any:
+    """Facts with their longest texts cut: a graph of 20 MB must not make its entry broken."""
+    if isinstance(value, str) and len(value) > LONG:
+        return f"{value[:LONG]}\n… {len(value) - LONG:,} characters more"
+    if isinstance(value, dict):
+        return {name: _cut(inner) for name, inner in value.items()}
+    return value
 
 
 def _limit() -> None:

@@ -1,0 +1,137 @@
+"""One entry in full: what an inspector shows, in pieces that fit the wire.
+
+``detail`` tells what there is, ``text`` and ``factors`` bring the long parts when they are asked
+for. The entry last read in full is kept, so that paging through it reads it once.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.describe import describe
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.reader import Reader
+
+#: Characters of a text in one answer; escaped they may take six bytes each.
+PAGE = 100_000
+#: Characters of a key factor's value in a row.
+_VALUE = 2000
+#: Facts that are texts of their own.
+_TEXTS = ("graph", "backward_graph", "source", "config", "metadata")
+#: Facts that only join entries with each other.
+_INTERNAL = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "factors"})
+
+
+@dataclass
+class Full:
+    """An entry with all its facts."""
+
+    entry: Entry
+    item: Item
+    facts: dict[str, Any]
+
+    def texts(self) -> dict[str, str]:
+        """Its long texts by name; a source file's name is that of the file."""
+        found = {name: self.facts.get(name) for name in _TEXTS}
+        sources = self.facts.get("sources")
+        if isinstance(sources, dict):
+            found |= sources
+        return {name: text for name, text in found.items() if isinstance(text, str) and text}
+
+    def factors(self) -> list[dict[str, str]]:
+        """Its key factors as rows."""
+        listed = self.facts.get("factors")
+        return [
+            {"hash": str(one[0]), "name": str(one[1]), "value": str(one[2])[:_VALUE]}
+            for one in (listed if isinstance(listed, list) else [])
+            if isinstance(one, (list, tuple)) and len(one) == 3
+        ]
+
+
+class Details:
+    """Reads entries in full; remembers the last one."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[str, str, str], tuple[object, ...], Full] | None = None
+
+    def of(self, reader: Reader, place: str, kind: str, path: str, report: Report) -> Full:
+        """The entry of a kind at a path. Raises Problem("entry-gone")."""
+        store: Folder | Bundle = Bundle(place, report) if os.path.isfile(place) else Folder(place)
+        try:
+            items = store.items_beside(path, report) if isinstance(store, Folder) else store.items()
+            item = next((i for i in items if i.identity == (kind, path)), None)
+            if item is None:
+                raise Problem("entry-gone", path=path)
+            state = tuple((f.path, f.size, f.mtime_ns, f.inode, f.sha256) for f in item.files)
+            if self._last and self._last[:2] == ((place, kind, path), state):
+                return self._last[2]
+            for batch in describe([item], store, reader, report, full=True):
+                for one in batch:
+                    full = Full(one.entry, one.item, one.facts)
+                    self._last = ((place, kind, path), state, full)
+                    return full
+            raise Problem("entry-gone", path=path)
+        finally:
+            if isinstance(store, Bundle):
+                store.close()
+
+
+def send_detail(full: Full, report: Report) -> dict[str, Any]:
+    """What there is to know, without the long texts."""
+    about = {
+        name: value
+        for name, value in full.facts.items()
+        if name not in _INTERNAL and name not in _TEXTS and name != "sources" and value
+    }
+    files = [
+        {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
+        for f in full.item.files[:2000]
+    ]
+    needs = {name: full.facts.get(name) or [] for name in ("fx_keys", "triton_keys")}
+    if full.facts.get("code_key"):
+        needs["code_keys"] = [full.facts["code_key"]]
+    told = {
+        "entry": full.entry.to_json(),
+        "facts": _fitting(about, 200_000),
+        "files": files,
+        "needs": {name: keys[:500] for name, keys in needs.items() if keys},
+        "texts": [{"name": name, "chars": len(text)} for name, text in full.texts().items()],
+        "factors": len(full.factors()),
+    }
+    report.finding(detail=told)
+    return {}
+
+
+def _fitting(value: Any, budget: int) -> Any:
+    """A value cut so that it certainly fits a line."""
+    if isinstance(value, str):
+        return value[: min(4000, budget)]
+    if isinstance(value, list):
+        return [_fitting(item, budget // 50) for item in value[:50]]
+    if isinstance(value, dict):
+        return {name: _fitting(inner, budget // 20) for name, inner in list(value.items())[:20]}
+    return value
+
+
+def page(full: Full, name: str, offset: int) -> dict[str, Any]:
+    """A part of a text, with what there is of it. Raises Problem("text-unknown")."""
+    text = full.texts().get(name)
+    if text is None:
+        raise Problem("text-unknown", name=name[:80])
+    start = max(0, min(offset, len(text)))
+    return {"name": name, "offset": start, "text": text[start : start + PAGE], "chars": len(text)}
+
+
+def send_factors(full: Full, report: Report) -> dict[str, Any]:
+    """The key factors as rows."""
+    rows = full.factors()
+    for start in range(0, len(rows), wire.MAX_ROWS):
+        report.rows(list(rows[start : start + wire.MAX_ROWS]))
+    return {"count": len(rows)}

@@ -1,0 +1,107 @@
+"""One entry in full, in pieces that fit the wire."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchkeeper.engine.detail import PAGE
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+
+Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
+
+
+@pytest.fixture
+def ask() -> Iterator[Ask]:
+    with Engine() as engine:
+
+        def run(op: str, **params: Any) -> tuple[dict[str, Any], list[Message]]:
+            messages: list[Message] = []
+            return engine.call(op, params, messages.append), messages
+
+        yield run
+
+
+def test_a_graph(ask: Ask, kept_291: Path) -> None:
+    place = str(kept_291)
+    _, messages = ask("list", place=place, filter="kind:fxgraph sin_matmul")
+    (row,) = [row for m in messages for row in m.rows]
+    which = {"place": place, "kind": row["kind"], "path": row["path"]}
+    _, messages = ask("detail", **which)
+    told = messages[-1].body["detail"]
+    assert told["entry"]["sha256"] == row["sha256"]
+    assert told["facts"]["function"] == "sin_matmul at make_cache.py:5"
+    assert {text["name"] for text in told["texts"]} == {"graph", "source"}
+    assert told["needs"]["code_keys"][0].startswith("c")
+    page, _ = ask("text", **which, name="graph")
+    assert "torch.ops.aten.mm" in page["text"]
+    assert page["chars"] == len(page["text"])
+    result, messages = ask("factors", **which)
+    rows = [row for m in messages for row in m.rows]
+    assert result["count"] == len(rows) == told["factors"] == 393
+    assert {"hash", "name", "value"} == set(rows[0])
+
+
+def test_sources_and_kernels(ask: Ask, kept_291: Path, kernels: Path) -> None:
+    path = next(p for p in kept_291.rglob("*.main.cpp")).relative_to(kept_291)
+    which = {"place": str(kept_291), "kind": "code", "path": str(path)}
+    _, messages = ask("detail", **which)
+    told = messages[-1].body["detail"]
+    assert len(told["files"]) == 2
+    assert told["texts"][0]["name"] == path.name
+    assert "#include" in ask("text", **which, name=path.name)[0]["text"]
+    key = next(kernels.iterdir()).name
+    _, messages = ask("detail", place=str(kernels), kind="triton", path=key)
+    assert messages[-1].body["detail"]["entry"]["name"] == "add_kernel"
+
+
+def test_a_graph_of_20_mb_in_one_line(ask: Ask, tmp_path: Path) -> None:
+    import hashlib
+
+    from torchkeeper.artifacts.layout import payload_path
+
+    class CompiledFxGraph:
+        def __init__(self) -> None:
+            self.inductor_post_grad_graph_str = "x\x00" * 10_000_000
+            self.source_code = "short"
+
+    # A pickle by a name that is not this test's, as the real one's is not.
+    CompiledFxGraph.__module__, CompiledFxGraph.__qualname__ = __name__, "CompiledFxGraph"
+    globals()["CompiledFxGraph"] = CompiledFxGraph
+    data = pickle.dumps(CompiledFxGraph())
+    digest = hashlib.sha256(data).hexdigest()
+    path = payload_path("fxgraph", "f" + "a" * 51, digest)
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_bytes(data)
+    which = {"place": str(tmp_path), "kind": "fxgraph", "path": path}
+    ask("detail", **which)
+    page, _ = ask("text", **which, name="graph", offset=PAGE + 1)
+    assert len(page["text"]) == PAGE
+    assert page["text"][0] == "\x00"
+    last, _ = ask("text", **which, name="graph", offset=2 * PAGE)
+    assert last["text"].endswith("… 19,750,000 characters more")
+    assert ask("text", **which, name="graph", offset=10**9)[0]["text"] == ""
+    assert ask("text", **which, name="source")[0]["text"] == "short"
+    _, messages = ask("list", place=str(tmp_path))
+    assert [row["problem"] for m in messages for row in m.rows] == [None]
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "gone", "", "fxgraph/x"])
+def test_paths_that_lead_elsewhere(ask: Ask, kept_291: Path, path: str) -> None:
+    with pytest.raises(UserError) as caught:
+        ask("detail", place=str(kept_291), kind="fxgraph", path=path)
+    assert caught.value.code in ("name-refused", "entry-gone")
+
+
+def test_links_are_not_followed(ask: Ask, fixture_cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "x").write_text("secret")
+    (fixture_cache / "link").symlink_to(tmp_path / "outside")
+    with pytest.raises(UserError, match="symbolic link"):
+        ask("detail", place=str(fixture_cache), kind="unknown", path="link/x")
