@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 #: Every kind of entry, in the order in which places are read and totals are printed.
@@ -69,7 +69,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in _TYPES}
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -77,6 +77,7 @@ class Entry:
         return self.kind, self.path
 
 
+#: The fields of an Entry, in their order, and what each may be on the wire.
 _TYPES: dict[str, tuple[type, ...]] = {
     "kind": (str,),
     "key": (str,),
@@ -101,11 +102,11 @@ def entry_from_json(row: object) -> Entry:
     if not isinstance(row, dict):
         raise ValueError("a row is not an object")
     values: dict[str, Any] = {}
-    for field in fields(Entry):
-        value = row.get(field.name)
-        if not isinstance(value, _TYPES[field.name]) or isinstance(value, bool):
-            raise ValueError(f"field {field.name} of a row has the wrong type")
-        values[field.name] = value
+    for name, types in _TYPES.items():
+        value = row.get(name)
+        if not isinstance(value, types) or isinstance(value, bool):
+            raise ValueError(f"field {name} of a row has the wrong type")
+        values[name] = value
     if values["kind"] not in KINDS:
         values["kind"] = "unknown"
     return Entry(**values)

@@ -63,19 +63,30 @@ def locate(path: str) -> Located:
     found = _locate_scratch(path, parts) or _locate_payload(path, parts)
     if found:
         return found
-    if len(parts) >= 2 and is_triton_key(parts[-2]) and "fxgraph" not in parts:
-        return Located("triton", parts[-2], path.rpartition("/")[0])
+    folder = path.rpartition("/")[0]
+    if folder and (key := kernel_folder(folder)):
+        return Located("triton", key, folder)
     return _locate_code(path, parts) or Located("unknown", name, path)
+
+
+def is_scratch(name: str) -> bool:
+    """Whether a file or folder of this name is a writer's: in progress, a lock, or dead."""
+    return name.startswith((".", "tmp.")) or name.endswith((".lock", ".tmp", _BUILD_FOLDER))
+
+
+def kernel_folder(folder: str) -> str | None:
+    """The key of a folder that is a Triton kernel's, so that all its files but scratch are."""
+    parts = folder.split("/")
+    if not is_triton_key(parts[-1]) or parts[0] in ("fxgraph", "precompiled_headers"):
+        return None
+    return None if "locks" in parts or any(map(is_scratch, parts)) else parts[-1]
 
 
 def _locate_scratch(path: str, parts: list[str]) -> Located | None:
     name = parts[-1]
     if parts[0] == "precompiled_headers" and not name.endswith(".lock"):
         return Located("header", name, path)
-    temporary = any(
-        part.startswith((".", "tmp.")) or part.endswith((_BUILD_FOLDER, ".tmp")) for part in parts
-    )
-    if name.endswith(".lock") or "locks" in parts[:-1] or temporary:
+    if "locks" in parts[:-1] or any(map(is_scratch, parts)):
         # A lock is named after what it guards, and so shown with it.
         return Located("lock", name.removesuffix(".lock"), path)
     return None

@@ -10,6 +10,7 @@ before with ``hold``, for selections that are too long for one line. ``detail``,
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -23,6 +24,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.export import common_origin, export
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 
@@ -64,11 +66,21 @@ def _items(store: Folder | Bundle, report: Report) -> list[Item]:
 def _entries(
     session: Session, store: Folder | Bundle, items: list[Item], report: Report, full: bool = False
 ) -> Iterator[list[Described]]:
-    done = 0
-    for batch in describe(items, store, session.reader, report, full):
-        yield batch
-        done += len(batch)
+    done, told = 0, 0.0
+    index = Index(store.root) if isinstance(store, Folder) else None
+    try:
+        for batch in describe(items, store, session.reader, report, full, index):
+            yield batch
+            done += len(batch)
+            if (now := time.monotonic()) - told > 0.05:
+                report.progress(done, len(items), "entries")
+                told = now
         report.progress(done, len(items), "entries")
+        if index:
+            index.finish()
+    finally:
+        if index:
+            index.close()
 
 
 def _chosen(
@@ -190,7 +202,7 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
     wanted = key if key in keys else keys.pop()
     # The others are read too, briefly: a kernel's name is in the graph it belongs to.
-    brief = [one for batch in describe(items, store, session.reader, report) for one in batch]
+    brief = [one for batch in _entries(session, store, items, report) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
     chosen = [item for item in items if item.key == wanted]
     batches = describe(chosen, store, session.reader, report, full=True)

@@ -6,6 +6,7 @@ leads is in ``engine.wire``, what can be asked in ``engine.operations``.
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import signal
@@ -76,6 +77,9 @@ class _Request(Report):
 
 def main() -> None:
     """Run the engine on this process's standard input and output."""
+    # A big folder is some hundred thousand small tuples, none of them garbage: looking through
+    # them again and again would take a fifth of a listing.
+    gc.set_threshold(200_000, 10, 10)
     stdin, stdout = _take_streams()
     out = _Out(stdout)
     out.send(

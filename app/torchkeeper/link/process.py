@@ -25,7 +25,9 @@ import torchkeeper
 from torchkeeper.engine import wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
+from torchkeeper.link.travel import cache_folder
 from torchkeeper.link.words import UserError, user_error
+from torchkeeper.stores import index
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -56,7 +58,9 @@ class Engine:
     def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.python = python or sys.executable
         self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
+        more = dict(env or {})
         if python is None:
+            more.setdefault(index.VARIABLE, os.path.join(cache_folder(), "index.sqlite"))
             source = str(Path(torchkeeper.__file__).resolve().parent.parent)
         else:
             source = str(travel.archive())
@@ -73,7 +77,7 @@ class Engine:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=self._home,
-                env=clean_environment(env),
+                env=clean_environment(more),
                 start_new_session=True,
             )
         except OSError as e:

@@ -20,6 +20,11 @@ import torchkeeper
 PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
 
 
+def cache_folder() -> str:
+    """The app's own cache folder: nothing in it is missed if it goes."""
+    return platformdirs.user_cache_dir("torchkeeper")
+
+
 def _sources() -> list[tuple[str, bytes]]:
     root = Path(torchkeeper.__file__).resolve().parent
     found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
@@ -38,7 +43,7 @@ def archive() -> Path:
     digest = hashlib.sha256()
     for name, data in sources:
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    folder = Path(platformdirs.user_cache_dir("torchkeeper"))
+    folder = Path(cache_folder())
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
     if not target.exists():

@@ -12,6 +12,7 @@ from torchkeeper.artifacts.entry import PORTABLE, Entry
 from torchkeeper.artifacts.facts import READ
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.index import Index, Known, signature
 from torchkeeper.stores.items import (
     CHUNK,
     File,
@@ -48,9 +49,14 @@ class _Known:
 
 
 def describe(
-    items: list[Item], source: Source, reader: Reader, report: Report, full: bool = False
+    items: list[Item],
+    source: Source,
+    reader: Reader,
+    report: Report,
+    full: bool = False,
+    index: Index | None = None,
 ) -> Iterator[list[Described]]:
-    """The entries of a store, in batches.
+    """The entries of a store, in batches. What the index knows is not read again.
 
     ``items`` must be in the order of ``items.group``, so that graphs come before what they name.
     Files that vanish meanwhile are left out; everything else that goes wrong with an entry
@@ -60,19 +66,35 @@ def describe(
     loaded: list[_Loaded]
     # A kernel's name is in the module of its graph, so modules are read before kernels.
     ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
+    index = index if index and not full else None
     for start in range(0, len(ordered), BATCH):
         loaded = []
+        report.check()
         for item in ordered[start : start + BATCH]:
-            report.check()
-            if one := _load(item, source):
+            kept = index.get(item) if index else None
+            one = _kept(item, kept) if kept else _load(item, source)
+            if one:
                 loaded.append(one)
+                # Reading large files can take long.
+                report.check()
         readings = [one.reading for one in loaded if one.reading]
         facts = iter(reader.facts(readings, report, full))
         found = []
         for one in loaded:
-            answer: dict[str, Any] = next(facts) if one.reading else {}
-            found.append(_describe(one, answer, known))
+            if one.reading:
+                one.facts = next(facts)
+            if index and not one.kept:
+                index.add(one.item, _to_keep(one))
+            found.append(_describe(one, one.facts, known))
         yield found
+
+
+def _kept(item: Item, kept: Known) -> _Loaded:
+    return _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=True)
+
+
+def _to_keep(one: _Loaded) -> Known:
+    return Known(signature(one.item), one.sha256, one.problem, one.facts)
 
 
 def _is_kernel(item: Item) -> bool:
@@ -85,6 +107,8 @@ class _Loaded:
     sha256: str | None
     reading: Reading | None
     problem: str | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    kept: bool = False
 
 
 def _load(item: Item, source: Source) -> _Loaded | None:

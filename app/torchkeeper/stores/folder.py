@@ -5,7 +5,6 @@ Links inside the folder are never followed; the folder itself may be given by a 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -76,17 +75,18 @@ class Folder:
         while pending:
             folder = pending.pop()
             report.check()
+            prefix = f"{folder}/" if folder else ""
             try:
                 with os.scandir(os.path.join(self.root, folder)) as entries:
                     for entry in entries:
-                        path = f"{folder}/{entry.name}" if folder else entry.name
-                        if path == TRASH:
-                            continue
-                        with contextlib.suppress(FileNotFoundError):
-                            if entry.is_dir(follow_symlinks=False):
-                                pending.append(path)
-                            else:
+                        path = prefix + entry.name
+                        try:
+                            if not entry.is_dir(follow_symlinks=False):
                                 yield file_at(path, entry.stat(follow_symlinks=False))
+                            elif path != TRASH:
+                                pending.append(path)
+                        except FileNotFoundError:
+                            continue  # it vanished meanwhile
             except FileNotFoundError:
                 if not folder:
                     raise Problem("place-missing", place=self.place) from None
@@ -111,14 +111,15 @@ class Folder:
 
 def file_at(path: str, status: os.stat_result) -> File:
     """The File for a path and its lstat."""
+    mode = status.st_mode
     return File(
-        path=path,
-        size=status.st_size,
-        mtime_ns=status.st_mtime_ns,
-        allocated=status.st_blocks * 512,
-        inode=(status.st_dev, status.st_ino),
-        mode=stat.S_IMODE(status.st_mode),
-        regular=stat.S_ISREG(status.st_mode),
+        path,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_blocks * 512,
+        (status.st_dev, status.st_ino),
+        stat.S_IMODE(mode),
+        stat.S_ISREG(mode),
     )
 
 

@@ -6,23 +6,24 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.artifacts.layout import Located, locate
+from torchkeeper.artifacts.layout import Located, is_scratch, kernel_folder, locate
 
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """One file of a store.
 
     path: relative to the place. size and allocated: bytes, apparent and on the disk.
     mtime_ns: None in bundles. inode: (device, number) where there is one, to count hard links
     once and to notice that a file was replaced. mode: permission bits. sha256: what a manifest
     promises, to be checked against the bytes.
+
+    A tuple, because a big folder has a million of them.
     """
 
     path: str
@@ -70,15 +71,26 @@ class Source(Protocol):
 def group(files: Iterable[File]) -> list[Item]:
     """The files as items: in the order of KINDS, then by path."""
     found: dict[tuple[str, str], Item] = {}
+    folder, key = "", None
     for file in files:
-        at = locate(file.path) if file.regular else Located("unknown", file.name, file.path)
-        item = found.get((at.kind, at.entry_path))
+        parent, _, name = file.path.rpartition("/")
+        if parent != folder:
+            folder, key = parent, kernel_folder(parent)
+        # Most files of the biggest caches are a kernel's, whose folder tells all.
+        if key and file.regular and not is_scratch(name):
+            identity = ("triton", folder)
+            at_key = key
+        else:
+            at = locate(file.path) if file.regular else Located("unknown", name, file.path)
+            identity, at_key = (at.kind, at.entry_path), at.key
+        item = found.get(identity)
         if item is None:
-            item = found[at.kind, at.entry_path] = Item(at.kind, at.key, at.entry_path)
+            item = found[identity] = Item(identity[0], at_key, identity[1])
         item.files.append(file)
     rank = {kind: number for number, kind in enumerate(KINDS)}
     for item in found.values():
-        item.files.sort(key=lambda file: file.path)
+        if len(item.files) > 1:
+            item.files.sort()
         if item.kind == "code":
             item.path = item.files[0].path  # a path that exists: source sorts before object
     return sorted(found.values(), key=lambda item: (rank[item.kind], item.path))

@@ -1,0 +1,184 @@
+"""What was read once is not read again: facts of entries, kept in SQLite.
+
+An entry is known again by its place, kind and path, and by the sizes, times and inodes of its
+files. The index is only ever a shortcut: where it is damaged, locked, or on a full disk, listing
+goes on without it, and one of another version is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.stores.items import Item
+
+#: To be raised whenever facts change their meaning.
+VERSION = 1
+#: Names the file; set by the app for its own engines only.
+VARIABLE = "TORCHKEEPER_INDEX"
+#: Seconds to wait for another process that writes.
+_PATIENCE = 2.0
+#: Seconds after which a place nobody looked at is forgotten.
+_KEEP = 120 * 86400
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    place TEXT NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL, signature INTEGER NOT NULL,
+    sha256 TEXT, problem TEXT, facts TEXT NOT NULL, PRIMARY KEY (place, kind, path)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the index keeps of an entry."""
+
+    signature: int
+    sha256: str | None
+    problem: str | None
+    facts: dict[str, Any]
+
+
+def signature(item: Item) -> int:
+    """A number that changes with the size, time or inode of any file of an item."""
+    values: list[object] = [len(item.files)]
+    for file in item.files:
+        values += (file.size, file.mtime_ns, file.inode)
+    # Of integers alone, so that it is the same in every process.
+    return hash(tuple(values))
+
+
+class Index:
+    """The index of one place; without a file it knows nothing and keeps nothing."""
+
+    def __init__(self, place: str, file: str | None = None) -> None:
+        self._place = place
+        self._known: dict[tuple[str, str], Known] = {}
+        self._new: list[tuple[Item, Known]] = []
+        self._seen: set[tuple[str, str]] = set()
+        self._db: sqlite3.Connection | None = None
+        file = file or os.environ.get(VARIABLE)
+        if file:
+            self._open(file)
+
+    def _open(self, file: str) -> None:
+        for attempt in (1, 2):
+            try:
+                self._db = _connect(file)
+                self._load()
+                return
+            except (sqlite3.OperationalError, OSError):
+                self.close()  # locked, unwritable, or no room
+                return
+            except (sqlite3.DatabaseError, ValueError):
+                self.close()
+                if attempt == 1:
+                    _remove(file)
+
+    def _load(self) -> None:
+        assert self._db
+        rows = self._db.execute(
+            "SELECT kind, path, signature, sha256, problem, facts FROM entries WHERE place = ?",
+            (_key(self._place),),
+        ).fetchall()
+        # One parse of all is several times as fast as one parse each.
+        facts = json.loads("[" + ",".join(row[5] for row in rows) + "]")
+        for (kind, path, mark, sha256, problem, _), about in zip(rows, facts, strict=True):
+            self._known[kind, path] = Known(mark, sha256, problem, about)
+
+    def get(self, item: Item) -> Known | None:
+        """What is kept of an item, if its files are still the same."""
+        self._seen.add((item.kind, _key(item.path)))
+        known = self._known.get((item.kind, _key(item.path)))
+        return known if known and known.signature == signature(item) else None
+
+    def add(self, item: Item, known: Known) -> None:
+        """Keep what was read of an item."""
+        if self._db:
+            self._new.append((item, known))
+            if len(self._new) >= 2000:
+                self._write(())
+
+    def finish(self) -> None:
+        """Write what is new and forget what has vanished; to be called after a whole listing."""
+        gone = self._known.keys() - self._seen
+        if self._new or gone:
+            self._write(gone)
+        self.close()
+
+    def _write(self, gone: Iterable[tuple[str, str]]) -> None:
+        if not self._db:
+            return
+        place = _key(self._place)
+        rows = [
+            (place, i.kind, _key(i.path), k.signature, k.sha256, k.problem, json.dumps(k.facts))
+            for i, k in self._new
+        ]
+        self._new = []
+        try:
+            with self._db:
+                self._db.executemany("REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+                self._db.executemany(
+                    "DELETE FROM entries WHERE place = ? AND kind = ? AND path = ?",
+                    [(place, kind, path) for kind, path in gone],
+                )
+                self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))
+        except sqlite3.Error:
+            self.close()
+
+    def close(self) -> None:
+        """Keep what was added so far, and close the file."""
+        if self._new:
+            self._write(())
+        db, self._db = self._db, None
+        if db:
+            with contextlib.suppress(sqlite3.Error):
+                db.close()
+
+
+def _key(text: str) -> str:
+    """A path as SQLite can hold it: names that are not UTF-8 have lone surrogates."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _connect(file: str) -> sqlite3.Connection:
+    os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    db = sqlite3.connect(file, timeout=_PATIENCE)
+    try:
+        # A hash of integers may differ between versions of Python.
+        version = VERSION * 1000 + sys.version_info.minor
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        if found != version:
+            if found:
+                raise sqlite3.DatabaseError("of another version")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(_SCHEMA)
+            db.execute(f"PRAGMA user_version = {version}")
+        # Losing the index in a power cut costs a listing, not data.
+        db.execute("PRAGMA synchronous = OFF")
+        old = "SELECT place FROM places WHERE seen < ?"
+        limit = (time.time() - _KEEP,)
+        if db.execute(old, limit).fetchone():
+            with db:
+                db.execute(f"DELETE FROM entries WHERE place IN ({old})", limit)  # noqa: S608
+                db.execute("DELETE FROM places WHERE seen < ?", limit)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _remove(file: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            os.unlink(file + suffix)
