@@ -279,6 +279,16 @@ class EntriesModel(QAbstractTableModel):
         """The rows in which entries are shown, in order."""
         return [n for n, row in enumerate(self._shown) if row.entry.identity in identities]
 
+    def of_keys(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], list[Entry]]:
+        """The entries of these kinds and keys, shown or not."""
+        keys = {key for _, key in wanted}
+        found: dict[tuple[str, str], list[Entry]] = {}
+        for row in self._all:
+            entry = row.entry
+            if entry.key in keys and (entry.kind, entry.key) in wanted:
+                found.setdefault((entry.kind, entry.key), []).append(entry)
+        return found
+
     def filter(self, query: Query) -> None:
         """Show what a filter lets through."""
         self._query = query

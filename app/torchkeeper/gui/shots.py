@@ -17,7 +17,7 @@ from PySide6.QtCore import QSettings, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import theme
+from torchkeeper.gui import samples, theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.bugs import BugDialog
 from torchkeeper.gui.dialogs import ConfirmDialog
@@ -143,12 +143,25 @@ class SampleEngines(Engines):
             result = {"entries": len(rows), "files": 40, "bytes": size, "trash": trash, "plan": 1}
             if place.endswith((".torchcache", ".bin")):
                 result |= {"made_in": _MADE_IN, "format": "torchcache", "trash": None}
+        elif op == "detail":
+            self._detail(params, listener)
+        elif op == "text":
+            result = samples.page(str(params.get("name")))
+        elif op == "factors":
+            rows = samples.factors()
         elif op == "probe":
             result = dict(_ENVIRONMENT)
         if listener.rows and rows:
             listener.rows(rows)
         if listener.result:
             listener.result(result)
+
+    def _detail(self, params: dict[str, Any], listener: Listener) -> None:
+        for entry in self._entries:
+            if [entry.kind, entry.path] == [params.get("kind"), params.get("path")]:
+                told = samples.detail(entry, self._entries)
+                if listener.findings:
+                    listener.findings([{"detail": told}])
 
 
 def _turn(seconds: float = 0.0, until: Callable[[], bool] | None = None) -> None:
@@ -201,6 +214,7 @@ def run(folder: str, place: str | None = None) -> int:
             for _ in pictures.tones():
                 if place is None:
                     _windows(pictures, private)
+                    _inspector(pictures, private)
                     _dialogs(pictures, private)
                 else:
                     _real(pictures, private, os.path.abspath(place))
@@ -263,6 +277,40 @@ def _windows(pictures: _Pictures, private: str) -> None:
         window = _window(private, SampleEngines(places, entries=False))
         pictures.take(name, window)
         _close(window)
+
+
+def _inspector(pictures: _Pictures, private: str) -> None:
+    window = _window(private, SampleEngines())
+    window.resize(1640, 900)
+    window.toggle_inspector()
+    inspector = window.inspector
+    pictures.take("inspector-nothing", window)
+    every = window.entries.shown()
+    graph = next(entry for entry in every if entry.kind == "fxgraph" and not entry.problem)
+    window.table.select({graph.identity})
+    _turn(0.4)
+    for number, name in enumerate(("summary", "graph", "source", "factors", "files")):
+        inspector.tabs.setCurrentIndex(number)
+        if name == "source":
+            inspector.source.search.setText("float")
+        _turn(0.2)
+        inspector.factors.table.selectRow(1)
+        pictures.take(f"inspector-{name}", window)
+    inspector.tabs.setCurrentIndex(0)
+    window.table.select({entry.identity for entry in every if entry.problem})
+    _turn(0.4)
+    pictures.take("inspector-broken", window)
+    inspector.notice.tell(user_error("entry-gone", {"path": graph.path}), again=True)
+    pictures.take("inspector-gone", window)
+    window.table.selectAll()
+    _turn(0.4)
+    pictures.take("inspector-several", window)
+    lock = next(entry for entry in every if entry.kind == "lock")
+    window.table.select({lock.identity})
+    _turn(0.4)
+    inspector.tabs.setCurrentIndex(1)
+    pictures.take("inspector-no-graph", window)
+    _close(window)
 
 
 def _busy(window: Window) -> None:

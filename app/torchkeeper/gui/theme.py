@@ -27,7 +27,9 @@ class Theme(StrEnum):
 
 @dataclass(frozen=True)
 class Shades:
-    """The colours of one theme. ``kinds`` are for small marks, never for text."""
+    """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
+    the parts of generated sources (gui.syntax.PARTS).
+    """
 
     dark: bool
     window: str
@@ -47,6 +49,7 @@ class Shades:
     good: str
     good_ground: str
     kinds: dict[str, str]
+    syntax: dict[str, str]
 
 
 LIGHT = Shades(
@@ -78,6 +81,14 @@ LIGHT = Shades(
         "lock": "#7a808a",
         "unknown": "#b3261e",
     },
+    syntax={
+        "comment": "#5d6673",
+        "string": "#1b6e3c",
+        "number": "#9a4a00",
+        "keyword": "#7b3fc4",
+        "name": "#2f4cc4",
+        "special": "#a8225f",
+    },
 )
 
 DARK = Shades(
@@ -108,6 +119,14 @@ DARK = Shades(
         "header": "#9aa6b6",
         "lock": "#8b929d",
         "unknown": "#ff8a80",
+    },
+    syntax={
+        "comment": "#96a0ae",
+        "string": "#86d9a3",
+        "number": "#f2bd62",
+        "keyword": "#c9a6ff",
+        "name": "#9db1ff",
+        "special": "#ff8ac0",
     },
 )
 
@@ -201,8 +220,17 @@ QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line};
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 6px; outline: none;
     alternate-background-color: {s.raised}; }}
-QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log {{ border: none;
-    border-radius: 0; }}
+QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log,
+QPlainTextEdit#code, QTableView#rows {{ border: none; border-radius: 0; }}
+QTextBrowser {{ background: {s.base}; border: none; }}
+QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
+QTabBar {{ qproperty-drawBase: 0; }}
+QTabBar::tab {{ color: {s.muted}; padding: 6px 10px; border: 1px solid transparent;
+    border-bottom: 2px solid transparent; }}
+QTabBar::tab:hover {{ color: {s.text}; }}
+QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }}
+QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
+QTabBar::tab:first {{ margin-left: 8px; }}
 QListView#places {{ background: {s.window}; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
 QTreeView::item {{ padding: 4px 6px; }}

@@ -28,9 +28,11 @@ from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.activity import ActivityPane
 from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.details import Need
 from torchkeeper.gui.dialogs import choose_folder, confirm
-from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.entries import EntriesModel, shown_name
 from torchkeeper.gui.flows import Flows
+from torchkeeper.gui.inspector import Inspector, Keeper
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.operations import Operations, counted
@@ -76,6 +78,7 @@ class Window(QMainWindow):
         self.error_bar = ErrorBar()
         self.undo_bar = UndoBar()
         self.activity = ActivityPane(self.jobs)
+        self.inspector = Inspector(self.engines, self._needed)
         self.totals = forms.label("")
         self.trash_label = forms.label("", "muted")
         self.flows = Flows(self)
@@ -108,9 +111,11 @@ class Window(QMainWindow):
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.addWidget(self.places_pane)
         self.across.addWidget(self.upright)
+        self.across.addWidget(self.inspector)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
-        self.across.setSizes([232, 1128])
+        self.across.setSizes([232, 1128, 0])
+        self._keeper = Keeper(self.inspector, self.across, self.settings)
         self.setCentralWidget(self.across)
         self.statusBar().setSizeGripEnabled(False)
         self.totals.setAccessibleName(self.tr("Totals"))
@@ -183,6 +188,7 @@ class Window(QMainWindow):
         self.operations.failed.connect(lambda job: self.tell(job.error))
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
+        self.inspector.followed.connect(self._follow)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
@@ -199,6 +205,7 @@ class Window(QMainWindow):
         geometry = self.settings.value("window/geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)
+        self._keeper.restore(self.width())
 
     def _context(self, name: str, over: QWidget, at: QPoint) -> None:
         menu = QMenu(self)
@@ -246,6 +253,7 @@ class Window(QMainWindow):
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
         self.totals.setText(status_text(listing, self.entries, selected))
+        self.inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
         warming = any(j.kind == "warm" and j.place == listing.place for j in self.jobs.active)
         if warming != self._watch.isActive():
@@ -410,6 +418,25 @@ class Window(QMainWindow):
     def toggle_activity(self) -> None:
         """Show or hide the jobs."""
         self.activity.setVisible(not self.activity.isVisible())
+
+    def toggle_inspector(self) -> None:
+        """Show or hide what there is to know of the selected entry."""
+        self._keeper.toggle()
+
+    def _needed(self, needs: Sequence[Need]) -> dict[Need, str]:
+        found = self.entries.of_keys({(need.kind, need.key) for need in needs})
+        return {Need(*which): shown_name(entries[0]) for which, entries in found.items()}
+
+    def _follow(self, need: Need) -> None:
+        """Go to an entry that another needs; a filter that hides it is taken away."""
+        found = self.entries.of_keys({(need.kind, need.key)})
+        wanted = {entry.identity for entries in found.values() for entry in entries}
+        if wanted and not self.entries.rows_of(wanted):
+            self.head.clear_filter()
+        rows = self.entries.rows_of(wanted)
+        if rows:
+            self.table.setCurrentIndex(self.entries.index(rows[0], 0))
+            self.table.select(wanted)
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

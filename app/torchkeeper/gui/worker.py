@@ -39,6 +39,7 @@ class Request:
 
     engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
     shared: ask the browse engine instead of one of its own.
+    aside: with ``shared``, the one beside it, which no long listing holds up.
     keep: leave the engine running afterwards, for a request that follows.
     hold: a selection too long for one line, sent ahead of the request.
     """
@@ -48,6 +49,7 @@ class Request:
     params: dict[str, Any]
     python: str | None = None
     shared: bool = False
+    aside: bool = False
     keep: bool = False
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
@@ -69,6 +71,7 @@ class _Line:
     engine: Engine
     notifier: QSocketNotifier
     shared: bool
+    aside: bool
     asked: dict[int, _Asked] = field(default_factory=dict)
     tickets: set[int] = field(default_factory=set)
     keep: bool = False
@@ -120,7 +123,9 @@ class Worker(QObject):
         for line in self._lines:
             if line.closing:
                 continue
-            if request.shared and line.shared:
+            if request.shared and line.shared and request.aside == line.aside:
+                if line.step:
+                    continue  # it does not listen and is about to be ended
                 return line
             if request.engine_of is not None and request.engine_of in line.tickets:
                 return line
@@ -133,7 +138,7 @@ class Worker(QObject):
             )
         engine = Engine(request.python)
         notifier = QSocketNotifier(engine.fileno(), QSocketNotifier.Type.Read, self)
-        line = _Line(engine, notifier, request.shared)
+        line = _Line(engine, notifier, request.shared, request.aside)
         notifier.activated.connect(lambda *_: self._hear(line))
         self._lines.append(line)
         return line
@@ -394,13 +399,16 @@ class Engines(QObject):
         *,
         python: str | None = None,
         shared: bool = False,
+        aside: bool = False,
         keep: bool = False,
         engine_of: int | None = None,
         hold: Sequence[tuple[str, str]] = (),
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
-        self._start.emit(Request(ticket, op, params, python, shared, keep, engine_of, tuple(hold)))
+        self._start.emit(
+            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold))
+        )
         return ticket
 
     def look(self, paths: Sequence[str], listener: Listener) -> int:
