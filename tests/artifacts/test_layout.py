@@ -28,7 +28,9 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
         (f"ab/{STEM}.best_config", "autotune", STEM),
         (f"ab/{STEM}.main.so", "code", STEM),
         (f"ab/{STEM}.py", "code", STEM),
-        (f"ab/__pycache__/{STEM}.cpython-311.pyc", "code", STEM),
+        (f"ab/__pycache__/{STEM}.cpython-311.pyc", "unknown", f"{STEM}.cpython-311.pyc"),
+        (f"x3/{SHA}.best_config", "autotune", SHA),
+        (f"x3/{SHA}.py", "unknown", f"{SHA}.py"),
         (f"triton/0/{'A' * 52}/k.cubin", "triton", "A" * 52),
         (f"{'A' * 52}/__grp__k.json", "triton", "A" * 52),
         ("precompiled_headers/abc.h.gch", "header", "abc.h.gch"),
@@ -56,6 +58,20 @@ def test_payload_name_is_pytorchs() -> None:
 def test_pgo_keys_are_flattened_as_pytorch_does() -> None:
     assert layout.payload_path("pgo", "job:None:", SHA) == "dynamo/code_state_job_None_.pkl"
     assert layout.payload_path("pgo", "a/../../b", SHA) == "dynamo/code_state_a_.._.._b.pkl"
+    assert layout.payload_path("pgo", "k" * 240, SHA)
+    for key in ("k" * 241, "é" * 121, "caf\udce9"):
+        with pytest.raises(Problem, match="name-refused"):
+            layout.payload_path("pgo", key, SHA)
+
+
+def test_autotune_keys_are_hexadecimal() -> None:
+    key = f"x3/{SHA}.best_config"
+    assert layout.payload_path("autotune", key, SHA) == key
+    assert layout.checked_path("autotune", key) == key
+
+
+def test_long_kernel_names() -> None:
+    assert layout.triton_path("0", "A" * 52, "k" * 249 + ".cubin")
 
 
 EVIL = [

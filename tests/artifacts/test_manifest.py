@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, parse
+from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, origin, parse
 
 SHA = "0" * 64
 
@@ -32,7 +32,10 @@ def test_round_trip_sorted() -> None:
         Listed("fxgraph", "z", "f" * 64, 1, "mega-cache.bin", ()),
         Listed("fxgraph", "z", "a" * 64, 1, "mega-cache.bin", ()),
     ]
-    data = Manifest("torchkeeper", {"torch": "2.13.0"}, tuple(entries)).to_bytes()
+    made_in = origin({"torch": "2.13.0", "gpus": ["A", 5], "threads": True, "more": {}})
+    assert made_in
+    assert (made_in["gpus"], made_in["threads"], "more" in made_in) == (["A"], None, False)
+    data = Manifest("torchkeeper", made_in, tuple(entries)).to_bytes()
     back = parse(data)
     assert [(e.kind, e.sha256[0]) for e in back.entries] == [
         ("fxgraph", "a"), ("fxgraph", "f"), ("triton", "0"),
@@ -58,6 +61,8 @@ def test_a_newer_format_is_said() -> None:
         {"sha256": "x"}, {"sha256": SHA.upper()[:-1] + "G"}, {"size": -1}, {"size": "1"},
         {"size": True}, {"size": 1.5}, {"path": None}, {"files": None}, {"files": [{}]},
         {"files": [{"path": "p", "size": -1, "sha256": SHA}]},
+        {"path": "x" * 2000}, {"key": "x" * 2000},
+        {"files": [{"path": "x" * 2000, "size": 1, "sha256": SHA}]},
     ],
 )  # fmt: skip
 def test_damage(changes: dict[str, Any]) -> None:

@@ -189,7 +189,7 @@ def test_names_that_are_not_text(tk: Tk, tmp_path: Path) -> None:
     assert len(ran.out.splitlines()) == 3
     (entry,) = tk("ls", place, "--json").objects
     assert os.fsencode(entry["path"]) == name
-    assert tk("purge", place, "--yes").code == 0
+    assert tk("purge", place, "--yes", "--filter", "kind:unknown").code == 0
     assert tk("undo", place).code == 0
     assert os.listdir(os.fsencode(place)) == [name]
 
@@ -208,3 +208,61 @@ def test_output_that_nobody_reads_to_the_end(kept_291: Path) -> None:
 def test_a_place_that_is_removed(tk: Tk, fixture_cache: Path) -> None:
     shutil.rmtree(fixture_cache)
     assert tk("ls", fixture_cache).code == 3
+
+
+def test_a_filter_may_start_with_a_dash(tk: Tk, kept_291: Path) -> None:
+    found = tk("ls", kept_291, "--filter", "-kind:lock", "--json").objects
+    assert found
+    assert "lock" not in {e["kind"] for e in found}
+
+
+def test_empty_shell_variables_are_no_places_and_no_filters(tk: Tk, fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    assert tk("purge", "", "--yes").code == 2
+    assert tk("purge", fixture_cache, "--yes", "--filter", "").code == 2
+    assert snapshot(fixture_cache) == before
+
+
+def test_a_folder_that_is_no_cache_is_not_purged_whole(tk: Tk, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.tex").write_text("x")
+    ran = tk("purge", tmp_path, "--yes")
+    assert ran.code == 1
+    assert "does not look like a cache" in ran.err
+    assert tk("purge", tmp_path, "--yes", "--filter", "chapter1").code == 0
+    assert tk("undo", tmp_path).code == 0
+
+
+def test_an_export_of_nothing_keeps_the_old_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("old")
+    assert tk("export", kept_291, "-o", tmp_path / "b", "--filter", "kind:triton").code == 1
+    assert (tmp_path / "b").read_text() == "old"
+
+
+def test_variables_may_name_folders_relative_to_here(
+    tk: Tk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    (first, *_) = tk("places", "--json", TORCHINDUCTOR_CACHE_DIR="here").objects
+    assert (first["path"], first["exists"]) == (str(tmp_path / "here"), True)
+
+
+@pytest.mark.parametrize("redirect", [">&-", "> /dev/full", "2>&-"])
+def test_outputs_that_cannot_be_written(kept_291: Path, redirect: str) -> None:
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m torchkeeper ls {kept_291} {redirect}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_warming_touches_nothing_that_is_not_a_caches(tk: Tk, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libm.so").write_text("GROUP ( libm.so.6 )")
+    (tmp_path / "foo_CxxBuild").mkdir()
+    (tmp_path / "foo_CxxBuild" / "mine").touch()
+    before = snapshot(tmp_path)
+    assert tk("warm", "--into", tmp_path, "--device", "no-such-device").code == 1
+    assert snapshot(tmp_path, times=False) == {k: v[:2] for k, v in before.items()}

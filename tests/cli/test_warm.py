@@ -80,7 +80,7 @@ def test_interpreters_without_torch(tk: Tk, tmp_path: Path) -> None:
 
 def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
     ran = tk("warm", "nothing-of-the-kind", "--into", tmp_path / "p")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "nothing-of-the-kind" in ran.err
     (tmp_path / "file").touch()
     ran = tk("warm", "--into", tmp_path / "file" / "p")

@@ -141,11 +141,34 @@ def test_another_payload_goes_beside_it(good: Path, fixture_cache: Path) -> None
 
 
 def test_another_object_under_the_same_name_is_kept(good: Path, fixture_cache: Path) -> None:
-    built = next(fixture_cache.rglob("*.main.so"))
-    built.write_bytes(b"mine")
+    built, other = sorted(fixture_cache.rglob("*.main.so"))[:2]
+    mine = other.read_bytes()
+    built.write_bytes(mine)
     _, left, _ = bring(good, fixture_cache)
     assert left.codes == ["key-taken"]
-    assert built.read_bytes() == b"mine"
+    assert built.read_bytes() == mine
+
+
+def test_what_is_surely_broken_is_replaced(
+    good: Path, kernels: Path, fixture_cache: Path, triton_cache: Path, tmp_path: Path
+) -> None:
+    before = snapshot(fixture_cache, times=False)
+    built = next(fixture_cache.rglob("*.main.so"))
+    built.write_bytes(built.read_bytes()[:-100])
+    payload = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    payload.write_bytes(payload.read_bytes()[:-1])
+    done, left, _ = bring(good, fixture_cache)
+    assert (done.entries, left.codes) == (2, [])
+    assert snapshot(fixture_cache, times=False) == before
+    make(kernels, tmp_path / "k.torchcache")
+    bring(tmp_path / "k.torchcache", tmp_path / "t")
+    gone = [next((tmp_path / "t").rglob(name)) for name in ("*.cubin", "__grp__*.json")]
+    for path in gone:
+        path.unlink()
+    done, left, _ = bring(tmp_path / "k.torchcache", tmp_path / "t")
+    assert left.codes == []
+    assert done.entries >= 1
+    assert all(path.exists() for path in gone)
 
 
 def rewrite(source: Path, target: Path, change: Callable[[dict[str, bytes]], object]) -> None:
@@ -204,6 +227,50 @@ def test_lies_of_a_manifest(name: str, good: Path, tmp_path: Path) -> None:
     assert done.entries == whole.entries - 1
     assert not list((tmp_path / "t").rglob("*.tmp"))
     assert {p.name for p in tmp_path.iterdir()} == {"evil.torchcache", "t", "whole"}
+
+
+def test_an_entry_listed_twice_counts_once(good: Path, tmp_path: Path) -> None:
+    edit(good, tmp_path / "x.torchcache", lambda s: s["entries"].append(first_code(s)))
+    _, left, _ = bring(tmp_path / "x.torchcache", tmp_path / "t")
+    assert left.codes == ["listed-twice"]
+
+
+def test_the_digest_of_an_entry_is_checked(good: Path, tmp_path: Path) -> None:
+    edit(good, tmp_path / "x.torchcache", lambda s: first_code(s).update(sha256="0" * 64))
+    _, left, _ = bring(tmp_path / "x.torchcache", tmp_path / "t")
+    assert left.codes == ["checksum-wrong"]
+
+
+def test_many_small_bombs_are_one(good: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x.torchcache"
+    with zipfile.ZipFile(good) as archive:
+        manifest = archive.read("manifest.json")
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        archive.writestr("manifest.json", manifest)
+        for number in range(20):
+            archive.writestr(f"files/{number}", bytes(6 << 20))
+    with pytest.raises(Problem, match="bundle-damaged"):
+        Bundle(str(file), Report())
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("manifest.json", manifest)
+    with pytest.raises(Problem, match="bundle-damaged"):
+        Bundle(str(file), Report())
+
+
+def test_an_export_of_nothing_keeps_what_is_there(kept_291: Path, tmp_path: Path) -> None:
+    folder, _ = described(kept_291)
+    (tmp_path / "old").write_text("old")
+    done = exporting.export([], folder, str(tmp_path / "old"), Report(), Left())
+    assert done.entries == 0
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+
+def test_names_no_place_can_hold_are_left(fixture_cache: Path, tmp_path: Path) -> None:
+    profile = next((fixture_cache / "dynamo").glob("*.pkl"))
+    profile.rename(profile.with_name(os.fsdecode(b"code_state_caf\xe9.pkl")))
+    left = make(fixture_cache, tmp_path / "o")
+    assert left.codes.count("name-refused") == 1
+    assert bring(tmp_path / "o", tmp_path / "t")[1].codes == []
 
 
 def test_payloads_the_manifest_does_not_know_stay_out(good: Path, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def listing(place: Path, file: Path) -> tuple[list[Entry], int]:
     """The entries, and how many had to be read."""
     folder = Folder(str(place))
     index = Index(folder.root, str(file))
-    with CountingReader() as reader:
+    reader = CountingReader()
+    with reader:
         batches = describe(folder.items(Report()), folder, reader, Report(), index=index)
         found = [one.entry for batch in batches for one in batch]
         index.finish()

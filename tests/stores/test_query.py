@@ -30,7 +30,8 @@ def entry(**changes: object) -> Entry:
         ("compile>3", True), ("compile>1m", False), ("files=1", True),
         ("is:broken", False), ("-is:broken", True),
         ("matmul kind:fxgraph size>1M age>1d", True), ("matmul kind:fxgraph size>1G", False),
-        ("a:b", False), ("sin_matmul:", True),
+        ('"sin_matmul:"', True), ('"a:b"', False), ("KIND:FXGraph", True),
+        ("kind:code,fxgraph", True), ("kind:code,pgo", False),
     ],
 )  # fmt: skip
 def test_terms(text: str, expected: bool) -> None:
@@ -48,7 +49,8 @@ def test_absent_values_match_nothing() -> None:
 @pytest.mark.parametrize(
     "text",
     ["kind:nonsense", "kind>3", "size:3", "size>much", "size>3q", "age>", "size>", "is:usable",
-     '"open', "torch>2", "age>3k", "kind:"],
+     '"open', "torch>2", "age>3k", "kind:", "colour:red",
+     "-knd:lock", "size >70k", "a:b", "kind:fxgraph,cod"],
 )  # fmt: skip
 def test_mistakes_are_said(text: str) -> None:
     with pytest.raises(Problem) as caught:

@@ -248,3 +248,96 @@ def test_two_processes_purge_one_folder(fixture_cache: Path) -> None:
     for _ in trash.receipts(str(fixture_cache)):
         undo(fixture_cache)
     assert snapshot(fixture_cache) == before
+
+
+def test_a_trash_that_leads_out_gives_nothing(fixture_cache: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "thesis.txt").write_text("thesis")
+    receipt = fixture_cache / TRASH / "99990101T000000.000000-ffff"
+    receipt.mkdir(parents=True)
+    (receipt / "files").symlink_to(victim)
+    with pytest.raises(Problem, match="nothing-to-undo"):
+        undo(fixture_cache)
+    assert (victim / "thesis.txt").exists()
+    shutil.rmtree(receipt, ignore_errors=True)
+    (receipt / "files").mkdir(parents=True)
+    os.mkfifo(receipt / "receipt.json")
+    assert [r.made for r in trash.receipts(str(fixture_cache))] == [None]
+    (receipt / "receipt.json").unlink()
+    for made in ("1" + "0" * 400, "1e999", "-5", "true", '"now"', "NaN"):
+        (receipt / "receipt.json").write_text(f'{{"made": {made}}}')
+        (one,) = trash.receipts(str(fixture_cache))
+        assert one.made in (None, 1.0)
+
+
+def test_a_conflict_does_not_block_older_purges(fixture_cache: Path) -> None:
+    purge(fixture_cache, "pgo")
+    purge(fixture_cache, "fxgraph")
+    for trashed in (fixture_cache / TRASH).rglob("fxgraph/*/*/*"):
+        path = fixture_cache / Path(*trashed.parts[trashed.parts.index("fxgraph") :])
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"anew")
+    done, left = undo(fixture_cache)
+    assert done.files == 1
+    assert left == ["path-taken"] * 7
+    assert list((fixture_cache / "dynamo").glob("*.pkl"))
+
+
+def test_an_undo_that_was_killed_is_finished(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "pgo")
+    (trashed,) = (fixture_cache / TRASH).rglob("*.pkl")
+    os.link(trashed, fixture_cache / "dynamo" / trashed.name)
+    done, left = undo(fixture_cache)
+    assert (done.files, left) == (1, [])
+    assert snapshot(fixture_cache) == before
+
+
+def test_set_group_id_comes_back(fixture_cache: Path) -> None:
+    (fixture_cache / "fxgraph").chmod(0o2775)
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "fxgraph")
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_an_entry_goes_whole_or_not_at_all(triton_cache: Path) -> None:
+    planned = plan(triton_cache)
+    next(triton_cache.rglob("*.cubin")).touch()
+    left = Left()
+    done = trash.purge(planned, False, Report(), left)
+    assert (done.entries, left.codes) == (1, ["entry-changed"])
+    (kept,) = [p for p in triton_cache.iterdir() if p.name != TRASH]
+    assert len(list(kept.iterdir())) == 8
+
+
+def test_what_is_being_built_stays(fixture_cache: Path) -> None:
+    built = next(fixture_cache.rglob("*.main.so"))
+    stem = built.name.partition(".")[0]
+    script = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, "
+    script += "flush=True); sys.stdin.read()"
+    lock = fixture_cache / "locks" / f"{stem}.lock"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command = [sys.executable, "-c", script, str(lock)]
+    with subprocess.Popen(command, **pipes) as builder:  # type: ignore[call-overload]
+        builder.stdout.readline()
+        (fixture_cache / "fxgraph" / f".{builder.pid}.1.tmp").touch()
+        left = Left()
+        trash.purge(plan(fixture_cache), False, Report(), left)
+        assert left.codes == ["in-use"] * 3
+        assert built.exists()
+        assert lock.exists()
+
+
+def test_deep_folders(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    path = place
+    for _ in range(400):
+        path = path / "d"
+    path.mkdir(parents=True)
+    (path / "x").touch()
+    before = snapshot(place)
+    purge(place)
+    undo(place)
+    assert snapshot(place) == before

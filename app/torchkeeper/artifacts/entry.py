@@ -51,7 +51,7 @@ class Entry:
     path: relative to the place: the file, the first of several, or a kernel's folder.
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
-    problem: why the entry is broken, as a code for ``link.words``, or None.
+    problem: what is wrong with it, as a code for ``link.words``, or None.
     """
 
     kind: str
@@ -70,6 +70,11 @@ class Entry:
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
         return {name: getattr(self, name) for name in _TYPES}
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is unusable. One that is only too large to be read may be good."""
+        return self.problem is not None and self.problem != "payload-too-large"
 
     @property
     def identity(self) -> tuple[str, str]:

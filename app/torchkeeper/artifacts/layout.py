@@ -23,11 +23,13 @@ TRASH = ".torchkeeper-trash"
 _FX_KEY = re.compile(r"f[a-z2-7]{51}")
 _AOT_KEY = re.compile(r"a[a-z2-7]{51}")
 _CODE_STEM = re.compile(r"[a-z2-7]{40,64}")
+#: Hexadecimal since torch 2.5 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
+_AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{40,64}")
 _TRITON_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{43}")
 _PGO_FILE = re.compile(r"code_state_(.+)\.pkl")
-_PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]{0,180}")
+_PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*")
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_+-]{1,40}){1,4}")
-_TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,200}")
+_TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = re.compile(r"[A-Za-z0-9_-]{1,20}")
 #: Hexadecimal digits are legal base32 letters except 0, 1, 8 and 9, hence the wider class.
 _SHARD = re.compile(r"[a-z0-9]{2}")
@@ -41,6 +43,11 @@ class Located:
     kind: str
     key: str
     entry_path: str
+
+
+def is_code_stem(name: str) -> bool:
+    """Whether PyTorch names generated code so: the key of its text (CODE_CACHE_KEY_STRATEGY)."""
+    return _CODE_STEM.fullmatch(name) is not None
 
 
 def is_triton_key(name: str) -> bool:
@@ -103,13 +110,12 @@ def _locate_payload(path: str, parts: list[str]) -> Located | None:
 
 
 def _locate_code(path: str, parts: list[str]) -> Located | None:
-    folder = parts[:-2] + parts[-2:-1] if parts[-2:-1] != ["__pycache__"] else parts[:-2]
     stem, dot, _ = parts[-1].partition(".")
-    if len(folder) != 1 or not _SHARD.fullmatch(folder[0]) or not _CODE_STEM.fullmatch(stem):
+    if len(parts) != 2 or not _SHARD.fullmatch(parts[0]) or not dot:
         return None
-    if parts[-1] == f"{stem}.best_config":
+    if parts[-1] == f"{stem}.best_config" and _AUTOTUNE_STEM.fullmatch(stem):
         return Located("autotune", stem, path)
-    return Located("code", stem, f"{folder[0]}/{stem}") if dot else None
+    return Located("code", stem, f"{parts[0]}/{stem}") if _CODE_STEM.fullmatch(stem) else None
 
 
 def _refused(kind: str, name: str) -> Problem:
@@ -127,16 +133,29 @@ def payload_path(kind: str, key: str, sha256_hex: str) -> str:
     if kind == "aotautograd" and _AOT_KEY.fullmatch(key):
         return f"aotautograd/{key}/{payload_name(sha256_hex)}"
     if kind == "pgo":
-        # As code_state_path in torch/_dynamo/pgo.py does with what a file name cannot hold.
-        flat = re.sub(r'[<>:"/\\|?*]', "_", key)
-        if _PGO_KEY.fullmatch(flat) and len(flat.encode("utf-8", "replace")) <= 200:
-            return f"dynamo/code_state_{flat}.pkl"
+        # As code_state_path in torch/_dynamo/pgo.py makes it.
+        name = f"code_state_{flat_pgo_key(key)}.pkl"
+        if _PGO_KEY.fullmatch(flat_pgo_key(key)) and _fits_a_name(name):
+            return f"dynamo/{name}"
     if kind == "autotune":
         shard, _, name = key.rpartition("/")
         stem = name.removesuffix(".best_config")
-        if _SHARD.fullmatch(shard) and _CODE_STEM.fullmatch(stem) and name != stem:
+        if _SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
             return key
     raise _refused(kind, key)
+
+
+def flat_pgo_key(key: str) -> str:
+    """A PGO key with what a file name cannot hold replaced."""
+    return re.sub(r'[<>:"/\\|?*]', "_", key)
+
+
+def _fits_a_name(name: str) -> bool:
+    """Whether a file can have this name everywhere: text, and at most 255 bytes."""
+    try:
+        return len(name.encode()) <= 255
+    except UnicodeEncodeError:
+        return False
 
 
 def code_path(shard: str, name: str) -> str:

@@ -20,8 +20,10 @@ VERSION = 1
 NAME = "manifest.json"
 MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
-#: A manifest of a million files is 200 MB; more is not a manifest.
-MAX_SIZE = 256 << 20
+#: A manifest of 100,000 entries is some 50 MB.
+MAX_SIZE = 64 << 20
+#: Characters of a key or path; the longest real ones have some 300.
+_MAX_TEXT = 1024
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -101,7 +103,27 @@ def parse(data: bytes) -> Manifest:
         raise Problem("bundle-damaged", why="its manifest lacks a field")
     made_by = whole.get("made_by")
     entries = tuple(_entry(item) for item in listed)
-    return Manifest(made_by if isinstance(made_by, str) else "?", made_in, entries)
+    made_by = made_by[:80] if isinstance(made_by, str) else "?"
+    return Manifest(made_by, origin(made_in), entries)
+
+
+def origin(made_in: object) -> dict[str, Any] | None:
+    """What something says of where it was made, with every field of its type, or None.
+
+    torch, torch_git, cuda: text or None; gpus: a list of names; threads: a number or None.
+    """
+    if not isinstance(made_in, dict):
+        return None
+    found: dict[str, Any] = {}
+    for name in ("torch", "torch_git", "cuda"):
+        value = made_in.get(name)
+        found[name] = value[:80] if isinstance(value, str) else None
+    gpus, threads = made_in.get("gpus"), made_in.get("threads")
+    listed = gpus[:16] if isinstance(gpus, list) else []
+    found["gpus"] = [gpu[:80] for gpu in listed if isinstance(gpu, str)]
+    is_count = isinstance(threads, int) and not isinstance(threads, bool) and 0 < threads < 1 << 20
+    found["threads"] = threads if is_count else None
+    return found
 
 
 def _entry(item: object) -> Listed:
@@ -112,6 +134,8 @@ def _entry(item: object) -> Listed:
     if not isinstance(files, list) or not all(isinstance(text, str) for text in texts):
         raise Problem("bundle-damaged", why="an entry of its manifest lacks a field")
     kind, key, sha256, path = (str(text) for text in texts)
+    if max(len(key), len(path)) > _MAX_TEXT:
+        raise Problem("bundle-damaged", why="a name in its manifest is too long")
     if kind not in PORTABLE or not _SHA256.fullmatch(sha256):
         raise Problem("bundle-damaged", why=f"its manifest has a strange entry of kind {kind[:40]}")
     return Listed(kind, key, sha256, _size(item), path, tuple(_file(file) for file in files))
@@ -121,6 +145,7 @@ def _file(file: object) -> ListedFile:
     if (
         isinstance(file, dict)
         and isinstance(path := file.get("path"), str)
+        and len(path) <= _MAX_TEXT
         and isinstance(sha256 := file.get("sha256"), str)
         and _SHA256.fullmatch(sha256)
     ):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
 
 ENCODING_VERSION = 1
 KIND_OF_TYPE = {
@@ -47,12 +48,13 @@ def looks_like(head: bytes) -> bool:
     return len(head) >= 12 and head[4:12] == struct.pack(">Q", ENCODING_VERSION)
 
 
-def artifacts(stream: BinaryIO) -> list[Artifact]:
+def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
     """The artifacts of a mega-cache. Payloads are not read, only summed up.
 
     Raises Problem("mega-cache-damaged", why=…).
     """
-    size = _check_sum(stream)
+    report = report or Report()
+    size = _check_sum(stream, report)
     stream.seek(4)
     if _number(stream, size) != ENCODING_VERSION:
         raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
@@ -60,6 +62,7 @@ def artifacts(stream: BinaryIO) -> list[Artifact]:
     while stream.tell() < size:
         name = _text(stream, size)
         for _ in range(_number(stream, size)):
+            report.check()
             key = _text(stream, size)
             length = _number(stream, size)
             offset = stream.tell()
@@ -70,7 +73,7 @@ def artifacts(stream: BinaryIO) -> list[Artifact]:
     return found
 
 
-def _check_sum(stream: BinaryIO) -> int:
+def _check_sum(stream: BinaryIO, report: Report) -> int:
     stream.seek(0)
     head = stream.read(4)
     if len(head) < 4:
@@ -78,6 +81,7 @@ def _check_sum(stream: BinaryIO) -> int:
     crc = 0
     size = 4
     while data := stream.read(_CHUNK):
+        report.check()
         crc = zlib.crc32(data, crc)
         size += len(data)
     if struct.pack(">I", crc) != head:

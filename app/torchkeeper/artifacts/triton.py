@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+#: Of the group file, which Triton writes last: a kernel without one was never finished.
 GROUP_PREFIX = "__grp__"
-#: What ends the compile: an entry without one of these was never finished.
-BINARIES = (".cubin", ".hsaco", ".zebin", ".so")
 
 
 def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, Any]:
@@ -34,6 +33,8 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
     missing = sorted(
         child for group in groups.values() for child in children(group) if child not in names
     )
+    if described and not groups:
+        missing = [f"{GROUP_PREFIX}….json"]
     if missing:
         found["problem"] = "triton-incomplete"
         found["missing"] = missing[:50]

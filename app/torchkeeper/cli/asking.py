@@ -17,7 +17,8 @@ Answer = dict[str, Any]
 class Asker:
     """Sends requests of one command to one engine and sorts what comes back.
 
-    rows: of the last request; left: over all requests; findings: everything else found.
+    rows: of the last request; left: over all requests; unreadable: whether a folder could not be
+    read; findings: everything else found.
     """
 
     def __init__(self, engine: Engine, quiet: bool = False) -> None:
@@ -26,6 +27,7 @@ class Asker:
         self.rows: list[Answer] = []
         self.left: list[Answer] = []
         self.findings: list[Answer] = []
+        self.unreadable = False
         self.on_finding: Callable[[Answer], None] | None = None
 
     def ask(self, op: str, **params: Any) -> Answer:
@@ -48,6 +50,7 @@ class Asker:
         if isinstance(left := what.get("left"), dict):
             self.left.append(left)
         elif isinstance(folder := what.get("unreadable"), dict):
+            self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
         else:

@@ -53,7 +53,7 @@ def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empt
             output.note(text)
     nothing = not answer["entries"] and not answer.get("exists")
     output.result(args, {**answer, "left": asker.left}, empty if nothing else said)
-    return 1 if nothing or failures(asker.left) else 0
+    return 1 if nothing or asker.unreadable or failures(asker.left) else 0
 
 
 def failures(left: list[Answer]) -> list[Answer]:

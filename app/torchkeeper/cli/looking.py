@@ -35,6 +35,9 @@ _REASONS = {
 
 def path(text: str) -> str:
     """A path as the engine needs it, which runs in a folder of its own."""
+    if not text:
+        # An empty shell variable must not become the current folder, least of all for purge.
+        raise argparse.ArgumentTypeError("it is empty")
     return os.path.abspath(text)
 
 
@@ -96,9 +99,9 @@ def ls(args: argparse.Namespace) -> int:
     else:
         print_entries(entries)
         output.line(summary(totals))
-        for text in output.left_lines(asker.left):
-            output.note(text)
-    return 1 if args.filter and not entries else 0
+    for text in output.left_lines(asker.left):
+        output.note(text)
+    return 1 if asker.unreadable or (args.filter and not entries) else 0
 
 
 def print_entries(entries: list[Entry]) -> None:
@@ -147,7 +150,8 @@ def add_du(command: argparse.ArgumentParser) -> None:
 def du(args: argparse.Namespace) -> int:
     """torchkeeper du"""
     with Engine() as engine:
-        answer = Asker(engine, args.json).ask("du", place=args.place)
+        asker = Asker(engine, args.json)
+        answer = asker.ask("du", place=args.place)
     rows: list[Answer] = list(answer["kinds"])
     # The trash has its own line before the total, and is part of neither the kinds nor the total.
     total = {
@@ -162,13 +166,13 @@ def du(args: argparse.Namespace) -> int:
     if args.json:
         for row in rows:
             output.emit(row)
-        return 0
+        return int(asker.unreadable)
     cells = [
         [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"])]
         for row in rows
     ]
     output.table(["KIND", "ENTRIES", "FILES", "SIZE"], cells, frozenset({1, 2, 3}))
-    return 0
+    return int(asker.unreadable)
 
 
 def add_show(command: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ _UNREACHABLE = frozenset(
     {"place-missing", "place-not-folder", "place-unreadable", "file-missing", "bundle-unreadable",
      "interpreter-unusable"}
 )  # fmt: skip
-_WRONG = frozenset({"bad-filter", "key-ambiguous", "wrong-usage"})
+_WRONG = frozenset({"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage"})
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
@@ -31,13 +31,15 @@ FILTER_HELP = (
 def run(argv: list[str]) -> int:
     """Run a command line without the program's name; returns the exit code."""
     gc.set_threshold(200_000, 10, 10)  # as the engine does, for its rows
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
     if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
         return _window(argv)
-    args = _parser().parse_args(argv)
+    args = _parser().parse_args(_joined(argv))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -54,6 +56,21 @@ def run(argv: list[str]) -> int:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return DONE
+    except OSError as e:
+        output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILED
+
+
+def _joined(argv: list[str]) -> list[str]:
+    """The arguments with a filter joined to its option: a filter may start with a dash."""
+    joined: list[str] = []
+    for argument in argv:
+        if joined and joined[-1] == "--filter":
+            joined[-1] = f"--filter={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def _window(files: list[str]) -> int:

@@ -50,6 +50,9 @@ def _say(what: dict[str, Any]) -> None:
         output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))
     elif isinstance(step := what.get("step"), dict):
         output.note(printable(f"step: {step.get('name')}"))
+    elif isinstance(swept := what.get("swept"), dict):
+        removed = [printable(str(path)) for path in swept.get("paths", [])]
+        output.note(f"removed what an interrupted compile had left: {', '.join(removed)}")
     elif isinstance(graph := what.get("graph"), dict):
         taken = graph.get("seconds")
         time = f"  {say.seconds(taken)}" if isinstance(taken, (int, float)) else ""

@@ -70,7 +70,8 @@ def left_lines(left: list[dict[str, Any]]) -> list[str]:
         error = user_error(code, first.get("params") or {})
         where = printable(str(first.get("path") or first.get("key") or "?"))
         more = f" and {len(ones) - 1:,} more" if len(ones) > 1 else ""
-        lines.append(f"left: {where}{more}: {error.what}")
+        why = f" {error.why}" if error.why else ""
+        lines.append(f"left: {where}{more}: {error.what}{why}")
     return lines
 
 

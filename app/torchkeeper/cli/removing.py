@@ -24,6 +24,7 @@ def add_purge(command: argparse.ArgumentParser) -> None:
     """Arguments of purge."""
     command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
     looking.add_filter(command)
+    command.set_defaults(filter=None)
     command.add_argument("--dry-run", action="store_true", help="only print what would go")
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument("--now", action="store_true",
@@ -33,9 +34,16 @@ def add_purge(command: argparse.ArgumentParser) -> None:
 
 def purge(args: argparse.Namespace) -> int:
     """torchkeeper purge: prints exactly what goes, asks, moves it; 1 if nothing matches."""
+    if args.filter is not None and not args.filter.strip():
+        raise UserError(
+            "The filter is empty.",
+            "It would match everything, which an empty shell variable hardly means.",
+            "Leave --filter out to purge all.",
+            code="wrong-usage",
+        )
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        plan = asker.ask("plan_purge", place=args.place, select={"filter": args.filter})
+        plan = asker.ask("plan_purge", place=args.place, select={"filter": args.filter or ""})
         entries = asker.entries()
         freed = say.size(plan["bytes"])
         what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} on the disk"
@@ -64,7 +72,7 @@ def purge(args: argparse.Namespace) -> int:
     gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
     said = f"{gone} removed." if args.now else f"{gone} moved to the trash; “undo” puts it back."
     output.result(args, {**answer, "left": asker.left}, said)
-    return 1 if asker.left else 0
+    return 1 if asker.left or asker.unreadable else 0
 
 
 def add_undo(command: argparse.ArgumentParser) -> None:

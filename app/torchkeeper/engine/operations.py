@@ -9,6 +9,7 @@ before with ``hold``, for selections that are too long for one line. ``detail``,
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ from torchkeeper.stores.reader import Reader
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
+#: Plans that are kept: one is shown at a time.
+_MAX_PLANS = 4
 
 
 @dataclass
@@ -39,6 +42,7 @@ class Session:
     reader: Reader = field(default_factory=Reader)
     details: detail.Details = field(default_factory=detail.Details)
     plans: dict[int, trash.Plan] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     held: list[tuple[str, str]] = field(default_factory=list)
 
     def close(self) -> None:
@@ -60,7 +64,12 @@ def _store(place: str, report: Report) -> Folder | Bundle:
 
 
 def _items(store: Folder | Bundle, report: Report) -> list[Item]:
-    return store.items(report) if isinstance(store, Folder) else store.items()
+    if isinstance(store, Bundle):
+        return store.items()
+    items = store.items(report)
+    for path, why in store.unreadable:
+        report.finding(unreadable={"path": path, "why": why})
+    return items
 
 
 def _entries(
@@ -145,8 +154,6 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         if entries:
             report.rows([entry.to_json() for entry in entries])
     if isinstance(store, Folder):
-        for path, why in store.unreadable:
-            report.finding(unreadable={"path": path, "why": why})
         return {**totals, "trash": _trash_totals(store.root)}
     _refused(store, report)
     store.close()
@@ -159,7 +166,7 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
     totals["entries"] += len(entries)
     totals["files"] += sum(entry.files for entry in entries)
     totals["bytes"] += sum(entry.size for entry in entries)
-    totals["broken"] += sum(entry.problem is not None for entry in entries)
+    totals["broken"] += sum(entry.broken for entry in entries)
 
 
 def _refused(bundle: Bundle, report: Report) -> None:
@@ -271,7 +278,7 @@ def _export(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "files": done.files,
         "bytes": done.bytes,
         "output": os.path.abspath(output),
-        "size": os.path.getsize(output),
+        "size": os.path.getsize(output) if done.entries else 0,
     }
 
 
@@ -291,13 +298,20 @@ def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]
 
 def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = Folder(_path(params, "place"))
-    chosen = _chosen(session, store, params.get("select", {}), report)
+    select = params.get("select", {})
+    chosen = _chosen(session, store, select, report)
+    everything = not select.get("filter") and "items" not in select and not select.get("held")
+    if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
+        raise Problem("place-no-cache", place=store.place)
     plan = trash.Plan(store.root, [one.item for one in chosen])
     for start in range(0, len(chosen), wire.MAX_ROWS):
         part = chosen[start : start + wire.MAX_ROWS]
         report.rows([one.entry.to_json() for one in part])
-    number = len(session.plans) + 1
+    # A number is never given twice: confirming an old preview must not carry out another.
+    number = next(session.numbers)
     session.plans[number] = plan
+    for old in list(session.plans)[:-_MAX_PLANS]:
+        del session.plans[old]
     return {
         "plan": number,
         "entries": len(plan.items),

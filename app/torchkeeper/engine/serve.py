@@ -6,6 +6,7 @@ leads is in ``engine.wire``, what can be asked in ``engine.operations``.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import queue
@@ -80,6 +81,8 @@ def main() -> None:
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
     gc.set_threshold(200_000, 10, 10)
+    # Paths may be two thousand folders deep, and os.makedirs and shutil.rmtree recurse.
+    sys.setrecursionlimit(5000)
     stdin, stdout = _take_streams()
     out = _Out(stdout)
     out.send(
@@ -111,6 +114,11 @@ def main() -> None:
     finally:
         stop()
         worker.join()
+        # The private folder it was started in, should nobody be left to remove it.
+        here = os.getcwd()
+        if os.path.basename(here).startswith("torchkeeper-engine-"):
+            with contextlib.suppress(OSError):
+                os.rmdir(here)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:

@@ -38,9 +38,17 @@ LOG_LINES = 2000
 _NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
 
 
+#: Variables that name folders, and may do so relative to the current one.
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "TMPDIR")
+
+
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The user's environment less what belongs to Qt and to us, plus ``extra``."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
+    for name in _FOLDERS:
+        # An engine runs in a folder of its own; these are meant from where the user is.
+        if env.get(name):
+            env[name] = os.path.abspath(env[name])
     env.update(extra or {})
     return env
 
@@ -57,7 +65,15 @@ class Engine:
 
     def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.python = python or sys.executable
-        self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
+        try:
+            self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
+        except OSError as e:
+            raise UserError(
+                "There is no folder for temporary files.",
+                e.strerror or str(e),
+                "Make the temporary folder writable, or name another in TMPDIR.",
+                code="no-temporary-folder",
+            ) from e
         more = dict(env or {})
         if python is None:
             more.setdefault(index.VARIABLE, os.path.join(cache_folder(), "index.sqlite"))

@@ -22,7 +22,11 @@ PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
 
 def cache_folder() -> str:
     """The app's own cache folder: nothing in it is missed if it goes."""
-    return platformdirs.user_cache_dir("torchkeeper")
+    try:
+        return platformdirs.user_cache_dir("torchkeeper")
+    except RuntimeError:
+        # A user without a home folder, as in some containers.
+        return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
 
 
 def _sources() -> list[tuple[str, bytes]]:

@@ -47,6 +47,11 @@ CATALOGUE: dict[str, Words] = {
     "place-unreadable": Words(
         "{place} cannot be read.", "{why}.", "Check its owner and permissions."
     ),
+    "place-no-cache": Words(
+        "{place} does not look like a cache.",
+        "Nothing in it is anything that PyTorch or Triton writes.",
+        "Check the path. To purge it all the same, select what is to go: --filter kind:unknown.",
+    ),
     "place-unwritable": Words(
         "{place} cannot be written.",
         "{why}.",
@@ -108,7 +113,7 @@ CATALOGUE: dict[str, Words] = {
         "Purge it.",
     ),
     "file-unreadable": Words(
-        "A file of it cannot be read.", "{why}", "Check its owner and permissions."
+        "A file of it cannot be read.", "", "Check its owner and permissions."
     ),
     "not-a-file": Words(
         "It is not a regular file.",
@@ -168,6 +173,8 @@ CATALOGUE: dict[str, Words] = {
     "entry-broken": Words("It is broken ({problem})."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
+    "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
+    "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
@@ -179,6 +186,11 @@ CATALOGUE: dict[str, Words] = {
     "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
     "trash-not-folder": Words(
         "The trash of {place} is not a folder.", "Something else has its name.", "Remove that."
+    ),
+    "trash-full": Words(
+        "Nothing can be moved to the trash of {place}: the disk is full.",
+        "Moving needs a little room for its records.",
+        "Remove at once (--now), or free some room first.",
     ),
     "trash-unremovable": Words(
         "The trash of {place} could not be emptied.", "{why}.", "Check its permissions."
@@ -195,7 +207,9 @@ CATALOGUE: dict[str, Words] = {
     ),
     # Warming
     "recipe-unknown": Words(
-        "There is no recipe “{recipe}”.", "", "The built-in recipe is called “builtin”."
+        "There is no recipe “{recipe}”.",
+        "This version warms its built-in recipe only.",
+        "Leave the recipe out, or call it “builtin”.",
     ),
     "torch-missing": Words(
         "{python} has no torch.",

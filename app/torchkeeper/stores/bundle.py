@@ -19,14 +19,21 @@ from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item
+from torchkeeper.stores.items import CHUNK, File, Item, payload_digest
 
-#: Refused as a bomb: more bytes than this, packed more than so many times.
-BOMB_SIZE = 256 << 20
-BOMB_RATIO = 200
+#: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
+BOMB_SIZE = 8 << 20
+BOMB_RATIO = 100
 
 #: What zipfile raises for a damaged or unsupported member.
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    UnicodeDecodeError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,7 @@ class Bundle:
         self.made_in: dict[str, Any] | None = None
         self.refused: list[Refused] = []
         self._items: list[Item] = []
+        self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
         self._mega_start = 0
         self._zip: zipfile.ZipFile | None = None
@@ -228,12 +236,18 @@ class Bundle:
             if len(homes) != 1 or len({f.path for f in files}) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
             kind, home = homes.pop()
+            if (kind, home) in self._homes:
+                raise Problem("listed-twice")
+            parts = [(file.name, file.sha256 or "") for file in files]
+            if payload_digest(parts) != entry.sha256:
+                raise Problem("checksum-wrong")
             if kind != entry.kind or layout.locate(files[0].path).key != entry.key:
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
         except Problem as problem:
             self._refuse(entry.kind, entry.key, problem)
             return
-        files.sort(key=lambda file: file.path)
+        self._homes.add((kind, home))
+        files.sort()
         path = files[0].path if kind == "code" else home
         self._items.append(Item(kind, entry.key, path, files))
 
@@ -245,7 +259,7 @@ class Bundle:
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         listed = {item.path for item in self._items}
-        for artifact in megacache.artifacts(stream):
+        for artifact in megacache.artifacts(stream, report):
             report.check()
             kind = megacache.KIND_OF_TYPE.get(artifact.type)
             if kind is None:
@@ -301,11 +315,18 @@ def _open(path: str) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
+def _is_bomb(size: int, packed: int) -> bool:
+    return size > BOMB_SIZE and size > BOMB_RATIO * packed
+
+
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The members by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
     found: dict[str, zipfile.ZipInfo] = {}
     end = -1
-    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+    infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if _is_bomb(sum(i.file_size for i in infos), sum(i.compress_size for i in infos)):
+        raise Problem("bundle-damaged", why="it unpacks out of proportion")
+    for info in infos:
         name = info.filename
         if name in found:
             raise Problem("bundle-damaged", why=f"it holds {name[:200]} twice")
@@ -313,8 +334,10 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
             raise Problem("bundle-damaged", why=f"it holds the path {name[:200]}")
         if info.header_offset < end:
             raise Problem("bundle-damaged", why="parts of it overlap, as in a zip bomb")
-        if info.file_size > BOMB_SIZE and info.file_size > BOMB_RATIO * info.compress_size:
+        if _is_bomb(info.file_size, info.compress_size):
             raise Problem("bundle-damaged", why=f"{name[:200]} unpacks out of proportion")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Problem("bundle-damaged", why=f"{name[:200]} is compressed in an unusual way")
         end = info.header_offset + info.compress_size
         found[name] = info
     return found

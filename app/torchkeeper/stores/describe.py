@@ -28,6 +28,10 @@ from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
 MAX_SOURCE = 1 << 20
 #: Entries described at once; small, so that the first rows come soon.
 BATCH = 64
+#: Bytes of contents that wait for a reader at once, besides the one entry that may be larger.
+BATCH_BYTES = 16 << 20
+#: A profile or a list of configurations is some kilobytes.
+MAX_SMALL = 4 << 20
 
 
 @dataclass(slots=True)
@@ -63,30 +67,42 @@ def describe(
     becomes its ``problem``.
     """
     known = _Known()
-    loaded: list[_Loaded]
     # A kernel's name is in the module of its graph, so modules are read before kernels.
     ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
     index = index if index and not full else None
-    for start in range(0, len(ordered), BATCH):
-        loaded = []
-        report.check()
-        for item in ordered[start : start + BATCH]:
-            kept = index.get(item) if index else None
-            one = _kept(item, kept) if kept else _load(item, source)
-            if one:
-                loaded.append(one)
-                # Reading large files can take long.
-                report.check()
+    for loaded in _batches(ordered, source, index, report):
         readings = [one.reading for one in loaded if one.reading]
         facts = iter(reader.facts(readings, report, full))
         found = []
         for one in loaded:
             if one.reading:
                 one.facts = next(facts)
+                one.reading = None
             if index and not one.kept:
                 index.add(one.item, _to_keep(one))
             found.append(_describe(one, one.facts, known))
         yield found
+
+
+def _batches(
+    items: list[Item], source: Source, index: Index | None, report: Report
+) -> Iterator[list[_Loaded]]:
+    """The items loaded, some at a time: few enough to come soon, and to fit the memory."""
+    loaded: list[_Loaded] = []
+    waiting = 0
+    for item in items:
+        report.check()
+        kept = index.get(item) if index else None
+        one = _kept(item, kept) if kept else _load(item, source, report)
+        if one is None:
+            continue
+        loaded.append(one)
+        waiting += one.reading.size if one.reading else 0
+        if len(loaded) >= BATCH or waiting > BATCH_BYTES:
+            yield loaded
+            loaded, waiting = [], 0
+    if loaded:
+        yield loaded
 
 
 def _kept(item: Item, kept: Known) -> _Loaded:
@@ -111,7 +127,7 @@ class _Loaded:
     kept: bool = False
 
 
-def _load(item: Item, source: Source) -> _Loaded | None:
+def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     if not all(file.regular for file in item.files):
         return _Loaded(item, None, None, "not-a-file")
@@ -124,7 +140,7 @@ def _load(item: Item, source: Source) -> _Loaded | None:
     for file in item.files:
         wanted = _wanted(item.kind, file)
         try:
-            digest, data, head = _read(item.kind, file, source, wanted)
+            digest, data, head = _read(item.kind, file, source, wanted, report)
         except FileNotFoundError:
             gone += 1
             continue
@@ -155,10 +171,14 @@ def _wanted(kind: str, file: File) -> int:
         return MAX_SOURCE if file.name.endswith(code.SOURCES) else 0
     if kind == "triton":
         return MAX_SOURCE if file.name.endswith(".json") else 0
+    if kind in ("autotune", "pgo"):
+        return MAX_SMALL
     return MAX_PAYLOAD if kind in READ else 0
 
 
-def _read(kind: str, file: File, source: Source, wanted: int) -> tuple[str, bytes | None, bytes]:
+def _read(
+    kind: str, file: File, source: Source, wanted: int, report: Report
+) -> tuple[str, bytes | None, bytes]:
     """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
     with source.open(file) as stream:
         if is_group(kind, file.name) and file.size <= MAX_SOURCE:
@@ -169,6 +189,7 @@ def _read(kind: str, file: File, source: Source, wanted: int) -> tuple[str, byte
         head = b""
         size = 0
         while data := stream.read(CHUNK):
+            report.check()
             digest.update(data)
             head = head or data[: elf.HEADER]
             if size < wanted:

@@ -51,7 +51,8 @@ def export(
 ) -> Exported:
     """Write the entries to a bundle at ``output``, which appears when it is whole.
 
-    What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``.
+    What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
+    nothing is left to write, nothing is written: what is there stays.
     Raises Problem("output-unwritable") and passes Cancelled on; nothing stays behind then.
     """
     folder = os.path.dirname(os.path.abspath(output))
@@ -68,6 +69,9 @@ def export(
         with os.fdopen(handle, "w+b") as stream:
             done = _Progress(report, total)
             exported = _write(taken, source, stream, folder, done, left)
+        if not exported.entries:
+            os.unlink(partial)
+            return exported
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(partial, 0o666 & ~umask)
@@ -97,8 +101,15 @@ def _holdable(one: Described, left: Left) -> bool:
     if one.entry.kind not in PORTABLE:
         left(one.item, Problem("kind-not-portable", kind=one.entry.kind))
         return False
-    if one.entry.problem or one.entry.sha256 is None:
+    if one.entry.broken or one.entry.sha256 is None:
         left(one.item, Problem("entry-broken", problem=one.entry.problem or "file-unreadable"))
+        return False
+    try:
+        # Whoever imports it must be able to place it.
+        if one.entry.kind in _MEGA:
+            layout.payload_path(one.entry.kind, _mega_key(one), one.entry.sha256)
+    except Problem as problem:
+        left(one.item, problem)
         return False
     return True
 
@@ -126,7 +137,7 @@ def _write(
                         member.write(data)
         for one in taken:
             if one.entry.kind in _FILES:
-                _files(one, source, archive, exported, done, left)
+                _files(one, source, archive, exported, folder, done, left)
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
             common_origin(one.facts.get("made_in") for one in taken),
@@ -166,8 +177,8 @@ def _mega_cache(
             if one.entry.kind == kind:
                 try:
                     writer.artifact(_mega_key(one), _checked_payload(one, source, done))
-                except (OSError, Problem) as e:
-                    left(one.item, _as_problem(e))
+                except Problem as problem:
+                    left(one.item, problem)
                 else:
                     written.append(one)
     writer.close()
@@ -175,21 +186,23 @@ def _mega_cache(
 
 
 def _checked_payload(one: Described, source: Source, done: _Progress) -> Iterator[bytes]:
-    """The payload. Raises Problem("entry-changed") at its end if it is not what was listed."""
+    """The payload. Raises Problem("entry-vanished"), and at its end ("entry-changed")."""
     digest = hashlib.sha256()
-    with source.open(one.item.files[0]) as stream:
-        while data := stream.read(CHUNK):
-            digest.update(data)
-            yield data
-            done.add(len(data) if one.entry.kind not in _FILES else 0)
+    for data in _chunks(one.item.files[0], source):
+        digest.update(data)
+        yield data
+        done.add(len(data) if one.entry.kind not in _FILES else 0)
     if digest.hexdigest() != one.entry.sha256:
         raise Problem("entry-changed")
 
 
-def _as_problem(error: OSError | Problem) -> Problem:
-    if isinstance(error, Problem):
-        return error
-    return Problem("entry-vanished", why=error.strerror or str(error))
+def _chunks(file: File, source: Source) -> Iterator[bytes]:
+    """A file of the source. Raises Problem("entry-vanished"): other errors are the target's."""
+    try:
+        with source.open(file) as stream:
+            yield from iter(lambda: stream.read(CHUNK), b"")
+    except OSError as e:
+        raise Problem("entry-vanished", why=e.strerror or str(e)) from e
 
 
 def _mega_key(one: Described) -> str:
@@ -201,6 +214,7 @@ def _files(
     source: Source,
     archive: zipfile.ZipFile,
     exported: Exported,
+    folder: str,
     done: _Progress,
     left: Left,
 ) -> None:
@@ -211,10 +225,12 @@ def _files(
             for file in one.item.files:
                 layout.checked_path(one.entry.kind, file.path)
                 # What is small stays in memory: an entry's files are checked before any is written.
-                spool = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=4 << 20))
+                spool = stack.enter_context(
+                    tempfile.SpooledTemporaryFile(max_size=4 << 20, dir=folder)
+                )
                 held.append((file, spool, _copy(one.item, file, source, spool, done)))
-        except (OSError, Problem) as e:
-            left(one.item, _as_problem(e))
+        except Problem as problem:
+            left(one.item, problem)
             return
         parts = [(file.name, digest) for file, _, digest in held]
         if payload_digest(parts) != one.entry.sha256:
@@ -235,19 +251,14 @@ def _files(
 
 def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: _Progress) -> str:
     digest = hashlib.sha256()
-    with source.open(file) as stream:
-        for data in _portable_chunks(item.kind, file, stream):
-            digest.update(data)
-            spool.write(data)
-            done.add(len(data))
+    chunks = _chunks(file, source)
+    if is_group(item.kind, file.name):
+        chunks = iter([portable_bytes(item.kind, file.name, b"".join(chunks))])
+    for data in chunks:
+        digest.update(data)
+        spool.write(data)
+        done.add(len(data))
     return digest.hexdigest()
-
-
-def _portable_chunks(kind: str, file: File, stream: BinaryIO) -> Iterator[bytes]:
-    if is_group(kind, file.name):
-        yield portable_bytes(kind, file.name, stream.read())
-        return
-    yield from iter(lambda: stream.read(CHUNK), b"")
 
 
 def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from torchkeeper.artifacts import layout, triton
+from torchkeeper.artifacts import elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundle import Bundle
@@ -124,7 +124,9 @@ def _place(
         if known is None:
             todo.append((file, target))
         elif known != file.sha256:
-            raise Problem("key-taken", path=file.path)
+            if not _surely_broken(item, target):
+                raise Problem("key-taken", path=file.path)
+            todo.append((file, target))
     # Sources before objects: PyTorch takes an object that exists for finished.
     todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
     mine = _Trace()
@@ -141,6 +143,21 @@ def _place(
     return bool(todo)
 
 
+def _surely_broken(item: Item, target: str) -> bool:
+    """Whether what has an entry's place is of no use to anybody, so that it may be replaced.
+
+    A payload is named after its content; an object that is not complete was never finished.
+    """
+    if not os.path.isfile(target) or os.path.islink(target):
+        return False
+    if item.kind in ("fxgraph", "aotautograd"):
+        return True
+    if not target.endswith(".so"):
+        return False
+    with open(target, "rb") as stream:
+        return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
+
+
 def _place_kernel(
     item: Item, bundle: Bundle, root: str, style: str | None, trace: _Trace, report: Report
 ) -> bool:
@@ -151,11 +168,10 @@ def _place_kernel(
     elif style == "inductor" and home == item.key:
         home = f"triton/0/{item.key}"
     target = os.path.join(root, home)
-    if os.path.lexists(target):
-        for file in item.files:
-            if _digest_at(os.path.join(target, file.name), item.kind) != file.sha256:
-                raise Problem("key-taken", path=home)
-        return False
+    if os.path.islink(target) or (os.path.lexists(target) and not os.path.isdir(target)):
+        raise Problem("key-taken", path=home)
+    if os.path.isdir(target) and os.listdir(target):
+        return _complete_kernel(item, bundle, target, trace, report)
     _make_folders(os.path.dirname(target), trace, root)
     partial = os.path.join(os.path.dirname(target), f"tmp.torchkeeper-{secrets.token_hex(6)}")
     os.mkdir(partial)
@@ -169,6 +185,24 @@ def _place_kernel(
     trace.folders.append(target)
     trace.files += [os.path.join(target, file.name) for file in item.files]
     return True
+
+
+def _complete_kernel(
+    item: Item, bundle: Bundle, target: str, trace: _Trace, report: Report
+) -> bool:
+    """Add what a kernel's folder lacks, its group files last; False if it lacks nothing."""
+    missing = []
+    for file in item.files:
+        known = _digest_at(os.path.join(target, file.name), item.kind)
+        if known is None:
+            missing.append(file)
+        elif known != file.sha256:
+            raise Problem("key-taken", path=item.path)
+    for file in sorted(missing, key=lambda file: is_group(item.kind, file.name)):
+        path = os.path.join(target, file.name)
+        _write(bundle, item, file, path, report, target)
+        trace.files.append(path)
+    return bool(missing)
 
 
 def _digest_at(path: str, kind: str = "") -> str | None:
@@ -253,8 +287,14 @@ def _make_folders(path: str, trace: _Trace, root: str | None = None) -> None:
                 raise Problem("link-in-place", path=below)
             below = os.path.dirname(below)
     for folder in reversed(missing):
-        os.mkdir(folder)
-        trace.folders.append(folder)
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            # PyTorch, or another import, was faster; that it is no link is checked again.
+            if os.path.islink(folder) or not os.path.isdir(folder):
+                raise
+        else:
+            trace.folders.append(folder)
 
 
 def _take_back(trace: _Trace) -> None:

@@ -50,7 +50,8 @@ def _candidates() -> Iterator[tuple[str, str]]:
     if folder := os.environ.get("TRITON_CACHE_DIR"):
         yield folder, "TRITON_CACHE_DIR"
     home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
-    yield os.path.join(home, ".triton", "cache"), "triton-default"
+    if os.path.isabs(home):  # a user without a home folder stays "~"
+        yield os.path.join(home, ".triton", "cache"), "triton-default"
     try:
         with os.scandir(tempfile.gettempdir()) as entries:
             names = sorted(e.name for e in entries if e.name.startswith("torchinductor_"))

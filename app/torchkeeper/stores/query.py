@@ -1,8 +1,9 @@
 """The filter grammar, one for the window's box and for ``--filter``.
 
-Plain words must be in the name or the key. ``kind:fxgraph``, ``torch:2.9`` and ``device:cpu``
-compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number, ``is:broken``
-a state. A leading ``-`` negates, quotes keep blanks together; all terms must hold.
+Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
+``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
+``is:broken`` a state. A leading ``-`` negates, quotes keep blanks together and make anything a
+text to look for; all terms must hold.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 Test = Callable[[Entry], bool]
 
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
-_FIELD = re.compile(r"(kind|torch|device|is|size|age|files|compile)(<=|>=|[:<>=])(.*)")
+_FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
+_FIELDS = ("kind", "torch", "device", "is", "size", "age", "files", "compile")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
 _SIZES = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
@@ -70,11 +72,15 @@ def _negated(test: Test) -> Test:
 
 
 def _term(token: str, now: float) -> Test:
-    match = _FIELD.fullmatch(token)
+    match = None if token.startswith('"') else _FIELD.fullmatch(token)
     if not match:
         word = token.strip('"').lower()
         return lambda e: word in e.key.lower() or (e.name is not None and word in e.name.lower())
-    field, operator, value = match[1], match[2], match[3].strip('"')
+    field, operator, value = match[1].lower(), match[2], match[3].strip('"')
+    if field not in _FIELDS:
+        # Taken as a word, a negated slip of the pen would match everything.
+        why = f"the fields are {', '.join(_FIELDS)}; quotes make it a text to look for"
+        raise Problem("bad-filter", token=token, why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")
     if field in ("kind", "torch", "device", "is"):
@@ -86,13 +92,14 @@ def _term(token: str, now: float) -> Test:
 
 def _text_term(token: str, field: str, value: str) -> Test:
     if field == "kind":
-        if value not in KINDS:
+        kinds = frozenset(value.split(","))
+        if not kinds <= set(KINDS):
             raise Problem("bad-filter", token=token, why="the kinds are " + ", ".join(KINDS))
-        return lambda e: e.kind == value
+        return lambda e: e.kind in kinds
     if field == "is":
         if value != "broken":
             raise Problem("bad-filter", token=token, why="the only state is is:broken")
-        return lambda e: e.problem is not None
+        return lambda e: e.broken
     if field == "torch":
         return lambda e: e.torch is not None and _version_matches(e.torch.lower(), value)
     return lambda e: e.device is not None and e.device.lower().startswith(value)

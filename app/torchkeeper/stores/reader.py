@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torchkeeper
+from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
 
 #: Seconds a reader may take for one entry.
@@ -194,6 +195,5 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         for pair in (value if isinstance(value, list) else [])
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
     ]
-    if not isinstance(checked.get("made_in"), dict):
-        checked["made_in"] = None
+    checked["made_in"] = origin(checked.get("made_in"))
     return checked

@@ -8,6 +8,7 @@ first and tells the folders' times. What is undone is what lies there, not what 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -24,6 +25,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folder import Folder, file_at
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, group
+from torchkeeper.stores.locks import in_use
 
 _RECEIPT = "receipt.json"
 _FILES = "files"
@@ -113,7 +115,10 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
 
 
 def _new_receipt(plan: Plan) -> str:
-    """Make the receipt, before anything is moved: a purge that is cut off can be undone too."""
+    """Make the receipt, before anything is moved: a purge that is cut off can be undone too.
+
+    Raises Problem("trash-not-folder" | "trash-full" | "place-unwritable").
+    """
     made = time.time()
     # To the microsecond: names sort by time, and the latest is what undo takes.
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(made))
@@ -130,13 +135,13 @@ def _new_receipt(plan: Plan) -> str:
                     break
                 folder = os.path.dirname(folder)
     root_times = folders.get("")
+    trash = os.path.join(plan.root, TRASH)
+    bin_ = os.path.join(trash, name)
     try:
-        trash = os.path.join(plan.root, TRASH)
         with contextlib.suppress(FileExistsError):
             os.mkdir(trash, 0o700)
         if os.path.islink(trash) or not os.path.isdir(trash):
             raise Problem("trash-not-folder", place=plan.root)
-        bin_ = os.path.join(trash, name)
         os.makedirs(os.path.join(bin_, _FILES))
         if root_times is None:
             at = os.lstat(plan.root)
@@ -146,6 +151,9 @@ def _new_receipt(plan: Plan) -> str:
         with open(os.path.join(bin_, _RECEIPT), "w", encoding="ascii") as out:
             json.dump(receipt, out)
     except OSError as e:
+        _discard_receipt(bin_)
+        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Problem("trash-full", place=plan.root) from e
         raise Problem("place-unwritable", place=plan.root, why=e.strerror) from e
     return bin_
 
@@ -157,12 +165,24 @@ def _discard_receipt(bin_: str) -> None:
 
 
 def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
-    gone = []
+    """Take the files of an entry, all of them if they are what was planned, else none."""
+    gone: list[File] = []
+    try:
+        if in_use(root, item.kind, item.key, item.path):
+            raise Problem("in-use")
+        for file in item.files:
+            with contextlib.suppress(FileNotFoundError):
+                if not _same(file, file_at(file.path, os.lstat(os.path.join(root, file.path)))):
+                    raise Problem("entry-changed")
+    except Problem as problem:
+        left(item, problem)
+        return gone
+    except OSError as e:
+        left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
+        return gone
     for file in item.files:
         path = os.path.join(root, file.path)
         try:
-            if not _same(file, file_at(file.path, os.lstat(path))):
-                raise Problem("entry-changed")
             if bin_ is None:
                 os.unlink(path)
             else:
@@ -171,8 +191,6 @@ def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[Fil
                 os.rename(path, target)
         except FileNotFoundError:
             continue  # somebody else was faster; it is gone, as was wished
-        except Problem as problem:
-            left(item, problem)
         except OSError as e:
             left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
         else:
@@ -212,6 +230,8 @@ def _trashed(bin_: str) -> list[File]:
     found = []
     pending = [""]
     base = os.path.join(bin_, _FILES)
+    if os.path.islink(base):
+        return []  # it would lead out of the trash
     while pending:
         folder = pending.pop()
         try:
@@ -233,10 +253,11 @@ def receipts(place: str) -> list[Receipt]:
     for bin_ in _receipts(Folder(place).root):
         files = _trashed(bin_)
         made = _receipt(bin_).get("made")
+        when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
         found.append(
             Receipt(
                 os.path.basename(bin_),
-                float(made) if isinstance(made, (int, float)) else None,
+                when,
                 len(group(files)),
                 len(files),
                 sum(file.size for file in files),
@@ -246,8 +267,12 @@ def receipts(place: str) -> list[Receipt]:
 
 
 def _receipt(bin_: str) -> dict[str, Any]:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with open(os.path.join(bin_, _RECEIPT), encoding="ascii") as stream:
+        handle = os.open(os.path.join(bin_, _RECEIPT), flags)
+        with os.fdopen(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return {}
             said = json.loads(stream.read(64 << 20))
     except (OSError, ValueError, RecursionError):
         return {}
@@ -265,6 +290,8 @@ class _Folders:
         said = receipt.get("folders")
         kept = {}
         for path, values in said.items() if isinstance(said, dict) else ():
+            if path and (path.startswith("/") or {"", ".", ".."} & set(path.split("/"))):
+                continue
             numbers = isinstance(values, list) and len(values) == 3
             if numbers and all(isinstance(v, int) and 0 <= v < 1 << 63 for v in values):
                 kept[path] = values
@@ -281,12 +308,14 @@ class _Folders:
         with contextlib.suppress(FileExistsError):
             os.mkdir(path)
             if folder in self.said:
-                os.chmod(path, self.said[folder][0] & 0o777)
+                os.chmod(path, self.said[folder][0] & 0o7777)
 
     def restore_times(self, root: str, folders: set[str]) -> None:
         """Give folders the times they had, the deepest first."""
         for folder in sorted(folders, key=lambda path: -path.count("/") - bool(path)):
-            if folder in self.said:
+            # What is above a folder may have become a link since.
+            inside = os.path.realpath(os.path.join(root, folder)) == os.path.join(root, folder)
+            if folder in self.said and (inside or not folder):
                 _, accessed, modified = self.said[folder]
                 with contextlib.suppress(OSError):
                     times = (accessed, modified)
@@ -294,45 +323,58 @@ class _Folders:
 
 
 def undo(place: str, report: Report, left: Left) -> Purged:
-    """Put the latest purge back, times included.
+    """Put the latest purge back, times included; where nothing of it can be, the one before.
 
     A file whose path is taken again stays in the trash and goes to ``left``.
     Raises Problem("nothing-to-undo" | "place-busy").
     """
     root = Folder(place).root
     with changing(root):
-        bins = [bin_ for bin_ in _receipts(root) if _trashed(bin_)]
-        if not bins:
+        done = Purged()
+        bins = _receipts(root)
+        for bin_ in reversed(bins):
+            files = _trashed(bin_)
+            done = _undo_receipt(root, bin_, files, report, left)
+            if done.files:
+                return done
+            # An undo that was cut off may have left no file, only the times to put back.
+        if not any(map(_trashed, bins)):
             raise Problem("nothing-to-undo", place=place)
-        bin_ = bins[-1]
-        folders = _Folders.of(_receipt(bin_))
-        done = Purged(receipt=os.path.basename(bin_))
-        back: list[File] = []
-        touched: set[str] = {""}
-        items = group(_trashed(bin_))
-        for number, item in enumerate(items):
-            report.progress(number, len(items), "entries")
-            restored = 0
-            for file in item.files:
-                try:
-                    _put_back(root, bin_, file, folders)
-                except Problem as problem:
-                    left(item, problem)
-                except OSError as e:
-                    left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
-                else:
-                    back.append(file)
-                    restored += 1
-                    folder = os.path.dirname(file.path)
-                    while folder and folder not in touched:
-                        touched.add(folder)
-                        folder = os.path.dirname(folder)
-            done.entries += restored == len(item.files)
-        if not _trashed(bin_):
-            _discard_receipt(bin_)
+        return done
+
+
+def _undo_receipt(root: str, bin_: str, files: list[File], report: Report, left: Left) -> Purged:
+    folders = _Folders.of(_receipt(bin_))
+    done = Purged(receipt=os.path.basename(bin_))
+    back: list[File] = []
+    touched: set[str] = {""}
+    items = group(files)
+    for number, item in enumerate(items):
+        report.progress(number, len(items), "entries")
+        restored = 0
+        for file in item.files:
+            try:
+                _put_back(root, bin_, file, folders)
+            except Problem as problem:
+                left(item, problem)
+            except OSError as e:
+                left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
+            else:
+                back.append(file)
+                restored += 1
+                folder = os.path.dirname(file.path)
+                while folder and folder not in touched:
+                    touched.add(folder)
+                    folder = os.path.dirname(folder)
+        done.entries += restored == len(item.files)
+    if not _trashed(bin_):
+        _discard_receipt(bin_)
+        if not files:
+            touched |= folders.said.keys()
+    if back or not files:
         folders.restore_times(root, touched)
-        done.files = len(back)
-        done.bytes = allocated(back)
+    done.files = len(back)
+    done.bytes = allocated(back)
     return done
 
 
@@ -344,7 +386,10 @@ def _put_back(root: str, bin_: str, file: File, folders: _Folders) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
     except FileExistsError as e:
-        raise Problem("path-taken", path=file.path) from e
+        # An undo that was killed between the two steps left both names of one file.
+        if not os.path.samestat(os.lstat(source), os.lstat(target)):
+            raise Problem("path-taken", path=file.path) from e
+        os.unlink(source)
     except OSError:
         if os.path.lexists(target):
             raise Problem("path-taken", path=file.path) from None

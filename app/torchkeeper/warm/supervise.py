@@ -65,7 +65,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     nothing half-written is.
     """
     job = checked(params)
-    _make_writable(job.place)
+    made = _make_writable(job.place)
     headers = os.path.join(places.default_folder(), "precompiled_headers")
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
@@ -91,6 +91,9 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
                 raise _why(state, status, report)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        if made and state.result is None:
+            with contextlib.suppress(OSError):
+                os.rmdir(job.place)  # nothing came of it
     after = _entries(job.place, report)
     return {**state.result, "added": len(after - before)}
 
@@ -116,14 +119,19 @@ def checked(params: dict[str, Any]) -> Job:
     return Job(os.path.abspath(place), tuple(names), device, limit)
 
 
-def _make_writable(place: str) -> None:
-    """Raises Problem("place-unwritable"). The trial leaves nothing behind."""
+def _make_writable(place: str) -> bool:
+    """Whether the folder had to be made. Raises Problem("place-unwritable").
+
+    The trial leaves nothing behind.
+    """
+    missing = not os.path.isdir(place)
     try:
         os.makedirs(place, exist_ok=True)
         with tempfile.TemporaryFile(dir=place, prefix=".torchkeeper-") as file:
             file.write(bytes(1 << 12))
     except OSError as e:
         raise Problem("place-unwritable", place=place, why=e.strerror or str(e)) from e
+    return missing
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:

@@ -14,7 +14,6 @@ Others may be compiling into the same folder. What they are building they hold a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -24,7 +23,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
-from torchkeeper.artifacts.layout import is_triton_key
+from torchkeeper.artifacts.layout import is_code_stem, is_triton_key
+from torchkeeper.stores.locks import alive, take
 
 #: What a path looked like: time of last change, size, inode.
 Mark = tuple[int, int, int]
@@ -69,7 +69,29 @@ def _mark(path: str) -> Mark:
 
 
 def _walk(root: str) -> Iterator[_Found]:
-    """The temporary files and folders, built objects and Triton kernels below ``root``."""
+    """The temporary files and folders, built objects and Triton kernels below ``root``.
+
+    Only where PyTorch and Triton put them: a user's own ``lib/libm.so`` is none of our business,
+    even in a folder that somebody names as a cache.
+    """
+    for found in _candidates(root):
+        if _is_a_caches(root, found):
+            yield found
+
+
+def _is_a_caches(root: str, found: _Found) -> bool:
+    parts = os.path.relpath(found.path, root).split("/")
+    # A shard of code has a name of two characters; precompiled headers lie in a root of their own.
+    shard = len(parts[0]) == 2
+    if found.name.endswith((_BUILD, *_BUILT)):
+        home = shard or parts[0] == "precompiled_headers"
+        place = (len(parts) == 2 and home) or len(parts) == 1
+        return place and is_code_stem(found.name.partition(".")[0].removesuffix(_BUILD))
+    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton")
+    return home or is_triton_key(parts[0]) or bool(_TRITON_TEMPORARY.fullmatch(parts[0]))
+
+
+def _candidates(root: str) -> Iterator[_Found]:
     pending = [root]
     while pending:
         try:
@@ -112,7 +134,7 @@ def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[
         elif match := temporary or _TEMPORARY.fullmatch(found.name):
             if match[1] is None:
                 nameless.append(found.path)
-            elif int(match[1]) in pids or not _alive(int(match[1])):
+            elif int(match[1]) in pids or not alive(int(match[1])):
                 swept += _remove(found.path, "temporary")
         elif found.name.endswith(_PROFILE_TEMPORARY):
             # torch/_dynamo/pgo.py (write_local_impl) holds <name>.lock while it writes <name>.tmp.
@@ -199,7 +221,7 @@ def _alone(lock: str) -> Iterator[bool]:
     if not os.path.exists(lock):
         yield _none_held(os.path.dirname(lock))
         return
-    handle, free = _try(lock)
+    handle, free = take(lock)
     try:
         yield free
     finally:
@@ -216,36 +238,11 @@ def _none_held(folder: str) -> bool:
         return False
     for name in names:
         if name.endswith(".lock"):
-            handle, free = _try(os.path.join(folder, name))
+            handle, free = take(os.path.join(folder, name))
             if handle is not None:
                 os.close(handle)
             if not free:
                 return False
-    return True
-
-
-def _try(lock: str) -> tuple[int | None, bool]:
-    """An open handle, to be closed, and whether the lock is now ours or there is none."""
-    try:
-        handle = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None, True
-    except OSError:
-        return None, False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return handle, False
-    return handle, True
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
     return True
 
 
@@ -276,7 +273,7 @@ def _half_a_kernel(folder: str) -> bool:
         return False
     for name in names:
         writer = _TRITON_TEMPORARY.fullmatch(name)
-        if writer and writer[1] and _alive(int(writer[1])):
+        if writer and writer[1] and alive(int(writer[1])):
             return False
     groups = [name for name in names if name.startswith("__grp__")]
     if not groups:

@@ -1,0 +1,70 @@
+"""Whether somebody is at work on a file: PyTorch's own locks, and who left temporary files.
+
+PyTorch holds ``locks/<stem>.lock`` while it builds an object, and ``<file>.lock`` beside a PGO
+profile (torch/utils/_filelock.py: flock); its temporary files carry their writer's process id.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+")
+
+
+def take(lock: str) -> tuple[int | None, bool]:
+    """An open handle, to be closed, and whether the lock is now ours or there is none."""
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None, True
+    except OSError:
+        return None, False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return handle, False
+    return handle, True
+
+
+def held(lock: str) -> bool:
+    """Whether another process holds a lock; False where there is none or it cannot be asked."""
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
+def alive(pid: int) -> bool:
+    """Whether there is a process of this id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def in_use(root: str, kind: str, key: str, path: str) -> bool:
+    """Whether PyTorch or Triton is at work on an entry of a folder."""
+    here = os.path.join(root, path)
+    if kind == "code":
+        return held(os.path.join(root, "locks", f"{key}.lock"))
+    if kind == "pgo":
+        return held(here + ".lock")
+    if kind == "lock":
+        writers = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
+        pids = (int(match[1] or match[2]) for match in writers if match)
+        return (path.endswith(".lock") and held(here)) or any(map(alive, pids))
+    return False
