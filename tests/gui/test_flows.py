@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from torchkeeper.gui import flows
-from torchkeeper.gui.dialogs import ConfirmDialog
+from torchkeeper.gui.dialogs import ConfirmDialog, confirm
 from torchkeeper.gui.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.purging import PurgeDialog
@@ -268,3 +269,71 @@ def test_removing_at_once_asks_a_second_time(
     assert window.entries.total == total - 1
     assert not window.undo_bar.isVisible()
     assert window.trash_label.text() == ""
+
+
+def test_starts_on_the_place_shown_last(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "first").mkdir()
+    window = open_window(tmp_path / "first")
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.close_surely()
+    again = open_window()
+    again.activateWindow()
+    again.places_pane.list.setFocus()
+    listed(qtbot, again, fixture_cache)
+    chosen = again.places_pane.place
+    assert chosen is not None
+    assert chosen.path == str(fixture_cache)
+    assert again.settings.value("places/current") == str(fixture_cache)
+
+
+def test_a_bundle_at_the_start_goes_where_the_window_looks(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    bundle: tuple[Window, Path],
+    tmp_path: Path,
+) -> None:
+    bundle[0].close_surely()
+    again = open_window()
+    again.open_paths([str(bundle[1])])
+    dialog = open_dialog(qtbot, again, ImportDialog)
+    assert dialog.target.path == str(fixture_cache)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    # A folder that is not there yet can be typed.
+    new = tmp_path / "not" / "yet"
+    dialog.target.combo.setEditText(str(new))
+    assert dialog.target.path == str(new)
+    dialog.target.combo.setEditText("relative")
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+
+
+def test_a_wrong_filter_purges_nothing(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    assert window.actions_["purge-shown"].isEnabled()
+    window.head.box.setText("kind:fxgrph")
+    qtbot.waitUntil(lambda: not window.actions_["purge-shown"].isEnabled())
+    assert not window.actions_["export"].isEnabled()
+    window.head.box.setText("kind:fxgraph")
+    qtbot.waitUntil(window.actions_["purge-shown"].isEnabled)
+
+
+def test_enter_presses_what_has_the_focus(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    said: list[str] = []
+    dialog = confirm(window, "Title", "Question?", "Detail", "Do it", lambda: said.append("done"))
+    qtbot.waitUntil(dialog.isVisible)
+    assert dialog.cancel.isDefault()
+    QTest.keyClick(dialog.cancel, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not window.findChildren(ConfirmDialog))
+    assert said == []
+    dialog = confirm(window, "Title", "Question?", "Detail", "Do it", lambda: said.append("done"))
+    qtbot.waitUntil(dialog.isVisible)
+    dialog.go.setFocus()
+    QTest.keyClick(dialog.go, Qt.Key.Key_Return)
+    assert said == ["done"]

@@ -49,7 +49,10 @@ def test_text_can_be_read(shades: Shades) -> None:
 def test_pictures_of_everything(
     qtbot: QtBot, tmp_path: Path, fixture_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shots.run(str(tmp_path / "shots"), str(fixture_cache)) == 0
+    assert shots.run(str(tmp_path / "place"), str(fixture_cache)) == 0
+    said = capsys.readouterr().out.split()
+    assert [Path(path).name for path in said] == ["window-light.png", "window-dark.png"]
+    assert shots.run(str(tmp_path / "shots")) == 0
     said = capsys.readouterr().out.split()
     names = {Path(path).name for path in said}
     assert all(Path(path).stat().st_size > 1000 for path in said)

@@ -57,7 +57,7 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     shown = window.entries.rowCount()
     window.head.box.setText("kind:nonsense")
     qtbot.waitUntil(lambda: window.head.wrong.text() != "")
-    assert "the kinds are" in window.head.wrong.toolTip()
+    assert "the kinds are" in window.head.wrong.text()
     assert window.entries.rowCount() == shown, "the last good filter stays"
     window.head.box.setText("no such entry")
     qtbot.waitUntil(lambda: window.stack.currentWidget() is window.empty)

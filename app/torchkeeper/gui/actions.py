@@ -22,6 +22,8 @@ class Situation:
     place_added: bool = False
     place_is_folder: bool = False
     shown: int = 0
+    #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
+    filter_valid: bool = True
     selected: int = 0
     trash: bool = False
     job: bool = False
@@ -81,7 +83,8 @@ ACTIONS = (
          _always, "import_files", "file", 1, ("places",), _n("Import…")),
     Spec("export", _n("&Export…"), "export", "Ctrl+E",
          _n("Write the selected entries, or all that are shown, into one bundle file"),
-         lambda s: s.shown > 0, "export", "file", 1, ("entries",), _n("Export…")),
+         lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
+         "export", "file", 1, ("entries",), _n("Export…")),
     Spec("quit", _n("&Quit"), "quit", "Ctrl+Q",
          _n("Stop all jobs and close the window"),
          _always, "close", "file", 2),
@@ -104,9 +107,10 @@ ACTIONS = (
          _n("Show what would go, then move the selected entries to the trash"),
          lambda s: s.selected > 0 and s.place_is_folder,
          "purge_selected", "cache", 1, ("entries",), _n("Purge…")),
-    Spec("purge-shown", _n("Purge all s&hown…"), "purge", "Shift+Del",
+    Spec("purge-shown", _n("Purge all s&hown…"), "purge", "Ctrl+Shift+Del",
          _n("Show what would go, then move every entry the filter shows to the trash"),
-         lambda s: s.shown > 0 and s.place_is_folder, "purge_shown", "cache", 1, ("entries",)),
+         lambda s: s.shown > 0 and s.place_is_folder and s.filter_valid,
+         "purge_shown", "cache", 1, ("entries",)),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
          lambda s: s.trash, "undo", "cache", 1, ("places",)),

@@ -221,7 +221,7 @@ class ActivityPane(QWidget):
         )
         self.clear_button.setEnabled(len(active) < self._jobs.rowCount())
         self.subject.setText(
-            "" if not active else self.tr("%n running or waiting", "", len(active))
+            "" if not active else self.tr("{} running or waiting").format(len(active))
         )
         if active and not self._timer.isActive():
             self._timer.start()

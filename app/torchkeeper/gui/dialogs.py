@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal
@@ -54,7 +55,9 @@ class ConfirmDialog(Dialog):
         self.go = forms.button(verb, danger=True)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self.accept)
-        self.go.setAutoDefault(False)
+        # Enter presses what has the focus, and Cancel has it first.
+        self.go.setAutoDefault(True)
+        self.cancel.setAutoDefault(True)
         self.buttons(self.go, self.cancel)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
@@ -71,7 +74,7 @@ def confirm(
 
 
 class PlaceChoice(QWidget):
-    """One of the places, or a folder chosen now."""
+    """One of the places, or a folder chosen or typed now, which need not exist yet."""
 
     changed = Signal()
 
@@ -82,11 +85,13 @@ class PlaceChoice(QWidget):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.combo.setMinimumContentsLength(30)
+        self.combo.setEditable(True)
+        self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         for place in places:
             self.combo.addItem(printable(place.path), place.path)
         if current is not None:
             self.choose(current)
-        self.combo.currentIndexChanged.connect(lambda *_: self.changed.emit())
+        self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
         self.other = forms.button(self.tr("Other folder…"))
         self.other.setAutoDefault(False)
         self.other.clicked.connect(self._other)
@@ -98,9 +103,13 @@ class PlaceChoice(QWidget):
 
     @property
     def path(self) -> str | None:
-        """The chosen place."""
-        path = self.combo.currentData()
-        return str(path) if path else None
+        """The chosen or typed place as an absolute path; None while there is none."""
+        text = self.combo.currentText()
+        row = self.combo.findText(text)
+        if row >= 0:
+            return str(self.combo.itemData(row))
+        typed = os.path.expanduser(text.strip())
+        return typed.rstrip("/") or "/" if os.path.isabs(typed) else None
 
     def choose(self, path: str) -> None:
         """Choose a path, adding it where it is not among the places."""
@@ -113,6 +122,8 @@ class PlaceChoice(QWidget):
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)
         self.combo.setAccessibleName(name)
+        if line := self.combo.lineEdit():
+            line.setAccessibleName(name)
 
     def _other(self) -> None:
         choose_folder(self, self.tr("Choose a folder"), self.choose)

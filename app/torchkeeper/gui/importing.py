@@ -144,7 +144,10 @@ class ImportDialog(Dialog):
         self.go.setAutoDefault(False)
         self.go.clicked.connect(self.accept)
         self.buttons(self.cancel, self.go)
-        self.resize(680, 588 + self._tree.height())
+        # On a small or magnified screen the lists give way, never the buttons.
+        room = self.screen().availableSize()
+        wanted = 588 + self._tree.height()
+        self.resize(min(680, room.width() - 40), min(wanted, room.height() - 80))
 
     @property
     def chosen(self) -> list[Inspected]:
@@ -248,7 +251,9 @@ class ImportDialog(Dialog):
             lines.append(self.tr("It does not say in which environment it was made."))
         if file.refused:
             lines.append(
-                self.tr("%n entries cannot be imported; the first: ", "", len(file.refused))
+                self.tr("Left out: {}; the first: ").format(
+                    say.count(len(file.refused), "entry", "entries")
+                )
                 + file.refused[0].replace("\n", " ")
             )
         return "\n".join(lines)

@@ -93,7 +93,8 @@ class PlacesPane(QFrame):
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.list.selectionModel().currentChanged.connect(self._current)
+        # Not the current item: a list that gets the focus makes its first item current.
+        self.list.selectionModel().selectionChanged.connect(lambda *_: self._chosen())
         self.add_button = forms.button(self.tr("Add folder…"))
         self.add_button.clicked.connect(self.add)
         foot = forms.row()
@@ -111,7 +112,8 @@ class PlacesPane(QFrame):
     @property
     def place(self) -> Place | None:
         """The chosen place."""
-        return self._model.place_at(self.list.currentIndex())
+        chosen = self.list.selectionModel().selectedIndexes()
+        return self._model.place_at(chosen[0]) if chosen else None
 
     def choose(self, path: str) -> None:
         """Choose a place by its path."""
@@ -119,7 +121,7 @@ class PlacesPane(QFrame):
         if row >= 0:
             self.list.setCurrentIndex(self._model.index(row))
 
-    def _current(self) -> None:
+    def _chosen(self) -> None:
         place = self.place
         self.chosen.emit(place.path if place else "")
 
@@ -142,10 +144,12 @@ class Head(QWidget):
     """The name of the place, and the filter with what is wrong with it."""
 
     filtered = Signal(object)
+    judged = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._path = ""
+        self.valid = True
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -159,7 +163,9 @@ class Head(QWidget):
         # A file dropped here is meant for the window.
         self.box.setAcceptDrops(False)
         self.box.setFixedWidth(380)
-        self.wrong = forms.label("", "error")
+        self.wrong = forms.label("", "error", wrap=True)
+        self.wrong.setFixedWidth(380)
+        self.wrong.hide()
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -206,9 +212,11 @@ class Head(QWidget):
         self.filtered.emit(query)
 
     def _wrong(self, text: str) -> None:
-        metrics = self.wrong.fontMetrics()
-        self.wrong.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, self.box.width()))
-        self.wrong.setToolTip(text)
+        self.wrong.setText(text)
+        self.wrong.setVisible(bool(text))
+        if self.valid == bool(text):
+            self.valid = not text
+            self.judged.emit()
         if bool(self.box.property("wrong")) != bool(text):
             self.box.setProperty("wrong", bool(text))
             self.box.style().unpolish(self.box)

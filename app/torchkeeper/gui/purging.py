@@ -34,7 +34,8 @@ class PurgeDialog(Dialog):
     ) -> None:
         super().__init__(parent, "", 720)
         self.setWindowTitle(self.tr("Purge"))
-        self.resize(760, 520)
+        room = self.screen().availableSize()
+        self.resize(min(760, room.width() - 40), min(520, room.height() - 80))
         self._engines = engines
         self._place = place
         self._decided = False

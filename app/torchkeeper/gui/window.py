@@ -42,6 +42,7 @@ from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.table import EmptyState, EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 #: While a warm fills the place that is shown, it is read again this often.
@@ -70,6 +71,7 @@ class Window(QMainWindow):
         self.listing = Listing(self.engines, self.entries, self)
         self.places = PlacesModel(self.settings, self)
         self._places_known = False
+        self._waiting: list[str] = []
         self._sure = False
         self.table = EntryTable(self.entries)
         self.empty = EmptyState()
@@ -121,7 +123,8 @@ class Window(QMainWindow):
         self.totals.setAccessibleName(self.tr("Totals"))
         self.statusBar().addWidget(self.totals)
         self.statusBar().addPermanentWidget(self.trash_label)
-        self.resize(1360, 800)
+        room = self.screen().availableSize()
+        self.resize(min(1360, room.width() - 40), min(800, room.height() - 60))
 
     def _make_menus(self) -> None:
         for name, title in actions.MENUS:
@@ -172,7 +175,8 @@ class Window(QMainWindow):
         self._watch = QTimer(self)
         self._watch.setInterval(_WATCH_MS)
         self._watch.timeout.connect(self._watch_warm)
-        for change in (self.entries.changed, self.table.selection_changed, self.listing.changed,
+        for change in (self.entries.changed, self.head.judged,
+                       self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted, self.activity.current_changed,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
@@ -240,6 +244,7 @@ class Window(QMainWindow):
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
                 shown=self.entries.rowCount(),
+                filter_valid=self.head.valid,
                 selected=len(selected),
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
@@ -301,6 +306,9 @@ class Window(QMainWindow):
             self._places_known = True
             self._choose_first()
             self._update_soon()
+            files, self._waiting = self._waiting, []
+            if files:
+                self.flows.open_import(files)
 
         def failed(error: UserError) -> None:
             self.tell(error)
@@ -337,8 +345,11 @@ class Window(QMainWindow):
                     self.tr("Look whether the path is right."),
                 )
                 self.tell(UserError(what.format(names), "", remedy, code="missing"))
-            if by_what["file"]:
+            if by_what["file"] and self._places_known:
                 self.flows.open_import(by_what["file"])
+            else:
+                # The dialog offers the place that is shown, which is not known yet.
+                self._waiting += by_what["file"]
 
         self.engines.look(paths, Listener(result=looked))
 
@@ -348,7 +359,9 @@ class Window(QMainWindow):
 
     def remove_place(self) -> None:
         """Take the chosen place off the list."""
-        self.places.remove(self.places_pane.list.currentIndex().row())
+        chosen = self.places_pane.place
+        if chosen:
+            self.places.remove(self.places.row_of(chosen.path))
 
     # Dropping.
 
@@ -467,8 +480,10 @@ class Window(QMainWindow):
             confirm(
                 self,
                 self.tr("Quit"),
-                self.tr("Stop %n jobs and quit?", "", len(active)),
-                "\n".join(job.title for job in active),
+                self.tr("Stop {} and quit?").format(say.count(len(active), "job", "jobs")),
+                "\n".join(job.title for job in active)
+                + "\n\n"
+                + self.tr("What is finished stays; nothing is left half-written."),
                 self.tr("Stop and quit"),
                 self.close_surely,
             )
