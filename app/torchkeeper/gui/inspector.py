@@ -207,7 +207,7 @@ class Inspector(QFrame):
         whole = forms.column(gap=0)
         whole.addWidget(self.stack)
         self.setLayout(whole)
-        self.setMinimumWidth(320)
+        self.setMinimumWidth(380)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
     # What is selected.
@@ -224,6 +224,8 @@ class Inspector(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        # All tabs have room, whatever the size of the font.
+        self.setMinimumWidth(max(380, self.tabs.tabBar().sizeHint().width() + 24))
         self._changed()
 
     def _changed(self) -> None:

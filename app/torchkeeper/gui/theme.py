@@ -121,7 +121,7 @@ DARK = Shades(
         "unknown": "#ff8a80",
     },
     syntax={
-        "comment": "#96a0ae",
+        "comment": "#a3abb8",
         "string": "#86d9a3",
         "number": "#f2bd62",
         "keyword": "#c9a6ff",
@@ -223,6 +223,7 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
 QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log,
 QPlainTextEdit#code, QTableView#rows {{ border: none; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
+QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
 QTabBar {{ qproperty-drawBase: 0; }}
 QTabBar::tab {{ color: {s.muted}; padding: 6px 10px; border: 1px solid transparent;

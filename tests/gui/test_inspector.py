@@ -1,0 +1,581 @@
+"""The inspector over a real engine and a real cache, and its parts by themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QSettings, Qt, QTimer, QUrl
+from PySide6.QtGui import QGuiApplication, QTextCursor
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_look import contrast
+from tests.gui.test_models import entry, under_test
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.layout import payload_path
+from torchkeeper.gui import syntax
+from torchkeeper.gui.code_edit import LINE, CodeEdit
+from torchkeeper.gui.details import Counts, Need, detail_from_json, sections
+from torchkeeper.gui.factors import FactorsPane
+from torchkeeper.gui.inspector import SETTLE_MS, Inspector
+from torchkeeper.gui.rows import RowsModel
+from torchkeeper.gui.shots import SampleEngines
+from torchkeeper.gui.sources import Text, TextPane
+from torchkeeper.gui.theme import DARK, LIGHT, Shades
+from torchkeeper.gui.window import Window
+from torchkeeper.gui.worker import Listener
+
+SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
+PYTHON, CPP = syntax.PYTHON, syntax.CPP
+
+
+def open_inspector(qtbot: QtBot, open_window: OpenWindow, place: Path) -> Window:
+    window = open_window(place)
+    window.resize(1640, 900)
+    window.actions_["inspector"].trigger()
+    assert window.inspector.isVisible()
+    return window
+
+
+def choose(qtbot: QtBot, window: Window, one: Entry) -> Inspector:
+    """Select an entry and wait until it is shown in full."""
+    window.table.select({one.identity})
+    inspector = window.inspector
+    qtbot.waitUntil(
+        lambda: inspector.detail is not None and inspector.detail.entry.path == one.path,
+        timeout=PATIENCE,
+    )
+    return inspector
+
+
+def first(window: Window, kind: str, words: str = "", files: int = 1) -> Entry:
+    return next(
+        x
+        for x in window.entries.everything()
+        if x.kind == kind and words in (x.name or "") and x.files >= files
+    )
+
+
+def shown(inspector: Inspector) -> str:
+    return inspector.facts.toPlainText()
+
+
+def test_shows_what_an_entry_is(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    assert window.inspector.blank.title.text() == "No entry is selected"
+    graph = first(window, "fxgraph", "sin_matmul")
+    inspector = choose(qtbot, window, graph)
+    assert inspector.name.text() == graph.name
+    assert inspector.chip.accessibleName() == "Kind: FX graph"
+    said = shown(inspector)
+    for words in ("sin_matmul at make_cache.py:5", "mm, sin", "float32 [100, 100] on cpu",
+                  "2.9.1+cu128", "12.8", "18.7 s", graph.path, str(graph.sha256)):  # fmt: skip
+        assert words in said, words
+    click(qtbot, inspector.copy_key)
+    assert QGuiApplication.clipboard().text() == graph.key
+    inspector.tabs.setCurrentIndex(FILES)
+    assert inspector.files.model.rowCount() == 1
+    click(qtbot, inspector.files.copy)
+    assert QGuiApplication.clipboard().text() == str(fixture_cache / graph.path)
+
+
+def test_the_graph_and_the_source_with_search(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = choose(qtbot, window, first(window, "aotautograd", "forward: addmm"))
+    asked: list[str] = []
+    inspector.graph.wanted.connect(lambda name, _: asked.append(name))
+    settle(qtbot)
+    assert asked == [], "texts are asked for when they are looked at"
+    inspector.tabs.setCurrentIndex(GRAPH)
+    edit = inspector.graph.edit
+    qtbot.waitUntil(lambda: "torch.ops.aten" in edit.toPlainText(), timeout=PATIENCE)
+    before = edit.toPlainText()
+    choice = inspector.graph.choice
+    assert [choice.itemText(n) for n in range(choice.count())] == [
+        "Forward graph",
+        "Backward graph",
+    ]
+    choice.setCurrentIndex(1)
+    choice.activated.emit(1)
+    qtbot.waitUntil(lambda: edit.toPlainText() not in ("", before), timeout=PATIENCE)
+    assert asked == ["graph", "backward_graph"]
+
+    source = choose(qtbot, window, first(window, "fxgraph", "sin_matmul")).source
+    inspector.tabs.setCurrentIndex(SOURCE)
+    edit = source.edit
+    qtbot.waitUntil(lambda: "async_compile" in edit.toPlainText() and not edit.busy,
+                    timeout=PATIENCE)  # fmt: skip
+    assert edit.document().findBlockByNumber(1).layout().formats()
+    edit.setFocus()
+    qtbot.keyClick(edit, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    qtbot.waitUntil(source.search.hasFocus)
+    type_in(qtbot, source.search, "import")
+    number = edit.toPlainText().lower().count("import")
+    assert number > 3
+    qtbot.waitUntil(lambda: source.count.text() == f"1/{number}")
+    qtbot.keyClick(source.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert source.count.text() == f"2/{number}"
+    click(qtbot, source.previous)
+    click(qtbot, source.previous)
+    assert source.count.text() == f"{number}/{number}"
+    at = edit.textCursor()
+    at.movePosition(QTextCursor.MoveOperation.EndOfWord, QTextCursor.MoveMode.KeepAnchor)
+    assert at.selectedText().lower().startswith("import")
+    source.search.setText("no such text")
+    qtbot.waitUntil(lambda: source.count.text() == "None")
+    assert not source.next.isEnabled()
+
+
+def test_several_files_of_one_entry(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = choose(qtbot, window, first(window, "code", files=2))
+    inspector.tabs.setCurrentIndex(SOURCE)
+    edit = inspector.source.edit
+    qtbot.waitUntil(lambda: "#include" in edit.toPlainText(), timeout=PATIENCE)
+    inspector.tabs.setCurrentIndex(FILES)
+    assert inspector.files.model.rowCount() == 2
+    inspector.tabs.setCurrentIndex(GRAPH)
+    assert inspector.graph.blank.title.text() == "This entry holds no graph"
+
+
+def test_key_factors_are_filtered_and_copied(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = choose(qtbot, window, first(window, "fxgraph", "sin_matmul"))
+    factors = inspector.factors
+    assert factors.model.total == 0
+    inspector.tabs.setCurrentIndex(FACTORS)
+    qtbot.waitUntil(lambda: factors.model.total == 393, timeout=PATIENCE)
+    under_test(factors.model)
+    type_in(qtbot, factors.search, "EXAMPLE_inputs float32")
+    assert 0 < factors.model.rowCount() < 20
+    assert factors.count.text() == f"{factors.model.rowCount()} of 393"
+    qtbot.keyClick(factors.search, Qt.Key.Key_Down)  # type: ignore[no-untyped-call]
+    assert "TensorMetadata(" in factors.full.toPlainText()
+    qtbot.keyClick(factors.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    copied = QGuiApplication.clipboard().text()
+    assert "] example_inputs[0]: TensorMetadata(" in copied
+
+
+def test_a_needed_entry_is_selected(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    window.head.box.setText("kind:aotautograd")
+    settle(qtbot)
+    graph = first(window, "aotautograd", "forward: addmm")
+    inspector = choose(qtbot, window, graph)
+    assert inspector.detail is not None
+    needed = inspector.detail.needs
+    assert {need.kind for need in needed} == {"fxgraph"}
+    assert len(needed) == 2
+    inspector.facts.anchorClicked.emit(QUrl("need:1"))
+    assert window.head.box.text() == "", "the filter hid it"
+    assert {(x.kind, x.key) for x in window.table.selected()} == {(needed[1].kind, needed[1].key)}
+    qtbot.waitUntil(
+        lambda: inspector.detail is not None and inspector.detail.entry.key == needed[1].key,
+        timeout=PATIENCE,
+    )
+    inspector.facts.anchorClicked.emit(QUrl("need:99"))
+    inspector.facts.anchorClicked.emit(QUrl("file:///etc/passwd"))
+
+
+def test_an_entry_that_has_gone_is_told_in_place(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    one = first(window, "fxgraph", "sin_matmul")
+    kept = (fixture_cache / one.path).read_bytes()
+    (fixture_cache / one.path).unlink()
+    window.table.select({one.identity})
+    inspector = window.inspector
+    qtbot.waitUntil(inspector.notice.isVisible, timeout=PATIENCE)
+    assert inspector.notice.error is not None
+    assert inspector.notice.error.code == "entry-gone"
+    assert str(one.sha256) in shown(inspector), "what the row knew is still there"
+    assert window.error_bar.error is None
+    (fixture_cache / one.path).write_bytes(kept)
+    click(qtbot, inspector.notice.button)
+    qtbot.waitUntil(lambda: inspector.detail is not None, timeout=PATIENCE)
+    assert not inspector.notice.isVisible()
+    other = first(window, "aotautograd")
+    shutil.rmtree(fixture_cache)
+    window.table.select({other.identity})
+    qtbot.waitUntil(inspector.notice.isVisible, timeout=PATIENCE)
+
+
+def test_a_broken_entry_says_what_to_do(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    path = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    path.write_bytes(b"")
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    broken = next(x for x in window.entries.everything() if x.problem)
+    inspector = choose(qtbot, window, broken)
+    assert inspector.problem.isVisible()
+    assert inspector.problem.what.text() == "The file is empty."
+    assert inspector.problem.remedy.text() == "Purge it."
+
+
+def test_several_and_none(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = window.inspector
+    window.table.selectAll()
+    total = window.entries.rowCount()
+    qtbot.waitUntil(lambda: inspector.stack.currentWidget() is inspector._several)
+    assert inspector.several_title.text() == f"{total} entries selected"
+    graphs = sum(x.kind == "fxgraph" for x in window.entries.shown())
+    assert f"{graphs} entries · " in inspector.several.toPlainText()
+    window.table.clearSelection()
+    qtbot.waitUntil(lambda: inspector.stack.currentWidget() is inspector.blank)
+
+
+def test_answers_for_what_is_no_longer_chosen_are_dropped(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    asked: list[str] = []
+    real = window.engines.ask
+
+    def ask(op: str, params: dict[str, Any], listener: Listener, **more: Any) -> int:
+        asked.append(str(params.get("path")))
+        return real(op, params, listener, **more)
+
+    window.engines.ask = ask  # type: ignore[method-assign]
+    graphs = [x for x in window.entries.everything() if x.kind == "fxgraph"]
+    for one in graphs[:4]:
+        window.table.select({one.identity})
+        qtbot.wait(60)
+    inspector = choose(qtbot, window, graphs[3])
+    assert asked == [graphs[3].path], "nothing is asked while the selection moves"
+    inspector.tabs.setCurrentIndex(GRAPH)
+    window.table.select({graphs[0].identity})
+    choose(qtbot, window, graphs[0])
+    qtbot.waitUntil(lambda: "forward" in inspector.graph.edit.toPlainText(), timeout=PATIENCE)
+    assert asked[-1] == graphs[0].path
+    # A page that comes late is of another text.
+    before = inspector.graph.edit.toPlainText()
+    inspector.graph.page({"name": "graph", "offset": 0, "text": "late", "chars": 4})
+    assert inspector.graph.edit.toPlainText() == before
+
+
+def test_does_not_wait_for_a_listing(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    [browse] = [line for line in window.engines.worker._lines if line.shared]
+    os.kill(browse.engine.pid, signal.SIGSTOP)
+    try:
+        window.actions_["refresh"].trigger()
+        choose(qtbot, window, first(window, "fxgraph"))
+        # The inspector's engine serves what follows too.
+        choose(qtbot, window, first(window, "aotautograd"))
+        [aside] = [line for line in window.engines.worker._lines if line.aside]
+        assert window.listing.loading
+    finally:
+        os.kill(browse.engine.pid, signal.SIGCONT)
+    idle(qtbot, window)
+    # A crash of it is told in place; the next question starts another.
+    os.kill(aside.engine.pid, signal.SIGSTOP)
+    window.table.select({first(window, "pgo").identity})
+    qtbot.wait(SETTLE_MS + 200)
+    os.kill(aside.engine.pid, signal.SIGKILL)
+    notice = window.inspector.notice
+    qtbot.waitUntil(notice.isVisible, timeout=PATIENCE)
+    assert "SIGKILL" in notice.why.text()
+    click(qtbot, notice.button)
+    qtbot.waitUntil(lambda: window.inspector.detail is not None, timeout=PATIENCE)
+    assert window.error_bar.error is None
+
+
+def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
+    window = open_window()
+    assert window.inspector.isHidden(), "the window is too narrow for it"
+    window.actions_["inspector"].trigger()
+    window.resize(1640, 900)
+    settle(qtbot)
+    sizes = window.across.sizes()
+    window.across.setSizes([sizes[0], sizes[1] - 80, sizes[2] + 80])
+    window.across.splitterMoved.emit(0, 2)
+    width = window.inspector.width()
+    again = open_window()
+    assert again.inspector.isVisible()
+    again.resize(1640, 900)
+    assert int(str(settings.value("inspector/width"))) == width
+    again.actions_["inspector"].trigger()
+    assert settings.value("inspector/shown") == "false"
+    assert open_window().inspector.isHidden()
+
+
+def test_every_part_can_be_reached_and_has_a_name(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    inspector = choose(qtbot, window, first(window, "aotautograd"))
+    kinds: tuple[type[QWidget], ...] = (QAbstractButton, QComboBox, QLineEdit, QTextEdit, CodeEdit)
+    for number in range(inspector.tabs.count()):
+        inspector.tabs.setCurrentIndex(number)
+        qtbot.wait(200)
+        for kind in kinds:
+            for widget in inspector.findChildren(kind):
+                if not widget.isVisible() or widget.objectName() == "qt_spinbox_lineedit":
+                    continue
+                if isinstance(widget.parent(), (QLineEdit, QComboBox)):
+                    continue
+                named = widget.accessibleName() or getattr(widget, "text", str)()
+                assert named or widget.parent() is inspector.tabs.tabBar(), widget
+                if widget.isEnabled() and widget.parent() is not inspector.tabs.tabBar():
+                    assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget
+    assert inspector.tabs.tabBar().focusPolicy() & Qt.FocusPolicy.TabFocus
+
+
+# Size.
+
+
+class Clock:
+    """How late a timer of 16 ms is at worst."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+        self._due = time.perf_counter() + 0.016
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(16)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.worst = max(self.worst, now - self._due)
+        self._due = now + 0.016
+
+    def stop(self) -> float:
+        self._timer.stop()
+        return self.worst
+
+
+def write_graph(place: Path, graph: str, source: str) -> None:
+    """An FX graph entry with these texts."""
+
+    class CompiledFxGraph:
+        def __init__(self) -> None:
+            self.inductor_post_grad_graph_str = graph
+            self.source_code = source
+
+    CompiledFxGraph.__module__, CompiledFxGraph.__qualname__ = __name__, "CompiledFxGraph"
+    globals()["CompiledFxGraph"] = CompiledFxGraph
+    data = pickle.dumps(CompiledFxGraph())
+    path = place / payload_path("fxgraph", "f" + "a" * 51, hashlib.sha256(data).hexdigest())
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+
+
+def test_a_graph_of_20_mb_in_one_line(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    place = tmp_path / "large"
+    place.mkdir()
+    write_graph(place, "x\x00" * 10_000_000, "y = 1\n" * 16_000)
+    window = open_inspector(qtbot, open_window, place)
+    clock = Clock()
+    [one] = window.entries.everything()
+    inspector = choose(qtbot, window, one)
+    inspector.tabs.setCurrentIndex(GRAPH)
+    edit, pane = inspector.graph.edit, inspector.graph
+    qtbot.waitUntil(lambda: edit.toPlainText() != "" and not edit.busy, timeout=PATIENCE)
+    assert len(edit.toPlainText()) < LINE + 100
+    assert edit.toPlainText().endswith("… 98,000 more characters in this line")
+    assert edit.toPlainText().startswith("x\u2400x")
+    assert pane.more.isVisible()
+    click(qtbot, pane.more)
+    qtbot.waitUntil(lambda: "… 198,000 more" in edit.toPlainText(), timeout=PATIENCE)
+    assert edit.blockCount() == 1
+    click(qtbot, pane.more)
+    qtbot.waitUntil(lambda: not pane.foot.isVisible(), timeout=PATIENCE)
+    # Many lines, all of them coloured.
+    inspector.tabs.setCurrentIndex(SOURCE)
+    edit = inspector.source.edit
+    with qtbot.waitSignal(edit.settled, timeout=PATIENCE):
+        pass
+    assert edit.blockCount() == 16_001
+    inspector.source.search.setText("1")
+    qtbot.waitUntil(lambda: inspector.source.count.text() == "1/10,000+")
+    worst = clock.stop()
+    print(f"worst lateness {worst * 1000:.0f} ms")
+    assert worst < 0.25
+
+
+def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:
+    engines = SampleEngines()
+    inspector = Inspector(engines, lambda _: {})
+    qtbot.addWidget(inspector)
+    inspector.show()
+    many = [entry(n) for n in range(100_000)]
+    clock = Clock()
+    inspector.select("/place", True, many)
+    qtbot.waitUntil(
+        lambda: inspector.several_title.text() == "100,000 entries selected", timeout=PATIENCE
+    )
+    assert clock.stop() < 0.25
+    counts = Counts()
+    counts.add(many)
+    assert counts.size == sum(x.size for x in many)
+    engines.stop()
+
+
+# Parts.
+
+
+def fed(qtbot: QtBot, edit: CodeEdit, pages: list[str]) -> str:
+    edit.start(PYTHON)
+    for number, page in enumerate(pages):
+        edit.feed(page, last=number == len(pages) - 1)
+        if number % 2:
+            qtbot.waitUntil(lambda: not edit.busy)
+    qtbot.waitUntil(lambda: not edit.busy)
+    return edit.toPlainText()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 5000])
+def test_pages_are_put_together(qtbot: QtBot, size: int) -> None:
+    edit = CodeEdit("code")
+    qtbot.addWidget(edit)
+    text = "def f(x):\n\n  return '''x\n" + "y" * 150 + "\n'''\n"
+    pages = [text[at : at + size] for at in range(0, len(text), size)]
+    assert fed(qtbot, edit, pages) == text
+    long = "a\n" + "b" * 6000 + "\nc"
+    pages = [long[at : at + size * 100] for at in range(0, len(long), size * 100)]
+    assert fed(qtbot, edit, pages).split("\n") == [
+        "a",
+        "b" * LINE + " … 4,000 more characters in this line",
+        "c",
+    ]
+
+
+def test_what_cannot_be_seen_is_made_visible(qtbot: QtBot) -> None:
+    edit = CodeEdit("code")
+    qtbot.addWidget(edit)
+    said = fed(qtbot, edit, ["a\x00\u202eb\u2028c\ud800\r\n\U0001f600 = 'x'  # 1"])
+    assert said == "a\u2400\\u202eb\\u2028c\ufffd\u240d\n\U0001f600 = 'x'  # 1"
+    formats = edit.document().lastBlock().layout().formats()
+    assert [(f.start, f.length) for f in formats] == [(5, 3), (10, 3)]
+
+
+def test_searching_counts_as_qt_does(qtbot: QtBot) -> None:
+    pane = TextPane("Text", "log", "nothing")
+    qtbot.addWidget(pane)
+    pane.show()
+    with qtbot.waitSignal(pane.wanted):
+        pane.offer([Text("graph", "Graph", 40)])
+    text = "\U0001f600\U0001f600 here\nand HERE"
+    pane.page({"name": "graph", "offset": 0, "text": text, "chars": len(text)})
+    qtbot.waitUntil(lambda: not pane.edit.busy)
+    pane.search.setText("here")
+    qtbot.waitUntil(lambda: pane.count.text() == "1/2")
+    assert pane.edit.textCursor().position() == 5
+    pane.step(back=False)
+    marks = [mark.cursor.selectedText() for mark in pane.edit.extraSelections()]
+    assert marks == ["here", "HERE"]
+
+
+def parts(line: str, state: syntax.State, language: str) -> tuple[list[str], syntax.State]:
+    found, after = syntax.tokens(line, state, language)
+    return [f"{part}:{line[at : at + size]}" for at, size, part in found], after
+
+
+def test_colours_of_python_and_of_the_kernels_in_it() -> None:
+    state = syntax.NOTHING
+    said, state = parts("@torch.no_grad()  # why", state, PYTHON)
+    assert said == ["special:@torch.no_grad", "comment:# why"]
+    said, state = parts("def call(x): return 'a\\'b' + 0x1F", state, PYTHON)
+    assert said == ["keyword:def", "name:call", "keyword:return", "string:'a\\'b'", "number:0x1F"]
+    said, state = parts("k = async_compile.cpp_pybinding(['float*'], r'''", state, PYTHON)
+    assert said == ["name:cpp_pybinding", "string:'float*'", "string:r'''"]
+    said, state = parts("#include <math.h> /* long", state, PYTHON)
+    assert said == ["special:#include <math.h>", "comment:/* long"]
+    said, state = parts("one */ auto x = 1.5f;", state, PYTHON)
+    assert said == ["comment:one */", "keyword:auto", "number:1.5f"]
+    said, state = parts("}''', 3)", state, PYTHON)
+    assert said == ["string:'''", "number:3"]
+    assert state == syntax.NOTHING
+    assert parts('"""doc', state, PYTHON) == (['string:"""doc'], syntax.State('"""'))
+    assert parts("#pragma omp for // x", state, CPP)[0] == [
+        "special:#pragma", "keyword:for", "comment:// x",
+    ]  # fmt: skip
+    assert syntax.language_of("a.main.cpp") == CPP
+    assert syntax.language_of("graph") == PYTHON
+
+
+@pytest.mark.parametrize("line", ["'" * 2000, "((" * 1000, "\\" * 2000, "/*" * 1000, "1e" * 1000])
+def test_no_line_is_slow(line: str) -> None:
+    begun = time.perf_counter()
+    for language in (PYTHON, CPP):
+        syntax.tokens(line, syntax.NOTHING, language)
+    assert time.perf_counter() - begun < 0.1
+
+
+@pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_colours_can_be_read(shades: Shades) -> None:
+    assert set(shades.syntax) == set(syntax.PARTS)
+    for colour in shades.syntax.values():
+        for ground in (shades.base, shades.selected, shades.selected_quiet):
+            assert contrast(colour, ground) >= 4.5, (colour, ground)
+
+
+def test_rows_are_filtered_as_they_arrive(qtbot: QtBot) -> None:
+    model = RowsModel(("a", "b"))
+    under_test(model)
+    model.filter("x 1")
+    model.add([("x", "1"), ("y", "1"), ("X", "21 <b>")])
+    assert [model.row_at(n)[0] for n in range(model.rowCount())] == ["x", "X"]
+    assert "&lt;b&gt;" in model.index(1, 1).data(Qt.ItemDataRole.ToolTipRole)
+    model.filter("")
+    assert (model.rowCount(), model.total) == (3, 3)
+    model.fill([])
+    assert model.rowCount() == 0
+
+
+def test_factors_that_are_none(qtbot: QtBot) -> None:
+    pane = FactorsPane()
+    qtbot.addWidget(pane)
+    pane.show()
+    pane.offer(0)
+    assert pane.blank.title.text() == "No key factors"
+    pane.add(["not a row", {"name": "a", "value": "b\x00", "hash": "c"}])
+    assert pane.model.row_at(0) == ("a", "b\u2400", "c")
+
+
+def test_a_detail_is_checked_before_it_is_believed() -> None:
+    told = {
+        "entry": entry(1).to_json(),
+        "facts": {"ops": "many", "made_in": [], "inputs": [1, "x"], "function": 3},
+        "files": [{"path": 1}, {"path": "a", "size": 2, "mtime": "now"}, 7],
+        "needs": {"fx_keys": ["a", "a", 2], "code_keys": "x"},
+        "texts": [{"name": "graph", "chars": 3}, {"name": 4}, None],
+        "factors": "all",
+    }
+    detail = detail_from_json(json.loads(json.dumps(told)))
+    assert detail.needs == [Need("fxgraph", "a")]
+    assert [(f.path, f.mtime) for f in detail.files] == [("a", None)]
+    assert ([t.name for t in detail.graphs], detail.sources, detail.factors) == (["graph"], [], 0)
+    said = sections(detail.entry, detail, {})
+    assert any(value.text == "not in this place" for s in said for _, v in s.rows for value in v)
+    wrongs: tuple[object, ...] = (None, {}, {"entry": {}})
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match=r"object|field"):
+            detail_from_json(wrong)
