@@ -1,0 +1,1 @@
+"""Speed, each figure beside a reference measured in the same run: ``python -m tests.bench``."""

@@ -1,0 +1,79 @@
+"""Timing whole processes and printing what came out."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Figure:
+    """One line of the table: medians in seconds, and the ratio that is aimed for."""
+
+    what: str
+    ours: float
+    reference: float
+    limit: float
+    of: str
+
+    @property
+    def ratio(self) -> float:
+        """Ours by the reference."""
+        return self.ours / self.reference
+
+
+@dataclass
+class Run:
+    """One process: seconds on the wall, peak memory in MB, what it printed."""
+
+    seconds: float
+    memory: float
+    out: str
+
+
+def run(command: Sequence[str], env: dict[str, str] | None = None) -> Run:
+    """Run a command to its end. Raises CalledProcessError if it fails."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    out = process.stdout.read()
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, list(command))
+    return Run(seconds, usage.ru_maxrss / 1000, out)
+
+
+def medians(
+    first: Sequence[str], second: Sequence[str], env: dict[str, str], times: int = 5
+) -> tuple[float, float]:
+    """Seconds of two commands, run in turn, so that both see the same machine."""
+    pairs = [(run(first, env).seconds, run(second, env).seconds) for _ in range(times)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    """A command that runs a piece of Python."""
+    return [sys.executable, "-c", code, *arguments]
+
+
+def show(figures: Sequence[Figure]) -> bool:
+    """Print the table; whether every figure is within its limit."""
+    width = max(len(figure.what) for figure in figures)
+    print(f"{'':{width}}  {'ours':>8}  {'reference':>9}  {'ratio':>6}  {'aim':>6}")
+    for figure in figures:
+        mark = "" if figure.ratio <= figure.limit else "  over"
+        print(
+            f"{figure.what:{width}}  {figure.ours:7.3f}s  {figure.reference:8.3f}s  "
+            f"{figure.ratio:5.2f}×  ≤ {figure.limit:3.1f}×{mark}   {figure.of}"
+        )
+    return all(figure.ratio <= figure.limit for figure in figures)
