@@ -73,12 +73,14 @@ def _items(store: Folder | Bundle, report: Report) -> list[Item]:
 
 
 def _entries(
-    session: Session, store: Folder | Bundle, items: list[Item], report: Report, full: bool = False
+    session: Session, store: Folder | Bundle, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
+    """The entries of a store in batches, with progress; ``items`` where they are known already."""
     done, told = 0, 0.0
     index = Index(store.root) if isinstance(store, Folder) else None
     try:
-        for batch in describe(items, store, session.reader, report, full, index):
+        items = _items(store, report) if items is None else items
+        for batch in describe(items, store, session.reader, report, index=index):
             yield batch
             done += len(batch)
             if (now := time.monotonic()) - told > 0.05:
@@ -98,7 +100,7 @@ def _chosen(
     wanted = _wanted(session, select)
     matches = query.parse(select.get("filter") or "").matches
     found = []
-    for batch in _entries(session, store, _items(store, report), report):
+    for batch in _entries(session, store, report):
         found += [
             one
             for one in batch
@@ -147,7 +149,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     store = _store(_path(params, "place"), report)
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
     seen: list[dict[str, Any] | None] = []
-    for batch in _entries(session, store, _items(store, report), report):
+    for batch in _entries(session, store, report):
         entries = [one.entry for one in batch if matches(one.entry)]
         seen += [one.facts.get("made_in") for one in batch]
         _count(totals, entries)
@@ -209,7 +211,7 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
     wanted = key if key in keys else keys.pop()
     # The others are read too, briefly: a kernel's name is in the graph it belongs to.
-    brief = [one for batch in _entries(session, store, items, report) for one in batch]
+    brief = [one for batch in _entries(session, store, report, items) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
     chosen = [item for item in items if item.key == wanted]
     batches = describe(chosen, store, session.reader, report, full=True)

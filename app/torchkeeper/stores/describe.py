@@ -205,7 +205,7 @@ def _describe(one: _Loaded, facts: dict[str, Any], known: _Known) -> Described:
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
-    times = [file.mtime_ns for file in item.files if file.mtime_ns is not None]
+    times = [file[2] for file in item.files if file[2] is not None]
     entry = Entry(
         kind=item.kind,
         key=item.key,
@@ -234,15 +234,16 @@ def _misnamed(item: Item, sha256: str | None) -> str | None:
 
 
 def _learn(item: Item, facts: dict[str, Any], known: _Known) -> None:
+    if item.kind not in ("fxgraph", "aotautograd", "code"):
+        return
     about = {field: facts.get(field) for field in ("name", "torch", "device")}
     if item.kind == "fxgraph":
         known.graphs.setdefault(item.key, about)
         if facts.get("code_key"):
             known.modules.setdefault(facts["code_key"], about)
-    if item.kind in ("fxgraph", "aotautograd", "code"):
-        about = about if item.kind != "code" else known.modules.get(item.key, about)
-        for name, digest in facts.get("kernels", ()):
-            known.kernels.setdefault(digest, {**about, "name": name})
+    about = about if item.kind != "code" else known.modules.get(item.key, about)
+    for name, digest in facts.get("kernels", ()):
+        known.kernels.setdefault(digest, {**about, "name": name})
 
 
 def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:

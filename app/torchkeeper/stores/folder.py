@@ -1,4 +1,4 @@
-"""A cache folder as a store. Reading writes nothing into it, not even access times.
+"""A cache folder as a store. Reading writes nothing into it, not even files' access times.
 
 Links inside the folder are never followed; the folder itself may be given by a link.
 """

@@ -12,6 +12,7 @@ import json
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,11 +50,9 @@ class Known:
 
 def signature(item: Item) -> int:
     """A number that changes with the size, time or inode of any file of an item."""
-    values: list[object] = [len(item.files)]
-    for file in item.files:
-        values += (file.size, file.mtime_ns, file.inode)
-    # Of integers alone, so that it is the same in every process.
-    return hash(tuple(values))
+    # By position, for the million of them; and of integers alone, so that it is the same in
+    # every process.
+    return hash(tuple([(file[1], file[2], file[4]) for file in item.files]))
 
 
 class Index:
@@ -66,8 +65,16 @@ class Index:
         self._seen: set[tuple[str, str]] = set()
         self._db: sqlite3.Connection | None = None
         file = file or os.environ.get(VARIABLE)
+        self._opening: threading.Thread | None = None
         if file:
-            self._open(file)
+            # Meanwhile the folder is walked, which waits for the disk more than it computes.
+            self._opening = threading.Thread(target=self._open, args=(file,), name="index")
+            self._opening.start()
+
+    def _opened(self) -> None:
+        if self._opening:
+            self._opening.join()
+            self._opening = None
 
     def _open(self, file: str) -> None:
         for attempt in (1, 2):
@@ -76,10 +83,10 @@ class Index:
                 self._load()
                 return
             except (sqlite3.OperationalError, OSError):
-                self.close()  # locked, unwritable, or no room
+                self._disconnect()  # locked, unwritable, or no room
                 return
             except (sqlite3.DatabaseError, ValueError):
-                self.close()
+                self._disconnect()
                 if attempt == 1:
                     _remove(file)
 
@@ -96,12 +103,14 @@ class Index:
 
     def get(self, item: Item) -> Known | None:
         """What is kept of an item, if its files are still the same."""
+        self._opened()
         self._seen.add((item.kind, _key(item.path)))
         known = self._known.get((item.kind, _key(item.path)))
         return known if known and known.signature == signature(item) else None
 
     def add(self, item: Item, known: Known) -> None:
         """Keep what was read of an item."""
+        self._opened()
         if self._db:
             self._new.append((item, known))
             if len(self._new) >= 2000:
@@ -109,6 +118,7 @@ class Index:
 
     def finish(self) -> None:
         """Write what is new and forget what has vanished; to be called after a whole listing."""
+        self._opened()
         gone = self._known.keys() - self._seen
         if self._new or gone:
             self._write(gone)
@@ -132,12 +142,16 @@ class Index:
                 )
                 self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))
         except sqlite3.Error:
-            self.close()
+            self._disconnect()
 
     def close(self) -> None:
         """Keep what was added so far, and close the file."""
+        self._opened()
         if self._new:
             self._write(())
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         db, self._db = self._db, None
         if db:
             with contextlib.suppress(sqlite3.Error):
@@ -153,7 +167,8 @@ def _connect(file: str) -> sqlite3.Connection:
     os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    db = sqlite3.connect(file, timeout=_PATIENCE)
+    # Opened by one thread and used by another, never by both at once.
+    db = sqlite3.connect(file, timeout=_PATIENCE, check_same_thread=False)
     try:
         # A hash of integers may differ between versions of Python.
         version = VERSION * 1000 + sys.version_info.minor
