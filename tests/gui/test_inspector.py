@@ -260,7 +260,7 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
     graphs = [x for x in window.entries.everything() if x.kind == "fxgraph"]
     for one in graphs[:4]:
         window.table.select({one.identity})
-        qtbot.wait(60)
+        window._update()
     inspector = choose(qtbot, window, graphs[3])
     assert asked == [graphs[3].path], "nothing is asked while the selection moves"
     inspector.tabs.setCurrentIndex(GRAPH)
@@ -348,11 +348,14 @@ def test_every_part_can_be_reached_and_has_a_name(
 
 
 class Clock:
-    """How late a timer of 16 ms is at worst."""
+    """The longest slice of work on this thread, as a timer of 16 ms sees it.
+
+    In the thread's own time: what else runs on the machine does not count.
+    """
 
     def __init__(self) -> None:
-        self.worst = 0.0
-        self._due = time.perf_counter() + 0.016
+        self._worst = 0.0
+        self._before = time.thread_time()
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.setInterval(16)
@@ -360,13 +363,13 @@ class Clock:
         self._timer.start()
 
     def _tick(self) -> None:
-        now = time.perf_counter()
-        self.worst = max(self.worst, now - self._due)
-        self._due = now + 0.016
+        now = time.thread_time()
+        self._worst = max(self._worst, now - self._before)
+        self._before = now
 
     def stop(self) -> float:
         self._timer.stop()
-        return self.worst
+        return self._worst
 
 
 def write_graph(place: Path, graph: str, source: str) -> None:
@@ -415,9 +418,7 @@ def test_a_graph_of_20_mb_in_one_line(
     assert edit.blockCount() == 16_001
     inspector.source.search.setText("1")
     qtbot.waitUntil(lambda: inspector.source.count.text() == "1/10,000+")
-    worst = clock.stop()
-    print(f"worst lateness {worst * 1000:.0f} ms")
-    assert worst < 0.25
+    assert clock.stop() < 0.1
 
 
 def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:
@@ -431,7 +432,7 @@ def test_a_large_selection_is_counted_in_pieces(qtbot: QtBot) -> None:
     qtbot.waitUntil(
         lambda: inspector.several_title.text() == "100,000 entries selected", timeout=PATIENCE
     )
-    assert clock.stop() < 0.25
+    assert clock.stop() < 0.1
     counts = Counts()
     counts.add(many)
     assert counts.size == sum(x.size for x in many)

@@ -28,6 +28,7 @@ from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.activity import ActivityPane
 from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.details import Need
 from torchkeeper.gui.dialogs import choose_folder, confirm
 from torchkeeper.gui.entries import EntriesModel, shown_name
@@ -74,6 +75,7 @@ class Window(QMainWindow):
         self._waiting: list[str] = []
         self._sure = False
         self.table = EntryTable(self.entries)
+        self.columns = Columns(self.table, self.settings)
         self.empty = EmptyState()
         self.places_pane = PlacesPane(self.places)
         self.head = Head()
@@ -124,7 +126,8 @@ class Window(QMainWindow):
         self.statusBar().addWidget(self.totals)
         self.statusBar().addPermanentWidget(self.trash_label)
         room = self.screen().availableSize()
-        self.resize(min(1360, room.width() - 40), min(800, room.height() - 60))
+        # Wide enough for the inspector, where the screen is.
+        self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
 
     def _make_menus(self) -> None:
         for name, title in actions.MENUS:
@@ -133,6 +136,7 @@ class Window(QMainWindow):
             self.actions_.fill(menu, self.actions_.menu(name))
             if name == "view":
                 menu.addSeparator()
+                self.columns.fill(menu.addMenu(self.tr("&Columns")))
                 self._make_themes(menu.addMenu(self.tr("&Theme")))
         bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
@@ -489,6 +493,7 @@ class Window(QMainWindow):
             )
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
+        self.columns.keep_if_changed()
         self.engines.stop()
         super().closeEvent(event)
 
