@@ -41,7 +41,7 @@ from torchkeeper.gui.entries import (
     EntryRole,
 )
 
-_WIDTHS = {
+WIDTHS = {
     KIND: 128,
     NAME: 260,
     KEY: 128,
@@ -158,7 +158,7 @@ class EntryTable(QTableView):
         header.setSelectionModel(QItemSelectionModel(model, header))
         header.setAccessibleName(self.tr("Columns of the table of entries"))
         header.setMinimumSectionSize(48)
-        for column, width in _WIDTHS.items():
+        for column, width in WIDTHS.items():
             header.resizeSection(column, width)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.setSortingEnabled(True)

@@ -1,0 +1,153 @@
+"""The table a day long: columns, copies, rows that come and go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import OpenWindow
+from torchkeeper.gui.columns import KEY as KEPT
+from torchkeeper.gui.columns import Columns
+from torchkeeper.gui.entries import COLUMNS, KEY, KIND, NAME, SIZE, TORCH, EntriesModel
+from torchkeeper.gui.table import WIDTHS, EntryTable
+
+ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+
+
+def columns(qtbot: QtBot, settings: QSettings) -> tuple[EntryTable, Columns]:
+    table = EntryTable(EntriesModel())
+    qtbot.addWidget(table)
+    table.resize(1200, 300)
+    return table, Columns(table, settings)
+
+
+def order(table: EntryTable) -> list[str]:
+    header = table.horizontalHeader()
+    return [COLUMNS[header.logicalIndex(place)] for place in range(len(COLUMNS))]
+
+
+def test_columns_are_remembered_and_reset(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    header = window.table.horizontalHeader()
+    window.columns.actions[KEY].trigger()
+    assert header.isSectionHidden(KEY)
+    header.moveSection(header.visualIndex(TORCH), 0)
+    header.resizeSection(TORCH, 211)
+    window.table.sortByColumn(NAME, ASCENDING)
+    moved = order(window.table)
+    assert moved[0] == "torch"
+    window.close_surely()
+    again = open_window()
+    header = again.table.horizontalHeader()
+    assert order(again.table) == moved
+    assert header.isSectionHidden(KEY)
+    assert not again.columns.actions[KEY].isChecked()
+    assert header.sectionSize(TORCH) == 211
+    assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (NAME, ASCENDING)
+    again.columns.reset()
+    assert order(again.table) == list(COLUMNS)
+    assert not header.isSectionHidden(KEY)
+    assert header.sectionSize(TORCH) == WIDTHS[TORCH]
+    assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (SIZE, DESCENDING)
+
+
+def test_columns_are_chosen_at_the_header_and_in_the_menu(
+    open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The offscreen platform cannot grab the keyboard for a popup.
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+    window = open_window(fixture_cache)
+    header = window.table.horizontalHeader()
+    header.customContextMenuRequested.emit(QPoint(40, 10))
+    menu = window.table.findChild(QMenu, "columns")
+    assert menu is not None
+    assert menu.actions()[: len(COLUMNS)] == window.columns.actions
+    menu.deleteLater()
+    view = next(a.menu() for a in window.menuBar().actions() if a.text() == "&View")
+    assert isinstance(view, QMenu)
+    [chooser] = [a.menu() for a in view.actions() if a.text() == "&Columns"]
+    assert isinstance(chooser, QMenu)
+    assert chooser.actions()[: len(COLUMNS)] == window.columns.actions
+
+
+def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:
+    table, chosen = columns(qtbot, settings)
+    for action in chosen.actions:
+        if action.isEnabled():
+            action.trigger()
+    assert [a.isChecked() for a in chosen.actions].count(True) == 1
+    assert table.horizontalHeader().hiddenSectionCount() == len(COLUMNS) - 1
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        b"\x00\xff\x00\x00",
+        "[1]",
+        '{"version": 2, "hidden": ["key"]}',
+        json.dumps({"version": 1, "hidden": list(COLUMNS)}),
+        json.dumps({"version": 1, "hidden": 7, "order": "kind", "widths": [1], "sort": {}}),
+        json.dumps({"version": 1, "order": [["kind"], None], "widths": {"key": 10**9}}),
+        json.dumps({"version": 1, "widths": {"key": -5, "size": True}, "sort": ["nothing", 1]}),
+        json.dumps({"version": 1, "sort": [["kind"], True]}),
+    ],
+)
+def test_what_makes_no_sense_is_passed_over(
+    qtbot: QtBot, settings: QSettings, kept: str | bytes
+) -> None:
+    settings.setValue(KEPT, kept)
+    table, _ = columns(qtbot, settings)
+    header = table.horizontalHeader()
+    assert order(table) == list(COLUMNS)
+    assert header.hiddenSectionCount() == 0
+    assert [header.sectionSize(n) for n in WIDTHS if n != NAME] == [
+        width for n, width in WIDTHS.items() if n != NAME
+    ]
+    assert header.sortIndicatorSection() == SIZE
+
+
+def test_a_column_of_a_later_version_finds_its_place(qtbot: QtBot, settings: QSettings) -> None:
+    older = [name for name in COLUMNS if name != "size"]
+    kept = {"version": 1, "order": [older[1], older[0], *older[2:], "gone"], "hidden": ["gone"]}
+    settings.setValue(KEPT, json.dumps(kept))
+    table, _ = columns(qtbot, settings)
+    assert order(table)[:4] == ["name", "kind", "key", "size"]
+    assert table.horizontalHeader().visualIndex(KIND) == 1
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(COLUMNS),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.sampled_from(COLUMNS), inner),
+    max_leaves=12,
+)
+
+
+@hypothesis_settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.fixed_dictionaries(dict.fromkeys(("order", "hidden", "widths", "sort"), _ANY)))
+def test_whatever_was_kept_the_table_can_be_used(
+    qtbot: QtBot, settings: QSettings, kept: dict[str, Any]
+) -> None:
+    settings.setValue(KEPT, json.dumps({"version": 1, **kept}))
+    table, chosen = columns(qtbot, settings)
+    header = table.horizontalHeader()
+    assert header.hiddenSectionCount() < len(COLUMNS)
+    assert sorted(order(table)) == sorted(COLUMNS)
+    assert all(header.sectionSize(n) <= 2000 for n in range(len(COLUMNS)) if n != NAME)
+    chosen.keep()
+    table.close()
