@@ -28,6 +28,7 @@ from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.activity import ActivityPane
 from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.details import Need
 from torchkeeper.gui.dialogs import choose_folder, confirm
 from torchkeeper.gui.entries import EntriesModel, shown_name
@@ -74,6 +75,7 @@ class Window(QMainWindow):
         self._waiting: list[str] = []
         self._sure = False
         self.table = EntryTable(self.entries)
+        self.columns = Columns(self.table, self.settings)
         self.empty = EmptyState()
         self.places_pane = PlacesPane(self.places)
         self.head = Head()
@@ -134,6 +136,7 @@ class Window(QMainWindow):
             self.actions_.fill(menu, self.actions_.menu(name))
             if name == "view":
                 menu.addSeparator()
+                self.columns.fill(menu.addMenu(self.tr("&Columns")))
                 self._make_themes(menu.addMenu(self.tr("&Theme")))
         bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
@@ -490,6 +493,7 @@ class Window(QMainWindow):
             )
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
+        self.columns.keep_if_changed()
         self.engines.stop()
         super().closeEvent(event)
 
