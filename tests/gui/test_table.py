@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow
+from tests.gui.conftest import OpenWindow, settle
+from tests.gui.test_models import entry
+from torchkeeper.gui import copying
 from torchkeeper.gui.columns import KEY as KEPT
 from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.entries import COLUMNS, KEY, KIND, NAME, SIZE, TORCH, EntriesModel
@@ -127,6 +134,52 @@ def test_a_column_of_a_later_version_finds_its_place(qtbot: QtBot, settings: QSe
     table, _ = columns(qtbot, settings)
     assert order(table)[:4] == ["name", "kind", "key", "size"]
     assert table.horizontalHeader().visualIndex(KIND) == 1
+
+
+def test_copies_what_the_command_line_prints_and_takes(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    place = fixture_cache.rename(fixture_cache.parent / "it's a cache")
+    window = open_window(place)
+    window.table.selectAll()
+    settle(qtbot)
+    clipboard = QGuiApplication.clipboard()
+    window.actions_["copy-json"].trigger()
+    command = [sys.executable, "-m", "torchkeeper"]
+    ls = [*command, "ls", "--json", str(place)]
+    printed = subprocess.run(ls, capture_output=True, text=True, check=True)
+    assert sorted(clipboard.text().splitlines()) == sorted(printed.stdout.splitlines())
+    window.table.selectRow(0)
+    settle(qtbot)
+    window.actions_["copy-command"].trigger()
+    words = shlex.split(clipboard.text())
+    assert words == ["torchkeeper", "show", str(place), window.entries.entry_at(0).key]
+    shown = subprocess.run([*command, *words[1:]], capture_output=True, text=True, check=True)
+    assert words[-1] in shown.stdout
+
+
+def test_a_key_that_looks_like_an_option_is_none() -> None:
+    odd = [entry(1, key="-x y"), entry(2, key="-x y"), entry(3, key="$(rm)")]
+    assert list(copying.commands("/a b/", odd)) == [
+        "torchkeeper show '/a b/' -- '-x y'",
+        "torchkeeper show '/a b/' '$(rm)'",
+    ]
+
+
+def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
+    copier = copying.Copier()
+    clipboard = QGuiApplication.clipboard()
+    clipboard.setText("before")
+    many = [entry(n) for n in range(60_000)]
+    begun = time.perf_counter()
+    copier.copy(copying.objects(many))
+    assert time.perf_counter() - begun < 0.1
+    assert copier.busy
+    copier.copy(copying.keys(many[:3]))
+    assert clipboard.text().split() == [e.key for e in many[:3]]
+    copier.copy(copying.objects(many[:20_000]))
+    qtbot.waitUntil(lambda: not copier.busy)
+    assert clipboard.text().count("\n") == 19_999
 
 
 _ANY = st.recursive(

@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDropEvent,
-    QGuiApplication,
 )
 from PySide6.QtWidgets import (
     QMainWindow,
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import actions, forms, icons, theme
+from torchkeeper.gui import actions, copying, forms, icons, theme
 from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.activity import ActivityPane
@@ -85,6 +84,7 @@ class Window(QMainWindow):
         self.inspector = Inspector(self.engines, self._needed)
         self.totals = forms.label("")
         self.trash_label = forms.label("", "muted")
+        self._copier = copying.Copier(self)
         self.flows = Flows(self)
         self.actions_ = Actions(self, (self, self.flows))
         self._lay_out()
@@ -412,15 +412,19 @@ class Window(QMainWindow):
 
     def copy_key(self) -> None:
         """The keys of the selected entries, one a line."""
-        self._copy([entry.key for entry in self.table.selected()])
+        self._copier.copy(copying.keys(self.table.selected()))
 
     def copy_path(self) -> None:
         """The paths of the selected entries, one a line."""
-        root = (self.place or "").rstrip("/")
-        self._copy([f"{root}/{entry.path}" for entry in self.table.selected()])
+        self._copier.copy(copying.paths(self.place or "", self.table.selected()))
 
-    def _copy(self, lines: list[str]) -> None:
-        QGuiApplication.clipboard().setText("\n".join(lines))
+    def copy_json(self) -> None:
+        """The selected entries as ``ls --json`` prints them."""
+        self._copier.copy(copying.objects(self.table.selected()))
+
+    def copy_command(self) -> None:
+        """A command for each selected key."""
+        self._copier.copy(copying.commands(self.place or "", self.table.selected()))
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""

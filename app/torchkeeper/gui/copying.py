@@ -1,0 +1,73 @@
+"""Selected entries as text: keys, paths, JSON, commands for a shell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QGuiApplication
+
+from torchkeeper.artifacts.entry import Entry
+
+#: Seconds that a slice of the work may take on the main thread.
+_SLICE = 0.008
+
+
+def keys(entries: Sequence[Entry]) -> Iterator[str]:
+    """The keys."""
+    return (entry.key for entry in entries)
+
+
+def paths(place: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """The full paths."""
+    root = place.rstrip("/")
+    return (f"{root}/{entry.path}" for entry in entries)
+
+
+def objects(entries: Sequence[Entry]) -> Iterator[str]:
+    """As ``torchkeeper ls --json`` prints them."""
+    return (json.dumps(entry.to_json()) for entry in entries)
+
+
+def commands(place: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """What shows each key in a shell; a key of several entries is shown once."""
+    start = "torchkeeper show " + shlex.quote(place)
+    for key in dict.fromkeys(entry.key for entry in entries):
+        # A key is a file's name where there is none, and may look like an option.
+        yield f"{start} {'-- ' if key.startswith('-') else ''}{shlex.quote(key)}"
+
+
+class Copier(QObject):
+    """Puts lines on the clipboard, without a pause however many there are."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._coming: Iterator[str] = iter(())
+        self._lines: list[str] = []
+        self._timer = QTimer(self)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._on)
+
+    @property
+    def busy(self) -> bool:
+        """Whether more lines are to come."""
+        return self._timer.isActive()
+
+    def copy(self, lines: Iterable[str]) -> None:
+        """Copy these lines instead of whatever was being copied; few are there at once."""
+        self._coming, self._lines = iter(lines), []
+        self._on()
+
+    def _on(self) -> None:
+        end = time.perf_counter() + _SLICE
+        for line in self._coming:
+            self._lines.append(line)
+            if len(self._lines) % 64 == 0 and time.perf_counter() > end:
+                self._timer.start()
+                return
+        self._timer.stop()
+        QGuiApplication.clipboard().setText("\n".join(self._lines))
+        self._lines = []
