@@ -239,6 +239,8 @@ def _window(private: str, engines: Engines) -> Window:
     settings = QSettings(file, QSettings.Format.IniFormat)
     settings.clear()
     window = Window(settings, engines)
+    # The offscreen screen is smaller than any that people have.
+    window.resize(1360, 800)
     window.show()
     _turn(0.2)
     return window
