@@ -294,7 +294,7 @@ def _inspector(pictures: _Pictures, private: str) -> None:
     for number, name in enumerate(("summary", "graph", "source", "factors", "files")):
         inspector.tabs.setCurrentIndex(number)
         if name == "source":
-            inspector.source.search.setText("float")
+            inspector.source.search.setText("import")
         _turn(0.2)
         inspector.factors.table.selectRow(1)
         pictures.take(f"inspector-{name}", window)
