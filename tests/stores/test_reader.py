@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -93,3 +96,22 @@ def test_cancel_ends_a_stuck_reader_at_once() -> None:
     with Reader() as reader, pytest.raises(Cancelled):
         reader.facts([bomb], Impatient())
     assert time.monotonic() - started < 1
+
+
+def test_a_reader_that_is_not_let_run_is_waited_for(good: Reading) -> None:
+    class Stops(Report):
+        """Stops the reader for longer than a stall, as a busy machine would."""
+
+        stopped = False
+
+        def check(self) -> None:
+            process = reader._process
+            if process and not self.stopped:
+                self.stopped = True
+                os.kill(process.pid, signal.SIGSTOP)
+                threading.Timer(STALL + 0.7, os.kill, (process.pid, signal.SIGCONT)).start()
+
+    with Reader() as reader:
+        reader.facts([good], Report())
+        (found,) = reader.facts([good], Stops())
+    assert found.get("problem") is None

@@ -30,6 +30,8 @@ MAX_SOURCE = 1 << 20
 BATCH = 64
 #: Bytes of contents that wait for a reader at once, besides the one entry that may be larger.
 BATCH_BYTES = 16 << 20
+#: Problems that may lie in the moment: a busy machine, permissions, somebody else's memory.
+_PASSING = frozenset({"reader-stuck", "reader-crashed", "file-unreadable"})
 #: A profile or a list of configurations is some kilobytes.
 MAX_SMALL = 4 << 20
 
@@ -78,7 +80,7 @@ def describe(
             if one.reading:
                 one.facts = next(facts)
                 one.reading = None
-            if index and not one.kept:
+            if index and not one.kept and _lasting(one):
                 index.add(one.item, _to_keep(one))
             found.append(_describe(one, one.facts, known))
         yield found
@@ -103,6 +105,11 @@ def _batches(
             loaded, waiting = [], 0
     if loaded:
         yield loaded
+
+
+def _lasting(one: _Loaded) -> bool:
+    """Whether what was found will still be true if the files are the same."""
+    return not {one.problem, one.facts.get("problem")} & _PASSING
 
 
 def _kept(item: Item, kept: Known) -> _Loaded:

@@ -23,6 +23,8 @@ from torchkeeper.artifacts.report import Report
 
 #: Seconds a reader may take for one entry.
 STALL = 2.0
+#: How often STALL it may take if it is hardly given the processor.
+PATIENCE = 5
 #: Bytes and entries sent to a reader at once.
 BATCH_BYTES = 1 << 20
 BATCH_ITEMS = 64
@@ -136,17 +138,26 @@ class Reader:
         return answers
 
     def _line(self, process: subprocess.Popen[bytes], report: Report) -> bytes | None:
-        """The next line, or None when the reader is dead or has been silent for STALL seconds."""
+        """The next line, or None when the reader is dead or has been silent for STALL seconds.
+
+        On a machine that is too busy to let it run, it is given PATIENCE times as long: only work
+        on an entry is a sign of what is in it.
+        """
         assert process.stdout
         deadline = time.monotonic() + STALL
+        last = deadline + (PATIENCE - 1) * STALL
+        worked = _processor_seconds(process.pid)
         while True:
             line, newline, rest = self._rest.partition(b"\n")
             if newline:
                 self._rest = rest
                 return line
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return None
+            now = time.monotonic()
+            if now >= deadline:
+                if now >= last or _processor_seconds(process.pid) - worked > STALL / 2:
+                    return None
+                deadline = now + STALL / 10
+            left = deadline - now
             ready, _, _ = select.select([process.stdout], [], [], min(left, 0.05))
             if not ready:
                 try:
@@ -160,6 +171,16 @@ class Reader:
                 process.wait()
                 return None
             self._rest += data
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process has used of the processor; much where that cannot be told."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            fields = stream.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError):
+        return time.monotonic()
 
 
 def _batches(readings: list[Reading]) -> Iterator[list[Reading]]:
