@@ -6,10 +6,11 @@ import functools
 from importlib import resources
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-_SIZES = (16, 20, 24, 32, 48)
+#: What menus, toolbars and buttons ask for; larger pictures are drawn by ``pixmap``.
+_SIZES = (16, 20, 24)
 _colours = {"normal": "#1a1d23", "disabled": "#59616d", "on_accent": "#ffffff"}
 
 
@@ -53,8 +54,10 @@ def pixmap(name: str, size: int, colour: str | None = None, scale: float = 1.0) 
 def icon(name: str, colour: str | None = None) -> QIcon:
     """An icon in the theme's colours, or in ``colour``. Made anew after the theme changed."""
     made = QIcon()
+    # Drawing is what takes the time at the start, so only for the screens that are there.
+    ratios = {1.0, *(screen.devicePixelRatio() for screen in QGuiApplication.screens())}
     for size in _SIZES:
-        for scale in (1.0, 2.0):
+        for scale in ratios:
             normal = _pixmap(name, colour or _colours["normal"], size, 1.0, scale)
             made.addPixmap(normal, QIcon.Mode.Normal)
             made.addPixmap(normal, QIcon.Mode.Selected)
