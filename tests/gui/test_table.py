@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +23,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow, settle
-from tests.gui.test_models import entry
-from torchkeeper.gui import copying
+from tests.gui.conftest import PATIENCE, OpenWindow, settle
+from tests.gui.test_models import entry, load, under_test
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import copying, watching
 from torchkeeper.gui.columns import KEY as KEPT
 from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.entries import COLUMNS, KEY, KIND, NAME, SIZE, TORCH, EntriesModel
@@ -180,6 +185,148 @@ def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
     copier.copy(copying.objects(many[:20_000]))
     qtbot.waitUntil(lambda: not copier.busy)
     assert clipboard.text().count("\n") == 19_999
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_nothing_jumps_when_rows_come_and_go(qtbot: QtBot, many: bool) -> None:
+    before = [entry(n, size=n) for n in range(1000, 1400)]
+    model = EntriesModel()
+    under_test(model)
+    load(model, before)
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    table.resize(900, 400)
+    table.show()
+    table.verticalScrollBar().setValue(100 * 30 + 7)
+    chosen = model.entry_at(105).identity
+    table.setCurrentIndex(model.index(105, 0))
+    top = model.entry_at(table.rowAt(0)).identity
+    places = [table.rowViewportPosition(row) for row in (table.rowAt(0), 105)]
+    # Of size 1399 down: some above what is seen go and come, and one changes.
+    step = 2 if many else 400
+    after = [e for e in before if e.size % step or e.identity in (top, chosen)]
+    after += [entry(n, size=n) for n in range(2000, 2030)]
+    after = [replace(e, files=99) if e.size == 1305 else e for e in after]
+    told: list[tuple[int, int]] = []
+    model.dataChanged.connect(lambda a, b, *_: told.append((a.row(), b.row())))
+    load(model, after)
+    [at], [first] = model.rows_of({chosen}), model.rows_of({top})
+    assert at != 105
+    assert table.currentIndex().row() == at
+    assert [e.identity for e in table.selected()] == [chosen]
+    # What is between the two may have gone; the current row is what the eye is on.
+    assert table.rowViewportPosition(at) == places[1]
+    assert many or table.rowViewportPosition(first) == places[0]
+    assert {model.entry_at(a).size for a, b in told if a == b} == {1305}
+    assert model.total == len(after)
+    # Without a current row in sight, the top one stays.
+    table.clearSelection()
+    table.setCurrentIndex(model.index(0, 0))
+    table.verticalScrollBar().setValue(200 * 30 + 3)
+    top = model.entry_at(table.rowAt(0)).identity
+    load(model, before)
+    [first] = model.rows_of({top})
+    assert table.rowViewportPosition(first) == -3
+    # At the very top, what is new appears.
+    table.verticalScrollBar().setValue(0)
+    table.setCurrentIndex(
+        model.index(300, 0),
+    )
+    table.verticalScrollBar().setValue(0)
+    load(model, after)
+    assert table.verticalScrollBar().value() == 0
+
+
+def kinds_of(entries: list[Entry]) -> set[str]:
+    return {e.kind for e in entries}
+
+
+def test_what_is_compiled_meanwhile_appears(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching, "SLOW", 0.2)
+    monkeypatch.setattr(watching, "_SHARE", 1.0)
+    place = tmp_path / "place"
+    window = open_window()
+    window.places.add(str(place))
+    window.places_pane.choose(str(place))
+    qtbot.waitUntil(lambda: window.listing.error is not None, timeout=PATIENCE)
+    told: list[object] = []
+    window.listing.changed.connect(lambda: told.append(window.listing.loading))
+    qtbot.wait(600)
+    assert told == [], "a place that is still missing is nothing new"
+    monkeypatch.setattr(watching, "FAST", 0.2)
+    kinds: dict[str, int] = {}
+    for name in ("fxgraph", "aotautograd"):
+        shutil.copytree(fixture_cache / name, place / name)
+        shown = window.entries.shown
+        qtbot.waitUntil(lambda: kinds_of(shown()) == {*kinds, name}, timeout=PATIENCE)  # noqa: B023
+        kinds[name] = window.entries.total
+    assert kinds["aotautograd"] > kinds["fxgraph"]
+    settle(qtbot)
+    assert window.stack.currentWidget() is window.table
+    assert window.totals.text().startswith(f"{window.entries.total} entries")
+    chosen = {e.identity for e in window.entries.shown() if e.kind == "fxgraph"}
+    window.table.select(chosen)
+    shutil.rmtree(place / "aotautograd")
+    qtbot.waitUntil(lambda: window.entries.total == kinds["fxgraph"], timeout=PATIENCE)
+    assert {e.identity for e in window.table.selected()} == chosen
+    qtbot.wait(400)
+    told.clear()
+    rows: list[object] = []
+    window.engines.worker.rows.connect(lambda *_: rows.append(1))
+    with qtbot.waitSignal(window.listing.over, timeout=PATIENCE) as over:
+        pass
+    assert (over.args, told, rows) == ([False], [], []), "what is as it was is not sent again"
+    assert True not in told, "nobody is told to wait"
+
+
+def test_a_place_is_looked_at_only_while_it_can_be_seen_and_seldom_if_it_is_slow(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "SLOW", 0.1)
+    monkeypatch.setattr(watching, "_SHARE", 1.0)
+    window = open_window(fixture_cache)
+    with qtbot.waitSignal(window.listing.over, timeout=PATIENCE):
+        pass
+    window.hide()
+    qtbot.waitUntil(lambda: window.listing.can_poll, timeout=PATIENCE)
+    looks: list[object] = []
+    window.listing.over.connect(looks.append)
+    qtbot.wait(500)
+    assert looks == []
+    window.show()
+    qtbot.waitUntil(lambda: bool(looks), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.listing.can_poll, timeout=PATIENCE)
+    window.listing.took = 60.0
+    window._watch.update()
+    assert window._watch._pause() == 60.0
+
+
+def test_a_crash_while_nobody_asked_leaves_what_is_shown(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    total = window.entries.total
+    [line] = [line for line in window.engines.worker._lines if line.shared and not line.aside]
+    os.kill(line.engine.pid, signal.SIGSTOP)
+    window.listing.poll()
+    assert window.listing.can_poll is False
+    assert "reading" not in window.totals.text()
+    qtbot.waitUntil(lambda: bool(line.asked), timeout=PATIENCE)
+    os.kill(line.engine.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    assert window.entries.total == total
+    assert window.listing.error is None
+    window.listing.poll()
+    window.listing.refresh()
+    settle(qtbot)
+    qtbot.waitUntil(lambda: not window.listing.loading, timeout=PATIENCE)
+    assert window.entries.total == total
 
 
 _ANY = st.recursive(

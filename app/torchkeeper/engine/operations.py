@@ -4,7 +4,9 @@ Every operation takes the session, its parameters and a Report, and returns its 
 entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
 ``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent
 before with ``hold``, for selections that are too long for one line. ``detail``, ``text`` and
-``factors`` are about one entry, named by place, kind and path.
+``factors`` are about one entry, named by place, kind and path. A ``list`` that is told ``unless``,
+the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no rows where
+a folder is still as it was.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.export import common_origin, export
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import import_bundle
-from torchkeeper.stores.index import Index
+from torchkeeper.stores.index import Index, signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 
@@ -147,21 +149,36 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     matches = query.parse(params.get("filter") or "").matches
     store = _store(_path(params, "place"), report)
+    unless = params.get("unless")
+    items = None
+    if unless and isinstance(store, Folder):
+        items = _items(store, report)
+        if _mark(items) == unless:
+            return {"same": True, "mark": unless, "trash": _trash_totals(store.root)}
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
     seen: list[dict[str, Any] | None] = []
-    for batch in _entries(session, store, report):
+    listed: list[Item] = []
+    for batch in _entries(session, store, report, items):
         entries = [one.entry for one in batch if matches(one.entry)]
         seen += [one.facts.get("made_in") for one in batch]
+        listed += [one.item for one in batch]
         _count(totals, entries)
         if entries:
             report.rows([entry.to_json() for entry in entries])
     if isinstance(store, Folder):
-        return {**totals, "trash": _trash_totals(store.root)}
+        mark = "" if unless is None else _mark(listed)
+        return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
     _refused(store, report)
     store.close()
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     return {**totals, "trash": None, "format": store.format, "made_in": made_in}
+
+
+def _mark(items: list[Item]) -> str:
+    """A text that changes, within one engine, with any file of any item."""
+    total = len(items) + sum(hash((*item.identity, signature(item))) for item in items)
+    return f"{total & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
 def _count(totals: dict[str, int], entries: list[Entry]) -> None:

@@ -180,6 +180,9 @@ class EntriesModel(QAbstractTableModel):
 
     #: What is shown has changed: rows, their number or their order.
     changed = Signal()
+    #: What is shown is about to be replaced by a later listing, and was.
+    merging = Signal()
+    merged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -277,7 +280,9 @@ class EntriesModel(QAbstractTableModel):
 
     def rows_of(self, identities: set[tuple[str, str]]) -> list[int]:
         """The rows in which entries are shown, in order."""
-        return [n for n, row in enumerate(self._shown) if row.entry.identity in identities]
+        known = self._by_identity
+        wanted = {id(known[identity]) for identity in identities if identity in known}
+        return [n for n, row in enumerate(map(id, self._shown)) if row in wanted]
 
     def of_keys(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], list[Entry]]:
         """The entries of these kinds and keys, shown or not."""
@@ -343,6 +348,7 @@ class EntriesModel(QAbstractTableModel):
 
     def end(self) -> None:
         """The listing is complete."""
+        self.merging.emit()
         changed = set()
         for row, entry in self._replaced:
             row.entry, row.hay = entry, haystack(entry)
@@ -353,11 +359,20 @@ class EntriesModel(QAbstractTableModel):
         self.abandon()
         self._all = self._sorted(self._all)
         self._become(select_rows(self._all, self._query))
-        for number, row in enumerate(self._shown) if changed else ():
-            if id(row) in changed:
-                self.dataChanged.emit(self.index(number, 0), self.index(number, len(COLUMNS) - 1))
+        self._tell_changed(changed)
+        self.merged.emit()
         # Even where the rows are the same: totals and empty states hang on it.
         self.changed.emit()
+
+    def _tell_changed(self, changed: set[int]) -> None:
+        last = len(COLUMNS) - 1
+        if len(changed) > MAX_PIECES and self._shown:
+            below = self.index(len(self._shown) - 1, last)
+            self.dataChanged.emit(self.index(0, 0), below)
+        elif changed:
+            for number, row in enumerate(map(id, self._shown)):
+                if row in changed:
+                    self.dataChanged.emit(self.index(number, 0), self.index(number, last))
 
     def abandon(self) -> None:
         """The listing did not come to its end: what is shown stays."""

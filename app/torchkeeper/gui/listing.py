@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -19,6 +20,8 @@ class Listing(QObject):
     changed = Signal()
     #: A listing ended with what it could not read.
     incomplete = Signal(object)
+    #: A reading is over; True where one that nobody asked for brought something new.
+    over = Signal(bool)
 
     def __init__(
         self, engines: Engines, model: EntriesModel, parent: QObject | None = None
@@ -28,7 +31,14 @@ class Listing(QObject):
         self._model = model
         self._ticket: int | None = None
         self._again = False
+        self._quiet = False
+        self._mark = ""
+        self._begun = 0.0
         self._unreadable: list[str] = []
+        self._told: list[str] = []
+        #: Seconds that the last reading took, and how many in a row failed by the engine's fault.
+        self.took = 0.0
+        self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
         self.result: dict[str, Any] = {}
@@ -37,8 +47,8 @@ class Listing(QObject):
 
     @property
     def loading(self) -> bool:
-        """Whether a listing is under way."""
-        return self._ticket is not None
+        """Whether a listing that somebody waits for is under way."""
+        return self._ticket is not None and (self._again or not self._quiet)
 
     @property
     def is_folder(self) -> bool:
@@ -51,11 +61,19 @@ class Listing(QObject):
         trash = self.result.get("trash")
         return trash if isinstance(trash, dict) else {}
 
+    @property
+    def can_poll(self) -> bool:
+        """Whether the place may change by itself, and nothing reads it at the moment."""
+        missing = self.error is not None and self.error.code == "place-missing"
+        known = self.is_folder and bool(self.result)
+        return self._ticket is None and (missing or known)
+
     def show(self, place: str | None) -> None:
         """Show another place, or none."""
         self._engines.forget(self._ticket)
         self._ticket, self._again = None, False
         self.place, self.error, self.result = place, None, {}
+        self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
             self.changed.emit()
@@ -66,14 +84,21 @@ class Listing(QObject):
         """Read the place again; while it is being read, once more after that."""
         if self.place is None:
             return
-        if self.loading:
+        if self._ticket is not None:
             self._again = True
+            self.changed.emit()
         else:
             self._read()
 
-    def _read(self) -> None:
-        self._again = False
+    def poll(self) -> None:
+        """See whether the place has changed, and say nothing where it has not."""
+        if self.can_poll:
+            self._read(quiet=True)
+
+    def _read(self, quiet: bool = False) -> None:
+        self._again, self._quiet = False, quiet
         self._unreadable = []
+        self._begun = time.monotonic()
         self.done, self.total = 0, None
         self._model.begin()
         listener = Listener(
@@ -84,15 +109,18 @@ class Listing(QObject):
             failed=self._failed,
             cancelled=self._cancelled,
         )
-        self._ticket = self._engines.ask("list", {"place": self.place}, listener, shared=True)
-        self.changed.emit()
+        params = {"place": self.place, "unless": self._mark if quiet else ""}
+        self._ticket = self._engines.ask("list", params, listener, shared=True)
+        if not quiet:
+            self.changed.emit()
 
     def _rows(self, entries: list[Entry]) -> None:
         self._model.add(entries)
 
     def _progress(self, done: float, total: float | None, _unit: str) -> None:
         self.done, self.total = done, total
-        self.changed.emit()
+        if self.loading:
+            self.changed.emit()
 
     def _findings(self, found: list[dict[str, Any]]) -> None:
         for one in found:
@@ -102,10 +130,18 @@ class Listing(QObject):
                 self._unreadable.append(f"{printable(str(path))}: {printable(str(why))}")
 
     def _result(self, result: dict[str, Any]) -> None:
-        self._ticket, self.error, self.result = None, None, result
-        self._model.end()
-        self.changed.emit()
-        if self._unreadable:
+        told, self.failures = result, 0
+        if result.get("same"):
+            self._model.abandon()
+            told = {**self.result, "trash": result.get("trash")}
+        else:
+            self._model.end()
+        self._mark = str(result.get("mark") or "")
+        news = self.error is not None or told != self.result
+        quiet, self.error, self.result = self._quiet, None, told
+        self._ended()
+        if self._unreadable and not (quiet and self._unreadable == self._told):
+            self._told = self._unreadable
             shown = self._unreadable[:5]
             if len(self._unreadable) > len(shown):
                 shown.append(self.tr("and {} more").format(len(self._unreadable) - len(shown)))
@@ -117,17 +153,40 @@ class Listing(QObject):
                     code="partly-unreadable",
                 )
             )
-        if self._again:
-            self._read()
+        self._finish(news or not quiet, news and quiet)
 
     def _failed(self, error: UserError) -> None:
-        self._ticket, self.error = None, error
-        self.result = {}
-        # What was listed before is no longer known to be there.
-        self._model.clear()
-        self.changed.emit()
+        quiet = self._quiet
+        self._ended()
+        if quiet and not error.code.startswith("place-"):
+            # The engine's trouble is not the place's: what is shown stays.
+            self.failures += 1
+            self._model.abandon()
+            self.incomplete.emit(error)
+            self._finish(False, False)
+            return
+        same = quiet and self.error is not None and self.error.code == error.code
+        self.error, self.result, self._mark = error, {}, ""
+        if same:
+            self._model.abandon()
+        else:
+            # What was listed before is no longer known to be there.
+            self._model.clear()
+        self._finish(not same, False)
 
     def _cancelled(self) -> None:
-        self._ticket = None
+        self._ended()
         self._model.abandon()
-        self.changed.emit()
+        self._finish(True, False)
+
+    def _ended(self) -> None:
+        self._ticket = None
+        self.took = time.monotonic() - self._begun
+
+    def _finish(self, tell: bool, news: bool) -> None:
+        again, self._again = self._again, False
+        if tell:
+            self.changed.emit()
+        self.over.emit(news)
+        if again and self._ticket is None and self.place is not None:
+            self._read()

@@ -166,6 +166,9 @@ class EntryTable(QTableView):
         self._kept: tuple[set[tuple[str, str]], tuple[str, str] | None, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
+        self._anchors: list[tuple[tuple[str, str], int]] = []
+        model.merging.connect(self._anchor)
+        model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self.viewport().update)
 
@@ -222,6 +225,32 @@ class EntryTable(QTableView):
             selection.select(self._ranges(identities), selection.SelectionFlag.Select)
         self.verticalScrollBar().setValue(scroll)
         self.selection_changed.emit()
+
+    def _anchor(self) -> None:
+        """Note where the rows that can be seen are, the current one first."""
+        self._anchors = []
+        first, last = self.rowAt(0), self.rowAt(self.viewport().height() - 1)
+        if first < 0:
+            return
+        seen = list(range(first, (last if last >= 0 else self._model.rowCount() - 1) + 1))
+        current = self.currentIndex().row()
+        if current in seen:
+            seen.insert(0, current)
+        elif not self.verticalScrollBar().value():
+            return  # at the top one sees what comes in at the top
+        self._anchors = [
+            (self._model.entry_at(row).identity, self.rowViewportPosition(row)) for row in seen
+        ]
+
+    def _hold(self) -> None:
+        """Scroll so that the first of those rows that is left is where it was."""
+        for identity, y in self._anchors:
+            rows = self._model.rows_of({identity})
+            if rows:
+                self.updateGeometries()
+                self.verticalScrollBar().setValue(rows[0] * _ROW_HEIGHT - y)
+                break
+        self._anchors = []
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         # Home and End go to the first and last row, not to the first and last column.

@@ -41,12 +41,11 @@ from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.table import EmptyState, EntryTable
 from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.watching import Watch
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
-#: While a warm fills the place that is shown, it is read again this often.
-_WATCH_MS = 2000
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 
@@ -176,9 +175,7 @@ class Window(QMainWindow):
         self._update_timer.setSingleShot(True)
         self._update_timer.setInterval(_TOTALS_MS)
         self._update_timer.timeout.connect(self._update)
-        self._watch = QTimer(self)
-        self._watch.setInterval(_WATCH_MS)
-        self._watch.timeout.connect(self._watch_warm)
+        self._watch = Watch(self, self.listing, self._filling)
         for change in (self.entries.changed, self.head.judged,
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted, self.activity.current_changed,
@@ -264,9 +261,7 @@ class Window(QMainWindow):
         self.totals.setText(status_text(listing, self.entries, selected))
         self.inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
-        warming = any(j.kind == "warm" and j.place == listing.place for j in self.jobs.active)
-        if warming != self._watch.isActive():
-            (self._watch.start if warming else self._watch.stop)()
+        self._watch.update()
 
     def _show_place(self, path: str) -> None:
         self.error_bar.clear()
@@ -279,9 +274,9 @@ class Window(QMainWindow):
             self.settings.setValue("places/current", path)
         self.listing.show(path or None)
 
-    def _watch_warm(self) -> None:
-        if not self.listing.loading:
-            self.listing.refresh()
+    def _filling(self) -> bool:
+        kinds = ("warm", "import")
+        return any(job.kind in kinds and job.place == self.place for job in self.jobs.active)
 
     def _place_changed(self, path: str) -> None:
         if path == self.place:

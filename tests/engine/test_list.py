@@ -1,0 +1,40 @@
+"""A listing that is asked for again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+
+
+def test_what_is_as_it_was_is_not_sent_again(fixture_cache: Path) -> None:
+    with Engine() as engine:
+
+        def listed(unless: str) -> tuple[dict[str, Any], int]:
+            messages: list[Message] = []
+            params = {"place": str(fixture_cache), "unless": unless}
+            result = engine.call("list", params, messages.append)
+            return result, sum(len(m.rows) for m in messages)
+
+        first, rows = listed("")
+        assert rows == first["entries"]
+        again, rows = listed(first["mark"])
+        assert rows == 0
+        assert again["same"]
+        assert again["mark"] == first["mark"]
+        assert again["trash"] == first["trash"]
+        source = next(fixture_cache.rglob("*.main.cpp"))
+        data = source.read_bytes()
+        for change in (
+            lambda: source.write_bytes(data + b"\n"),
+            lambda: source.write_bytes(data),
+            source.unlink,
+            lambda: (fixture_cache / "new").write_bytes(b""),
+        ):
+            before = again["mark"]
+            change()
+            again, rows = listed(before)
+            assert rows == again["entries"]
+            assert again["mark"] != before
