@@ -12,7 +12,16 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.entries import COLUMNS, KIND, NAME, SIZE, TORCH, EntriesModel, SortRole
+from torchkeeper.gui.entries import (
+    COLUMNS,
+    KIND,
+    NAME,
+    SIZE,
+    TORCH,
+    EntriesModel,
+    SortRole,
+    narrows,
+)
 from torchkeeper.gui.jobs import JobsModel, State, state_text
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table import EntryTable
@@ -140,6 +149,32 @@ def test_the_selection_stays_with_its_entries_over_sort_and_filter(qtbot: QtBot)
     model.filter(parse("kind:code size>100"))
     # What is hidden is not selected: nobody purges what they cannot see.
     assert {e.identity for e in table.selected()} == {e.identity for e in model.shown()}
+
+
+TEXTS = ("", "g", "graph", "graph 3", "-graph", "-gra", "kind:code", "kind:code gra", "size>500",
+         "age>1d", '"h 3"', "is:broken", "KEY00 graph", "torch:2.9")  # fmt: skip
+
+
+@pytest.mark.parametrize("first", TEXTS)
+def test_a_filter_after_another_shows_the_same_as_alone(qtbot: QtBot, first: str) -> None:
+    every = [entry(n) for n in range(90)]
+    model = filled(every)
+    for then in TEXTS:
+        model.filter(parse(first))
+        model.filter(parse(then))
+        wanted = {e.key for e in every if parse(then).matches(e)}
+        assert set(keys(model)) == wanted, (first, then)
+        if narrows(parse(first), parse(then)):
+            assert wanted <= {e.key for e in every if parse(first).matches(e)}
+    assert narrows(parse("gra"), parse("-key graph"))
+    assert not narrows(parse("-gra"), parse("-graph"))
+
+
+def test_an_entry_that_comes_twice_is_shown_once(qtbot: QtBot) -> None:
+    model = filled(entry(n) for n in range(10))
+    load(model, [entry(n) for n in (3, 4, 11, 11, 4)])
+    assert sorted(keys(model)) == ["key000003", "key000004", "key000011"]
+    assert model.total == 3
 
 
 def test_clearing_and_abandoning(qtbot: QtBot) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
+from itertools import compress
 from operator import attrgetter, is_
 from typing import Any
 
@@ -32,6 +33,9 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: A change of more separate pieces than this is told as a reset: pieces cost more than that.
 MAX_PIECES = 64
+#: So is one of which only the outcome is known, where more rows than this would be compared,
+#: and one that touches more rows than this.
+MAX_CHANGE, MAX_TOUCHED = 20_000, 5000
 
 COLUMNS = ("kind", "name", "key", "size", "files", "mtime", "torch", "device", "compile_s")
 KIND, NAME, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE = range(len(COLUMNS))
@@ -45,17 +49,17 @@ EntryRole = Qt.ItemDataRole.UserRole + 2
 class Row:
     """An entry and its text to search in. The object stays the same when the entry changes."""
 
-    __slots__ = ("entry", "hay")
+    __slots__ = ("entry", "hay", "low")
 
     def __init__(self, entry: Entry) -> None:
+        self.take(entry)
+
+    def take(self, entry: Entry) -> None:
+        """Be about this entry from now on."""
         self.entry = entry
-        self.hay = haystack(entry)
-
-
-def haystack(entry: Entry) -> str:
-    """What plain words of a filter are looked for in."""
-    # The line break keeps a word from matching across the two.
-    return f"{entry.key}\n{entry.name or ''}".lower()
+        self.low = (entry.name or "").lower()
+        # What plain words are looked for in; none matches across the line break.
+        self.hay = f"{entry.key.lower()}\n{self.low}"
 
 
 @functools.lru_cache(maxsize=256)
@@ -68,7 +72,7 @@ def _version(text: str | None) -> tuple[Any, ...]:
 #: What each column is sorted by; entries without a value come first, as the smallest.
 SORT_KEYS: tuple[Callable[[Row], Any], ...] = (
     lambda r: _KIND_RANK[r.entry.kind],
-    lambda r: (r.entry.name or "").lower(),
+    attrgetter("low"),
     attrgetter("entry.key"),
     attrgetter("entry.size"),
     attrgetter("entry.files"),
@@ -79,20 +83,46 @@ SORT_KEYS: tuple[Callable[[Row], Any], ...] = (
 )
 
 #: Words that need no look at the entry itself.
-_PLAIN_WORD = re.compile(r"[^\s\"\-:<>=][^\s\":<>=]*")
+_PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+_ENTRY: Callable[[Row], Entry] = attrgetter("entry")
+
+
+def _terms(query: Query) -> list[str] | None:
+    """The terms of a filter, one for each of its tests; None if that is not easily told."""
+    terms = query.text.lower().split()
+    return None if '"' in query.text or len(terms) != len(query.tests) else terms
+
+
+def narrows(old: Query, new: Query) -> bool:
+    """Whether whatever a filter lets through was let through by another one before.
+
+    A no may be wrong, a yes is not.
+    """
+    before, after = _terms(old), _terms(new)
+    if before is None or after is None:
+        return False
+    words = [term for term in after if term[0] != "-" and _PLAIN_WORD.fullmatch(term)]
+    for term in before:
+        if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
+            if not any(term in word for word in words):
+                return False
+        elif term not in after or "age" in term:  # ages change by themselves
+            return False
+    return True
 
 
 def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
     """The rows a filter lets through, in their order."""
-    words = query.text.lower().split()
-    if all(_PLAIN_WORD.fullmatch(word) for word in words):
-        found = list(rows)
-        for word in words:
-            found = [row for row in found if word in row.hay]
-        return found
     found = list(rows)
-    for test in query.tests:
-        found = [row for row in found if test(row.entry)]
+    terms = _terms(query) or [""] * len(query.tests)
+    for term, test in zip(terms, query.tests, strict=True):
+        if not _PLAIN_WORD.fullmatch(term):
+            found = list(compress(found, map(test, map(_ENTRY, found))))
+        elif term[0] == "-":
+            word = term[1:]
+            found = [row for row in found if word not in row.hay]
+        else:
+            found = [row for row in found if term in row.hay]
     return found
 
 
@@ -192,8 +222,10 @@ class EntriesModel(QAbstractTableModel):
         self._query = parse("")
         self._column = SIZE
         self._descending = True
+        self._in_order = False
         self._incoming: dict[tuple[str, str], Row] | None = None
         self._replaced: list[tuple[Row, Entry]] = []
+        self._fresh: list[Row] = []
 
     # What Qt asks.
 
@@ -243,8 +275,10 @@ class EntriesModel(QAbstractTableModel):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column. Equal entries stay in their order."""
         if 0 <= column < len(COLUMNS):
-            self._column = column
-            self._descending = order == Qt.SortOrder.DescendingOrder
+            descending = order == Qt.SortOrder.DescendingOrder
+            if self._in_order and (self._column, self._descending) == (column, descending):
+                return  # a header says it twice
+            self._column, self._descending = column, descending
             # All of them are kept in order, so that a filter need not sort.
             self._all = self._sorted(self._all)
             if len(self._shown) == len(self._all):
@@ -296,8 +330,10 @@ class EntriesModel(QAbstractTableModel):
 
     def filter(self, query: Query) -> None:
         """Show what a filter lets through."""
+        # One more letter can only take away from what is shown.
+        among = self._shown if narrows(self._query, query) else self._all
         self._query = query
-        self._become(select_rows(self._all, query))
+        self._become(select_rows(among, query))
 
     def clear(self) -> None:
         """Forget everything: another place comes."""
@@ -322,9 +358,12 @@ class EntriesModel(QAbstractTableModel):
             self._add_at_once(entries)
             return
         for entry in entries:
+            if entry.identity in self._incoming:
+                continue
             row = self._by_identity.get(entry.identity)
             if row is None:
                 row = Row(entry)
+                self._fresh.append(row)
             elif row.entry != entry:
                 self._replaced.append((row, entry))
             self._incoming[entry.identity] = row
@@ -337,6 +376,7 @@ class EntriesModel(QAbstractTableModel):
                 self._by_identity[entry.identity] = row
                 fresh.append(row)
         self._all += fresh
+        self._in_order = False
         visible = select_rows(fresh, self._query)
         if visible:
             # In the order of arrival; ``end`` sorts once.
@@ -348,21 +388,34 @@ class EntriesModel(QAbstractTableModel):
 
     def end(self) -> None:
         """The listing is complete."""
-        self.merging.emit()
-        changed = set()
-        for row, entry in self._replaced:
-            row.entry, row.hay = entry, haystack(entry)
-            changed.add(id(row))
-        if self._incoming is not None:
-            self._by_identity = self._incoming
-            self._all = list(self._incoming.values())
+        incoming, fresh, replaced = self._incoming, self._fresh, self._replaced
         self.abandon()
-        self._all = self._sorted(self._all)
-        self._become(select_rows(self._all, self._query))
-        self._tell_changed(changed)
-        self.merged.emit()
+        if incoming is None:
+            self._all = self._sorted(self._all)
+            self._become(select_rows(self._all, self._query))
+        else:
+            gone: set[int] = set()
+            if len(incoming) != len(self._all) + len(fresh):
+                known = self._by_identity
+                gone = {id(known[identity]) for identity in known.keys() - incoming.keys()}
+            self._by_identity = incoming
+            if fresh or replaced or gone:
+                self._merge(fresh, replaced, gone)
         # Even where the rows are the same: totals and empty states hang on it.
         self.changed.emit()
+
+    def _merge(self, fresh: list[Row], replaced: list[tuple[Row, Entry]], gone: set[int]) -> None:
+        self.merging.emit()
+        for row, entry in replaced:
+            row.take(entry)
+        changed = {id(row) for row, _ in replaced}
+        # What stays keeps its order: what is nearly sorted is soon sorted.
+        stays = [row for row in self._all if id(row) not in gone] if gone else self._all
+        self._all = self._sorted(stays + fresh)
+        touched = changed | gone | {id(row) for row in fresh}
+        self._become(select_rows(self._all, self._query), touched)
+        self._tell_changed(changed)
+        self.merged.emit()
 
     def _tell_changed(self, changed: set[int]) -> None:
         last = len(COLUMNS) - 1
@@ -377,27 +430,41 @@ class EntriesModel(QAbstractTableModel):
     def abandon(self) -> None:
         """The listing did not come to its end: what is shown stays."""
         self._incoming = None
-        self._replaced = []
+        self._replaced, self._fresh = [], []
 
     def _sorted(self, rows: list[Row]) -> list[Row]:
+        self._in_order = True
         return sorted(rows, key=SORT_KEYS[self._column], reverse=self._descending)
 
-    def _become(self, new: list[Row]) -> None:
-        """Show these rows, telling the views what was removed, moved and inserted."""
+    def _become(self, new: list[Row], touched: set[int] | None = None) -> None:
+        """Show these rows, telling the views what was removed, moved and inserted.
+
+        touched: the rows that may be in only one of the two; None where nobody knows.
+        """
         old = self._shown
         if len(old) == len(new) and all(map(is_, old, new)):
             return
-        known = set(map(id, old))
-        fresh = _pieces(id(row) not in known for row in new)
-        stays = set(map(id, new))
-        gone = _pieces(id(row) not in stays for row in old)
-        if not old or not new or fresh is None or gone is None:
+        many = MAX_CHANGE if touched is None else MAX_TOUCHED
+        if not old or not new or len(touched or new) > many or len(touched or old) > many:
             self._reset(new)
         else:
-            self._remove(gone)
-            self._reorder([row for row in new if id(row) in known])
-            self._insert(fresh, new)
+            self._mend(old, new, touched)
         self.changed.emit()
+
+    def _mend(self, old: list[Row], new: list[Row], touched: set[int] | None) -> None:
+        if touched is None:
+            known, stays = set(map(id, old)), set(map(id, new))
+        else:
+            known = {row for row in map(id, old) if row in touched}
+            stays = {row for row in map(id, new) if row in touched}
+        added = stays - known
+        fresh, gone = _pieces(new, added), _pieces(old, known - stays)
+        if fresh is None or gone is None:
+            self._reset(new)
+            return
+        self._remove(gone)
+        self._reorder([row for row in new if id(row) not in added] if fresh else new)
+        self._insert(fresh, new)
 
     def _reset(self, rows: list[Row]) -> None:
         self.beginResetModel()
@@ -421,7 +488,8 @@ class EntriesModel(QAbstractTableModel):
             return
         self.layoutAboutToBeChanged.emit()
         before = self.persistentIndexList()
-        where = {id(row): number for number, row in enumerate(rows)} if before else {}
+        wanted = {id(self._shown[i.row()]) for i in before}
+        where = {row: n for n, row in enumerate(map(id, rows)) if row in wanted} if wanted else {}
         after = [self.index(where[id(self._shown[i.row()])], i.column()) for i in before]
         self._shown = rows
         self.changePersistentIndexList(before, after)
@@ -435,18 +503,14 @@ def _accessible(entry: Entry, column: int) -> str:
     return text
 
 
-def _pieces(marks: Iterable[bool]) -> list[tuple[int, int]] | None:
-    """The runs of True, as (first, last); None if there are more than MAX_PIECES."""
+def _pieces(rows: list[Row], which: set[int]) -> list[tuple[int, int]] | None:
+    """The runs of some of the rows, as (first, last); None if there are more than MAX_PIECES."""
     found: list[tuple[int, int]] = []
-    number, start = -1, -1
-    for number, mark in enumerate(marks):
-        if mark and start < 0:
-            if len(found) == MAX_PIECES:
-                return None
-            start = number
-        elif not mark and start >= 0:
-            found.append((start, number - 1))
-            start = -1
-    if start >= 0:
-        found.append((start, number))
+    for number in (n for n, row in enumerate(map(id, rows)) if row in which) if which else ():
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        elif len(found) == MAX_PIECES:
+            return None
+        else:
+            found.append((number, number))
     return found
