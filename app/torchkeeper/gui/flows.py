@@ -56,7 +56,7 @@ class Flows(QObject):
         if place is None or not chosen:
             return
         selection = self._selection(chosen)
-        name = printable(place.rstrip("/").rpartition("/")[2] or "cache", 80) + ".torchcache"
+        name = self._bundle_name(place)
         count = say.count(len(chosen), "entry", "entries")
         choose_target(
             self._window,
@@ -65,6 +65,15 @@ class Flows(QObject):
             self.tr("Torchkeeper bundles (*.torchcache)"),
             lambda output: self._window.operations.export(place, selection, output),
         )
+
+    def _bundle_name(self, place: str) -> str:
+        return printable(place.rstrip("/").rpartition("/")[2] or "cache", 80) + ".torchcache"
+
+    def drag_out(self) -> None:
+        """Let the selected entries be dragged elsewhere, as a bundle."""
+        place, chosen = self._window.place, self._window.table.selected()
+        if place is not None and chosen:
+            self._window.dragging.begin(place, chosen, self._bundle_name(place))
 
     def _selection(self, entries: list[Entry]) -> Selection:
         whole = len(entries) == self._window.entries.total

@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPalette
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -129,6 +129,9 @@ class EntryTable(QTableView):
     """The entries. Selection and scroll position survive what the model tells as a reset."""
 
     selection_changed = Signal()
+    #: The selected rows are being dragged; the button was let go of, or Escape pressed.
+    dragged = Signal()
+    let_go = Signal()
 
     def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -166,6 +169,9 @@ class EntryTable(QTableView):
         self._kept: tuple[set[tuple[str, str]], tuple[str, str] | None, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
+        self.setDragEnabled(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self._dragging = False
         self._anchors: list[tuple[tuple[str, str], int]] = []
         model.merging.connect(self._anchor)
         model.merged.connect(self._hold)
@@ -252,7 +258,30 @@ class EntryTable(QTableView):
                 break
         self._anchors = []
 
+    def startDrag(self, _actions: Qt.DropAction) -> None:
+        if not self._dragging:
+            self._dragging = True
+            self.dragged.emit()
+
+    def end_drag(self) -> None:
+        """The drag is over, so that another may begin."""
+        self._dragging = False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        # Qt takes moves after the start of a drag for the choosing of rows.
+        if not self._dragging:
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if self._dragging:
+            self.end_drag()
+            self.let_go.emit()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._dragging and event.key() == Qt.Key.Key_Escape:
+            self.let_go.emit()
+            return
         # Home and End go to the first and last row, not to the first and last column.
         rows = self._model.rowCount()
         plain = event.modifiers() == Qt.KeyboardModifier.NoModifier

@@ -30,6 +30,7 @@ from torchkeeper.gui.bars import ErrorBar, UndoBar
 from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.details import Need
 from torchkeeper.gui.dialogs import choose_folder, confirm
+from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.entries import EntriesModel, shown_name
 from torchkeeper.gui.flows import Flows
 from torchkeeper.gui.inspector import Inspector, Keeper
@@ -73,6 +74,7 @@ class Window(QMainWindow):
         self._waiting: list[str] = []
         self._sure = False
         self.table = EntryTable(self.entries)
+        self.dragging = DragOut(self.table, self.engines)
         self.columns = Columns(self.table, self.settings)
         self.empty = EmptyState()
         self.places_pane = PlacesPane(self.places)
@@ -193,6 +195,9 @@ class Window(QMainWindow):
         self.operations.failed.connect(lambda job: self.tell(job.error))
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
+        self.dragging.asked.connect(self.flows.drag_out)
+        self.dragging.said.connect(self.statusBar().showMessage)
+        self.dragging.failed.connect(self.tell)
         self.inspector.followed.connect(self._follow)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
@@ -366,6 +371,8 @@ class Window(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         data = event.mimeData()
+        if event.source() is not None:
+            return  # our own rows are here already
         if data.hasUrls() and any(url.isLocalFile() for url in data.urls()):
             event.acceptProposedAction()
 

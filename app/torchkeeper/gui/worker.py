@@ -9,6 +9,7 @@ worker's thread.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -96,6 +97,7 @@ class Worker(QObject):
         super().__init__()
         self._lines: list[_Line] = []
         self._stopping = False
+        self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
         self._timer: QTimer | None = None
 
     @Slot(object)
@@ -265,6 +267,28 @@ class Worker(QObject):
         found = [{"python": x.python, "label": x.label} for x in interpreters.candidates()]
         self.result.emit(ticket, {"interpreters": found}, [])
 
+    @Slot(int)
+    def scratch(self, ticket: int) -> None:
+        """Make a private folder that goes, with what is in it, when all ends at the latest."""
+        try:
+            made = tempfile.TemporaryDirectory(
+                prefix="torchkeeper-drag-", ignore_cleanup_errors=True
+            )
+        except OSError as e:
+            params = {"place": tempfile.gettempdir(), "why": e.strerror}
+            error = user_error("place-unwritable", params)
+            self.failed.emit(ticket, error, [])
+            return
+        self._scratch[made.name] = made
+        self.result.emit(ticket, {"folder": made.name}, [])
+
+    @Slot(str)
+    def discard(self, folder: str) -> None:
+        """Remove such a folder."""
+        made = self._scratch.pop(folder, None)
+        if made is not None:
+            made.cleanup()
+
     @Slot()
     def shut_down(self) -> None:
         """Stop every engine; ``ended`` follows when all are gone."""
@@ -316,6 +340,8 @@ class Worker(QObject):
             self._timer.stop()
         if self._stopping and not self._lines:
             self._stopping = False
+            for folder in list(self._scratch):
+                self.discard(folder)
             self.ended.emit()
 
 
@@ -361,6 +387,8 @@ class Engines(QObject):
     _release = Signal(int)
     _look = Signal(int, object)
     _interpreters = Signal(int)
+    _scratch = Signal(int)
+    _discard = Signal(str)
     _shut_down = Signal()
 
     def __init__(self, parent: QObject | None = None, *, idle: bool = False) -> None:
@@ -378,6 +406,8 @@ class Engines(QObject):
         self._release.connect(self.worker.release)
         self._look.connect(self.worker.look)
         self._interpreters.connect(self.worker.find_interpreters)
+        self._scratch.connect(self.worker.scratch)
+        self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
         self.worker.rows.connect(self._on_rows)
         self.worker.progress.connect(self._on_progress)
@@ -422,6 +452,16 @@ class Engines(QObject):
         ticket = self._ticket(listener)
         self._interpreters.emit(ticket)
         return ticket
+
+    def scratch(self, listener: Listener) -> int:
+        """A private folder that goes with the window; the result is ``{"folder": path}``."""
+        ticket = self._ticket(listener)
+        self._scratch.emit(ticket)
+        return ticket
+
+    def discard(self, folder: str) -> None:
+        """Remove such a folder now."""
+        self._discard.emit(folder)
 
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; the listener hears ``cancelled`` when it has come."""

@@ -1,0 +1,150 @@
+"""Dragging rows out of the table: what is dropped elsewhere is a bundle of them.
+
+The bundle is written while the button is held, by an engine. Only when it is there does the drag
+begin: nothing in the window ever waits for it. A button let go of before that cancels it all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QMimeData, QObject, QRect, Qt, QUrl, Signal
+from PySide6.QtGui import QColor, QDrag, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import theme
+from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError
+
+
+class DragOut(QObject):
+    """Writes a bundle of the rows that are dragged, and offers it."""
+
+    #: What is going on, in words; empty when it is over.
+    said = Signal(str)
+    failed = Signal(object)
+    #: Rows are being dragged: what is to follow is ``begin``.
+    asked = Signal()
+
+    def __init__(self, table: EntryTable, engines: Engines) -> None:
+        super().__init__(table)
+        self._table = table
+        self._engines = engines
+        self._ticket: int | None = None
+        self._folder = ""
+        self._held = False
+        table.dragged.connect(self._dragged)
+        table.let_go.connect(self.let_go)
+
+    @property
+    def preparing(self) -> bool:
+        """Whether a bundle is being written."""
+        return self._ticket is not None
+
+    def _dragged(self) -> None:
+        # One at a time: one that was let go of is first cleaned up.
+        if self._ticket is None and not self._held:
+            self.asked.emit()
+
+    def begin(self, place: str, entries: Sequence[Entry], name: str) -> None:
+        """Have a bundle of these entries written; it is offered if the button is still held."""
+        self._held = True
+        count = say.count(len(entries), "entry", "entries")
+        self.said.emit(self.tr("Preparing a bundle of {}: keep the button held…").format(count))
+        self._table.viewport().setCursor(Qt.CursorShape.BusyCursor)
+
+        def ready(result: dict[str, Any]) -> None:
+            self._ticket = None
+            self._folder = str(result["folder"])
+            if self._held:
+                self._export(place, entries, os.path.join(self._folder, name), count)
+            else:
+                self._clean()
+
+        self._ticket = self._engines.scratch(Listener(result=ready, failed=self._lost))
+
+    def _export(self, place: str, entries: Sequence[Entry], output: str, count: str) -> None:
+        selection = Selection.of(entries)
+        listener = Listener(
+            progress=self._progress,
+            result=lambda _: self._offer(output, count),
+            failed=self._lost,
+            cancelled=self._clean,
+        )
+        params = {"place": place, "output": output, "select": selection.select}
+        self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        if self._held and unit == "bytes" and total:
+            text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
+            self.said.emit(text.format(say.size(done), say.size(total)))
+
+    def _lost(self, error: UserError) -> None:
+        self._clean()
+        self.failed.emit(error)
+
+    def let_go(self) -> None:
+        """The button is no longer held, or the user thought better of it."""
+        if not self._held:
+            return
+        self._held = False
+        if self._ticket is not None and self._folder:
+            # The engine removes what it has written before it says that it was cancelled.
+            self._engines.cancel(self._ticket)
+        self._quiet()
+
+    def _quiet(self) -> None:
+        self._table.viewport().unsetCursor()
+        self.said.emit("")
+
+    def _clean(self) -> None:
+        """Nobody has the bundle: remove it."""
+        self._ticket = None
+        folder, self._folder = self._folder, ""
+        self._quiet()
+        if folder:
+            self._engines.discard(folder)
+
+    def _offer(self, output: str, count: str) -> None:
+        self._ticket = None
+        if not self._held:
+            self._clean()
+            return
+        self._quiet()
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(output)])
+        drag = QDrag(self._table)
+        drag.setMimeData(data)
+        drag.setPixmap(_picture(count, self._table.devicePixelRatioF()))
+        dropped = drag.exec(Qt.DropAction.CopyAction)
+        self._held = False
+        self._table.end_drag()
+        if dropped == Qt.DropAction.IgnoreAction:
+            self._clean()
+        else:
+            # Whoever took it may still be copying: it goes with the window.
+            self._folder = ""
+
+
+def _picture(text: str, scale: float) -> QPixmap:
+    """A label that goes with the pointer."""
+    shades = theme.shades()
+    made = QPixmap(round(180 * scale), round(30 * scale))
+    made.setDevicePixelRatio(scale)
+    made.fill(QColor(0, 0, 0, 0))
+    box = QRect(0, 0, 180, 30)
+    with QPainter(made) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(QColor(shades.accent))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawRoundedRect(box, 6, 6)
+        painter.setFont(QApplication.font())
+        painter.setPen(QColor(shades.on_accent))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    return made
