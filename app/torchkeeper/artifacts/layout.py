@@ -23,7 +23,7 @@ TRASH = ".torchkeeper-trash"
 _FX_KEY = re.compile(r"f[a-z2-7]{51}")
 _AOT_KEY = re.compile(r"a[a-z2-7]{51}")
 _CODE_STEM = re.compile(r"[a-z2-7]{40,64}")
-#: Hexadecimal since torch 2.5 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
+#: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
 _AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{40,64}")
 _TRITON_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{43}")
 _PGO_FILE = re.compile(r"code_state_(.+)\.pkl")
