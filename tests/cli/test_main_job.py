@@ -155,3 +155,32 @@ def test_raw_mega_cache_is_placed_without_torch(tk: Tk, tmp_path: Path, kept_291
         for name, about in ours.items():
             if name != "." and (kept_291 / path / name).is_file():
                 assert about[1] == snapshot(kept_291 / path, times=False)[name][1]
+
+
+@pytest.mark.torch
+def test_autotune_results_and_profiles_of_stock_torch(
+    tk: Tk, tmp_path: Path, run_plain: RunPlain
+) -> None:
+    place, mega = tmp_path / "place", tmp_path / "stock.bin"
+    saved = run_plain(place, str(mega), script="autotune_and_pgo.py")
+    entries = tk("ls", place, "--json").objects
+    (tuned,) = [e for e in entries if e["kind"] == "autotune"]
+    (profile,) = [e for e in entries if e["kind"] == "pgo"]
+    assert tuned["path"] in saved["autotune"]
+    assert tuned["name"] == "XBLOCK=128 num_warps=4 num_stages=1"
+    assert profile["name"] == "profile of widen"
+    # PyTorch's own mega-cache goes in whole.
+    assert tk("inspect", mega).code == 0
+    placed = tk("import", mega, "--into", tmp_path / "a", "--trust", "--json")
+    assert placed.code == 0
+    for path in (tuned["path"], profile["path"]):
+        assert (tmp_path / "a" / path).read_bytes() == (place / path).read_bytes()
+    # Ours goes into PyTorch, and there it becomes the same files.
+    assert tk("export", place, "-o", tmp_path / "b").code == 0
+    with zipfile.ZipFile(tmp_path / "b") as archive:
+        (tmp_path / "ours.bin").write_bytes(archive.read("mega-cache.bin"))
+        assert archive.read(f"files/{tuned['path']}") == (place / tuned["path"]).read_bytes()
+    taken = run_plain(tmp_path / "c", str(tmp_path / "ours.bin"), script="load_mega_cache.py")
+    assert (taken["autotune"], taken["pgo"]) == (1, 1)
+    for path in (tuned["path"], profile["path"]):
+        assert (tmp_path / "c" / path).read_bytes() == (place / path).read_bytes()
