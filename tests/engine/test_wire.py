@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -79,3 +81,24 @@ def test_limits() -> None:
     too_many = {"type": "rows", "id": 1, "rows": [{}] * 501}
     with pytest.raises(wire.WireError):
         wire.message_from(json.loads(json.dumps(too_many)))
+
+
+def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
+    script = """if True:
+        import time
+        from torchkeeper.engine import operations, serve
+        def hang(session, params, report):
+            report.progress(0, 1, "steps")
+            time.sleep(60)
+        operations.OPERATIONS["hang"] = hang
+        serve.PATIENCE = 0.5
+        serve.main()
+    """
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as engine:  # type: ignore[call-overload]
+        engine.stdin.write(wire.encode({"id": 1, "op": "hang", "params": {}}))
+        engine.stdin.flush()
+        while b"progress" not in engine.stdout.readline():
+            pass
+        engine.stdin.close()
+        assert engine.wait(10) == 1

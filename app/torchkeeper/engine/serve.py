@@ -23,6 +23,9 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.operations import OPERATIONS, Session
 
+#: Seconds an engine without an app has to clean up after what it was doing.
+PATIENCE = 15.0
+
 
 class _Out:
     """The line to the app; whole lines only, from any thread."""
@@ -113,12 +116,15 @@ def main() -> None:
                 _take(wire.decode(line), out, requests, running)
     finally:
         stop()
-        worker.join()
+        worker.join(PATIENCE)
         # The private folder it was started in, should nobody be left to remove it.
         here = os.getcwd()
         if os.path.basename(here).startswith("torchkeeper-engine-"):
             with contextlib.suppress(OSError):
                 os.rmdir(here)
+        if worker.is_alive():
+            # It hangs in the system, on a dead mount perhaps; nobody is left to hear of it.
+            os._exit(1)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:
