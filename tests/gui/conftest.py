@@ -107,6 +107,7 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
             listed(qtbot, window, place)
         else:
             qtbot.waitUntil(lambda: window._places_known, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: window.later.over, timeout=PATIENCE)
         return window
 
     yield open_one

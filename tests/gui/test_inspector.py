@@ -305,7 +305,7 @@ def test_does_not_wait_for_a_listing(
 
 def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
     window = open_window()
-    assert window.inspector.isHidden(), "the window is too narrow for it"
+    assert not window.inspector.isVisible(), "the window is too narrow for it"
     window.actions_["inspector"].trigger()
     window.resize(1640, 900)
     settle(qtbot)
@@ -319,7 +319,7 @@ def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSetting
     assert int(str(settings.value("inspector/width"))) == width
     again.actions_["inspector"].trigger()
     assert settings.value("inspector/shown") == "false"
-    assert open_window().inspector.isHidden()
+    assert not open_window().inspector.isVisible()
 
 
 def test_every_part_can_be_reached_and_has_a_name(

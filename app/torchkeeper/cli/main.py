@@ -84,7 +84,7 @@ def _window(files: list[str]) -> int:
             )
         )
         return USAGE
-    from torchkeeper.gui.app import run as run_window
+    from torchkeeper.gui.start import run as run_window
 
     return run_window(files)
 

@@ -79,7 +79,8 @@ def _entries(
 ) -> Iterator[list[Described]]:
     """The entries of a store in batches, with progress; ``items`` where they are known already."""
     done, told = 0, 0.0
-    index = Index(store.root) if isinstance(store, Folder) else None
+    kept_in = os.environ.get(wire.INDEX)
+    index = Index(store.root, kept_in) if isinstance(store, Folder) else None
     try:
         items = _items(store, report) if items is None else items
         for batch in describe(items, store, session.reader, report, index=index):

@@ -15,6 +15,8 @@ from typing import Any
 PROTOCOL = 1
 MAX_LINE = 1 << 20
 MAX_ROWS = 500
+#: The environment variable by which the app tells its own engines where the index file is.
+INDEX = "TORCHKEEPER_INDEX"
 
 TYPES = ("hello", "progress", "rows", "finding", "result", "error")
 

@@ -170,6 +170,8 @@ class Actions(QObject):
             slot = next(getattr(x, spec.slot) for x in owners if hasattr(x, spec.slot))
             action.triggered.connect(lambda _checked=False, slot=slot: slot())
             self._made[spec.id] = action
+        # Those of the menus can wait until somebody could open one.
+        self._drawn = self.toolbar()
         theme.follow(self, self._paint)
         self.update(Situation())
 
@@ -181,8 +183,13 @@ class Actions(QObject):
         for spec in ACTIONS:
             self._made[spec.id].setEnabled(spec.when(situation))
 
+    def draw_the_rest(self) -> None:
+        """Give the actions that are only in menus their icons too."""
+        self._drawn = list(ACTIONS)
+        self._paint()
+
     def _paint(self) -> None:
-        for spec in ACTIONS:
+        for spec in self._drawn:
             self._made[spec.id].setIcon(icons.icon(spec.icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:

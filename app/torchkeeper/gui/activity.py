@@ -66,7 +66,7 @@ class JobDelegate(QStyledItemDelegate):
         if selected:
             painter.fillRect(box, QColor(shades.selected))
         name, colour = _ICONS[job.state]
-        scale = painter.device().devicePixelRatio()
+        scale = option.widget.devicePixelRatioF()
         painter.drawPixmap(
             box.left() + 16, box.top() + 10, icons.pixmap(name, 20, getattr(shades, colour), scale)
         )
@@ -178,6 +178,8 @@ class ActivityPane(QWidget):
         jobs.logged.connect(self._logged)
         theme.follow(self, self._colours)
         self._refresh()
+        if jobs.jobs:
+            self._newest()
 
     @property
     def job(self) -> Job | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 
 from PySide6.QtCore import QSettings, QSocketNotifier
@@ -14,8 +13,11 @@ from PySide6.QtWidgets import QApplication
 import torchkeeper
 from torchkeeper.gui import icons
 from torchkeeper.gui.bugs import Bugs
+from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
+from torchkeeper.gui.worker import Engines
+from torchkeeper.link.ahead import Ahead
 
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.
 _LAST_WAIT = 10.0
@@ -26,11 +28,11 @@ def application() -> QApplication:
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(sys.argv[:1])
-    app.setApplicationName("torchkeeper")
+    app.setApplicationName(NAME)
     app.setApplicationDisplayName("Torchkeeper")
-    app.setOrganizationName("torchkeeper")
+    app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
-    app.setDesktopFileName("torchkeeper")
+    app.setDesktopFileName(NAME)
     app.setWindowIcon(icons.app_icon())
     if app.findChild(Look) is None:
         Look(app, _kept_theme())
@@ -44,40 +46,52 @@ def _kept_theme() -> Theme:
         return Theme.SYSTEM
 
 
-def run(files: list[str]) -> int:
-    """Open the window on these files and folders; returns when it is closed."""
+def run(files: list[str], ahead: Ahead | None = None) -> int:
+    """Open the window on these files and folders; returns when it is closed.
+
+    ahead: an engine that was started meanwhile, to browse with.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
+    window = opened(files, ahead)
     app = application()
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
-    window = Window()
     window.stopped.connect(app.quit)
     bugs = Bugs(app)
     bugs.install(window)
     wakeup = _close_on_signals(window)
-    window.show()
-    if files:
-        window.open_paths([os.path.abspath(path) for path in files])
     status = app.exec()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
     for end in wakeup:
-        end.close()
+        os.close(end)
     return status
 
 
-def _close_on_signals(window: Window) -> tuple[socket.socket, socket.socket]:
+def opened(files: list[str], ahead: Ahead | None = None) -> Window:
+    """The window, shown, on these files and folders."""
+    application()
+    paths = [os.path.abspath(path) for path in files]
+    folders = [path for path in paths if os.path.isdir(path)]
+    window = Window(None, Engines(ahead), folders[-1] if folders else None)
+    window.show()
+    if paths:
+        window.open_paths(paths)
+    return window
+
+
+def _close_on_signals(window: Window) -> tuple[int, int]:
     """SIGINT and SIGTERM close the window as its button does; a second one ends the process."""
-    reading, writing = socket.socketpair()
-    reading.setblocking(False)
-    writing.setblocking(False)
-    signal.set_wakeup_fd(writing.fileno())
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: signal.signal(number, signal.SIG_DFL))
-    notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
+    notifier = QSocketNotifier(reading, QSocketNotifier.Type.Read, window)
 
     def woken() -> None:
-        reading.recv(16)
+        os.read(reading, 16)
         window.close_surely()
 
     notifier.activated.connect(woken)

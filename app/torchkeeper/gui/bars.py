@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui import forms
@@ -11,6 +10,8 @@ from torchkeeper.link.words import UserError
 
 
 def _announce(widget: QWidget) -> None:
+    from PySide6.QtGui import QAccessible, QAccessibleEvent
+
     QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.Alert))
 
 

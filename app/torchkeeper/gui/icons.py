@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from importlib import resources
+import importlib
+import os.path
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
@@ -19,17 +20,19 @@ def use_colours(*, normal: str, disabled: str, on_accent: str) -> None:
     _colours.update(normal=normal, disabled=disabled, on_accent=on_accent)
 
 
+#: A plain folder, as style sheets need it anyhow; importlib.resources takes long to load.
+_FOLDER = os.path.join(importlib.import_module("torchkeeper.resources").__path__[0], "icons")
+
+
 def path(name: str) -> str:
     """Where an icon lies on the disk, with ``/`` on every system, for style sheets."""
-    return str(resources.files("torchkeeper.resources") / "icons" / f"{name}.svg").replace(
-        "\\", "/"
-    )
+    return os.path.join(_FOLDER, f"{name}.svg").replace("\\", "/")
 
 
 @functools.cache
 def _source(name: str) -> str:
-    file = resources.files("torchkeeper.resources") / "icons" / f"{name}.svg"
-    return file.read_text(encoding="utf-8")
+    with open(path(name), encoding="utf-8") as file:
+        return file.read()
 
 
 @functools.cache
@@ -69,8 +72,5 @@ def icon(name: str, colour: str | None = None) -> QIcon:
 
 @functools.cache
 def app_icon() -> QIcon:
-    """The application's own icon."""
-    made = QIcon()
-    for size in (16, 24, 32, 48, 64, 128, 256):
-        made.addPixmap(_pixmap("torchkeeper", "#000000", size, 1.0, 1.0))
-    return made
+    """The application's own icon; Qt draws it in the sizes that are asked for."""
+    return QIcon(path("torchkeeper"))

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from PySide6.QtCore import QRectF, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QSizePolicy,
-    QSplitter,
     QStackedWidget,
     QTabWidget,
     QWidget,
@@ -32,6 +31,7 @@ from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.facts import FactsView
 from torchkeeper.gui.filelist import FilesPane
 from torchkeeper.gui.sources import TextPane
+from torchkeeper.gui.wing import NARROWEST
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
@@ -40,9 +40,6 @@ from torchkeeper.link.words import UserError, printable, user_error
 SETTLE_MS = 120
 #: Entries of a large selection that are counted in one turn of the event loop.
 _COUNT = 5000
-#: The window is wide enough for an inspector from here on, if nobody said otherwise.
-WIDE = 1500
-WIDTH = 420
 
 #: The names of those of the needed entries that are in the place.
 Lookup = Callable[[Sequence[Need]], dict[Need, str]]
@@ -207,7 +204,7 @@ class Inspector(QFrame):
         whole = forms.column(gap=0)
         whole.addWidget(self.stack)
         self.setLayout(whole)
-        self.setMinimumWidth(380)
+        self.setMinimumWidth(NARROWEST)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
     # What is selected.
@@ -219,13 +216,13 @@ class Inspector(QFrame):
             return
         self._place = place or ""
         self._entries = entries
-        if not self.isHidden():
+        if self.isVisible():
             self._changed()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         # All tabs have room, whatever the size of the font.
-        self.setMinimumWidth(max(380, self.tabs.tabBar().sizeHint().width() + 24))
+        self.setMinimumWidth(max(NARROWEST, self.tabs.tabBar().sizeHint().width() + 24))
         self._changed()
 
     def _changed(self) -> None:
@@ -356,43 +353,3 @@ class Inspector(QFrame):
     def _copy_key(self) -> None:
         if self._entry is not None:
             QGuiApplication.clipboard().setText(self._entry.key)
-
-
-class Keeper:
-    """Remembers whether the inspector is shown, and how wide."""
-
-    def __init__(self, inspector: Inspector, splitter: QSplitter, settings: QSettings) -> None:
-        self._inspector = inspector
-        self._splitter = splitter
-        self._settings = settings
-        splitter.splitterMoved.connect(lambda *_: self._moved())
-
-    def restore(self, width: int) -> None:
-        """As it was left; where it never was, shown if the window is wide enough."""
-        kept = str(self._settings.value("inspector/shown") or "")
-        self._show(kept == "true" if kept else width >= WIDE)
-
-    def toggle(self) -> None:
-        """Show or hide it."""
-        shown = self._inspector.isHidden()
-        self._show(shown)
-        self._settings.setValue("inspector/shown", "true" if shown else "false")
-
-    def _show(self, shown: bool) -> None:
-        self._inspector.setVisible(shown)
-        if not shown:
-            return
-        try:
-            width = int(str(self._settings.value("inspector/width") or WIDTH))
-        except ValueError:
-            width = WIDTH
-        sizes = self._splitter.sizes()
-        at = self._splitter.indexOf(self._inspector)
-        width = max(self._inspector.minimumWidth(), width)
-        sizes[at - 1] = max(0, sum(sizes[at - 1 :]) - width)
-        sizes[at] = width
-        self._splitter.setSizes(sizes)
-
-    def _moved(self) -> None:
-        if not self._inspector.isHidden():
-            self._settings.setValue("inspector/width", self._inspector.width())

@@ -56,7 +56,7 @@ class PlaceDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(box, 6, 6)
         name = "folder" if place.exists else "folder-missing"
         colour = shades.text if place.exists else shades.muted
-        scale = painter.device().devicePixelRatio()
+        scale = option.widget.devicePixelRatioF()
         painter.drawPixmap(
             box.left() + 8, box.center().y() - 9, icons.pixmap(name, 20, colour, scale)
         )

@@ -176,7 +176,10 @@ class EntryTable(QTableView):
         model.merging.connect(self._anchor)
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
-        theme.follow(self, self.viewport().update)
+        theme.look().changed.connect(self._repaint)
+
+    def _repaint(self) -> None:
+        self.viewport().update()
 
     def selected(self) -> list[Entry]:
         """The entries that are selected, in the order of the table."""

@@ -6,7 +6,8 @@ of 4, and of 8 between groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -305,6 +306,22 @@ class Look(QObject):
         # So that the window's own frame follows, where the platform can.
         hints.setColorScheme(scheme)
         self._apply()
+
+    @contextmanager
+    def undressed(self) -> Iterator[None]:
+        """Put the first window together without the style sheet, and dress it when it is whole.
+
+        Under a style sheet a widget is polished, with all that is in it, each time it gets a
+        parent (QWidget::setParent), which is half of the time that a window takes.
+        """
+        if any(widget.isVisible() for widget in self._app.topLevelWidgets()):
+            yield  # changing the sheet would polish all of them
+            return
+        self._app.setStyleSheet("")
+        try:
+            yield
+        finally:
+            self._app.setStyleSheet(_style_sheet(self.shades))
 
     def _system_changed(self) -> None:
         if self.theme is Theme.SYSTEM:

@@ -1,186 +1,84 @@
-"""The main window: it lays out the parts, and turns actions into dialogs and jobs."""
+"""The main window at work: it connects its parts, and turns actions into dialogs and jobs."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QPoint, QSettings, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QAction,
-    QActionGroup,
-    QCloseEvent,
-    QDragEnterEvent,
-    QDropEvent,
-)
-from PySide6.QtWidgets import (
-    QMainWindow,
-    QMenu,
-    QSplitter,
-    QStackedWidget,
-    QToolBar,
-    QWidget,
-)
+from PySide6.QtCore import QSettings, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
-from torchkeeper.gui import actions, copying, forms, icons, theme
-from torchkeeper.gui.about import AboutDialog, ShortcutsDialog
+from torchkeeper.gui import copying, theme
 from torchkeeper.gui.actions import Actions, Situation
-from torchkeeper.gui.activity import ActivityPane
-from torchkeeper.gui.bars import ErrorBar, UndoBar
-from torchkeeper.gui.columns import Columns
-from torchkeeper.gui.details import Need
 from torchkeeper.gui.dialogs import choose_folder, confirm
 from torchkeeper.gui.dragging import DragOut
-from torchkeeper.gui.entries import EntriesModel, shown_name
 from torchkeeper.gui.flows import Flows
-from torchkeeper.gui.inspector import Inspector, Keeper
-from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.operations import Operations, counted
-from torchkeeper.gui.panes import Head, PlacesPane
-from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.places import Place
+from torchkeeper.gui.shell import Shell
+from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
-from torchkeeper.gui.table import EmptyState, EntryTable
-from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.watching import Watch
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
+if TYPE_CHECKING:
+    from torchkeeper.gui.details import Need
+
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
+#: What is not seen at first is made this long after the first rows are.
+_LATER_MS = 60
 
 
-class Window(QMainWindow):
+class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
-    def __init__(self, settings: QSettings | None = None, engines: Engines | None = None) -> None:
-        super().__init__()
-        self.setWindowTitle("Torchkeeper")
-        self.setWindowIcon(icons.app_icon())
-        self.setAcceptDrops(True)
-        self.settings = settings or QSettings()
-        self.engines = engines or Engines()
-        self.engines.setParent(self)
-        self.jobs = JobsModel(self)
+    def __init__(
+        self,
+        settings: QSettings | None = None,
+        engines: Engines | None = None,
+        first: str | None = None,
+    ) -> None:
+        """first: the folder to show; without one, what was shown last."""
+        super().__init__(settings, engines)
         self.operations = Operations(self.engines, self.jobs, self)
-        self.entries = EntriesModel(self)
         self.listing = Listing(self.engines, self.entries, self)
-        self.places = PlacesModel(self.settings, self)
+        self._first = first or str(self.settings.value(CURRENT) or "")
+        # An engine reads it while the rest of the window is made.
+        self.listing.show(self._first or None)
         self._places_known = False
         self._waiting: list[str] = []
         self._sure = False
-        self.table = EntryTable(self.entries)
-        self.dragging = DragOut(self.table, self.engines)
-        self.columns = Columns(self.table, self.settings)
-        self.empty = EmptyState()
-        self.places_pane = PlacesPane(self.places)
-        self.head = Head()
-        self.error_bar = ErrorBar()
-        self.undo_bar = UndoBar()
-        self.activity = ActivityPane(self.jobs)
-        self.inspector = Inspector(self.engines, self._needed)
-        self.totals = forms.label("")
-        self.trash_label = forms.label("", "muted")
+        self._updated = 0.0
         self._copier = copying.Copier(self)
         self.flows = Flows(self)
-        self.actions_ = Actions(self, (self, self.flows))
-        self._lay_out()
-        self._make_menus()
+        with theme.look().undressed():
+            self.lay_out()
+            self.dragging = DragOut(self.table, self.engines)
+            self.actions_ = Actions(self, (self, self.flows))
+            self.make_menus()
         self._connect()
         self._restore()
-        self._show_place("")
+        self._show_place(self._first)
         self._update_soon()
         self.refresh_places()
-
-    # Making the window.
-
-    def _lay_out(self) -> None:
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.empty)
-        self.stack.addWidget(self.table)
-        main = forms.column(gap=0)
-        for widget in (self.head, self.error_bar, self.undo_bar):
-            main.addWidget(widget)
-        main.addWidget(self.stack, 1)
-        self.upright = QSplitter(Qt.Orientation.Vertical)
-        self.upright.addWidget(forms.frame("pane", main))
-        self.upright.addWidget(self.activity)
-        self.upright.setStretchFactor(0, 1)
-        self.upright.setCollapsible(0, False)
-        self.upright.setSizes([520, 224])
-        self.activity.hide()
-        self.across = QSplitter(Qt.Orientation.Horizontal)
-        self.across.addWidget(self.places_pane)
-        self.across.addWidget(self.upright)
-        self.across.addWidget(self.inspector)
-        self.across.setStretchFactor(1, 1)
-        self.across.setChildrenCollapsible(False)
-        self.across.setSizes([232, 1128, 0])
-        self._keeper = Keeper(self.inspector, self.across, self.settings)
-        self.setCentralWidget(self.across)
-        self.statusBar().setSizeGripEnabled(False)
-        self.totals.setAccessibleName(self.tr("Totals"))
-        self.statusBar().addWidget(self.totals)
-        self.statusBar().addPermanentWidget(self.trash_label)
-        room = self.screen().availableSize()
-        # Wide enough for the inspector, where the screen is.
-        self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
-
-    def _make_menus(self) -> None:
-        for name, title in actions.MENUS:
-            menu = self.menuBar().addMenu(actions.tr(title))
-            menu.setToolTipsVisible(True)
-            self.actions_.fill(menu, self.actions_.menu(name))
-            if name == "view":
-                menu.addSeparator()
-                self.columns.fill(menu.addMenu(self.tr("&Columns")))
-                self._make_themes(menu.addMenu(self.tr("&Theme")))
-        bar = QToolBar(self.tr("Main tools"))
-        bar.setObjectName("tools")
-        bar.setMovable(False)
-        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        bar.setIconSize(bar.iconSize().scaled(18, 18, Qt.AspectRatioMode.KeepAspectRatio))
-        for spec in self.actions_.toolbar():
-            if spec.id == "refresh":
-                bar.addWidget(forms.spacer())
-            bar.addAction(self.actions_[spec.id])
-            button = bar.widgetForAction(self.actions_[spec.id])
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setAccessibleName(self.actions_[spec.id].iconText())
-        self.addToolBar(bar)
-
-    def _make_themes(self, menu: QMenu) -> None:
-        group = QActionGroup(self)
-        texts = {
-            Theme.SYSTEM: self.tr("Like the &system"),
-            Theme.LIGHT: self.tr("&Light"),
-            Theme.DARK: self.tr("&Dark"),
-        }
-        for which, text in texts.items():
-            action = QAction(text, group)
-            action.setCheckable(True)
-            action.setChecked(theme.look().theme is which)
-            action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
-            menu.addAction(action)
-
-    def _choose_theme(self, which: Theme) -> None:
-        theme.look().choose(which)
-        self.settings.setValue("look/theme", which.value)
 
     def _connect(self) -> None:
         self._update_timer = QTimer(self)
         self._update_timer.setSingleShot(True)
-        self._update_timer.setInterval(_TOTALS_MS)
         self._update_timer.timeout.connect(self._update)
         self._watch = Watch(self, self.listing, self._filling)
         for change in (self.entries.changed, self.head.judged,
                        self.table.selection_changed, self.listing.changed,
-                       self.jobs.finished, self.jobs.rowsInserted, self.activity.current_changed,
+                       self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
         self.places_pane.chosen.connect(self._show_place)
@@ -189,7 +87,8 @@ class Window(QMainWindow):
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self.operations.undo)
-        self.activity.cancel.connect(self.operations.cancel)
+        self.inspector_made.connect(self._connect_inspector)
+        self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.operations.succeeded.connect(self._job_done)
         self.operations.failed.connect(lambda job: self.tell(job.error))
@@ -198,30 +97,31 @@ class Window(QMainWindow):
         self.dragging.asked.connect(self.flows.drag_out)
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
-        self.inspector.followed.connect(self._follow)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
-            lambda at: self._context("entries", self.table.viewport(), at)
+            lambda at: self.context("entries", self.table.viewport(), at)
         )
         self.places_pane.list.customContextMenuRequested.connect(
-            lambda at: self._context("places", self.places_pane.list.viewport(), at)
+            lambda at: self.context("places", self.places_pane.list.viewport(), at)
         )
+
+    def _connect_inspector(self) -> None:
+        self.inspector.followed.connect(self._follow)
+        self._update_soon()
+
+    def _connect_activity(self) -> None:
+        self.activity.cancel.connect(self.operations.cancel)
+        self.activity.current_changed.connect(self._update_soon)
         self.activity.list.customContextMenuRequested.connect(
-            lambda at: self._context("jobs", self.activity.list.viewport(), at)
+            lambda at: self.context("jobs", self.activity.list.viewport(), at)
         )
 
     def _restore(self) -> None:
         geometry = self.settings.value("window/geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)
-        self._keeper.restore(self.width())
-
-    def _context(self, name: str, over: QWidget, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.actions_.fill(menu, self.actions_.context(name))
-        menu.popup(over.mapToGlobal(at))
+        self.wing.restore(self.width())
 
     # What is shown.
 
@@ -236,13 +136,14 @@ class Window(QMainWindow):
 
     def _update_soon(self, *_: object) -> None:
         if not self._update_timer.isActive():
-            self._update_timer.start()
+            rested = int((time.monotonic() - self._updated) * 1000)
+            self._update_timer.start(max(0, _TOTALS_MS - rested))
 
     def _update(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
         selected = self.table.selected()
-        job = self.activity.job
+        job = self._activity.job if self._activity else None
         listing = self.listing
         self.actions_.update(
             Situation(
@@ -264,20 +165,24 @@ class Window(QMainWindow):
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
         self.totals.setText(status_text(listing, self.entries, selected))
-        self.inspector.select(listing.place, listing.is_folder, selected)
+        if self._inspector is not None:
+            self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
         self._watch.update()
+        self._updated = time.monotonic()
+        if state is None or not listing.loading:
+            QTimer.singleShot(_LATER_MS, self, self.later.start)
 
     def _show_place(self, path: str) -> None:
         self.error_bar.clear()
         if self.undo_bar.place != path:
             self.undo_bar.hide()
-        chosen = self.places_pane.place
-        self.head.show_place(chosen.title if chosen else "", printable(path, 4096))
+        self.head.show_place(Place(path).title if path else "", printable(path, 4096))
         self.head.setVisible(bool(path))
         if path:
-            self.settings.setValue("places/current", path)
-        self.listing.show(path or None)
+            self.settings.setValue(CURRENT, path)
+        if (path or None) != self.place:
+            self.listing.show(path or None)
 
     def _filling(self) -> bool:
         kinds = ("warm", "import")
@@ -325,9 +230,12 @@ class Window(QMainWindow):
             self.engines.look(added, Listener(result=self._looked))
 
     def _choose_first(self) -> None:
-        if self.places_pane.place is not None or not self.places.rowCount():
+        if self.places_pane.place is not None:
             return
-        before = str(self.settings.value("places/current") or "")
+        if not self.places.rowCount():
+            self._show_place("")  # what was shown last time is on no list any more
+            return
+        before = str(self.settings.value(CURRENT) or "")
         there = [place.path for place in self.places.places if place.exists]
         every = [place.path for place in self.places.places]
         self.places_pane.choose(before if before in every else (there or every)[0])
@@ -444,11 +352,7 @@ class Window(QMainWindow):
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
-        self._keeper.toggle()
-
-    def _needed(self, needs: Sequence[Need]) -> dict[Need, str]:
-        found = self.entries.of_keys({(need.kind, need.key) for need in needs})
-        return {Need(*which): shown_name(entries[0]) for which, entries in found.items()}
+        self.wing.toggle()
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs; a filter that hides it is taken away."""
@@ -463,10 +367,14 @@ class Window(QMainWindow):
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""
+        from torchkeeper.gui.about import ShortcutsDialog
+
         ShortcutsDialog(self).open()
 
     def show_about(self) -> None:
         """Version and licence."""
+        from torchkeeper.gui.about import AboutDialog
+
         AboutDialog(self).open()
 
     # Jobs.

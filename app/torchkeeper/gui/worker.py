@@ -19,7 +19,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, QThread, QTimer, Signal, Sl
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import interpreters
+from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
 
@@ -73,6 +73,7 @@ class _Line:
     notifier: QSocketNotifier
     shared: bool
     aside: bool
+    ahead: Ahead | None = None
     asked: dict[int, _Asked] = field(default_factory=dict)
     tickets: set[int] = field(default_factory=set)
     keep: bool = False
@@ -93,8 +94,10 @@ class Worker(QObject):
     trouble = Signal(object)
     ended = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: Ahead | None = None) -> None:
+        """ahead: an engine that was started already, to browse with."""
         super().__init__()
+        self._ahead = ahead
         self._lines: list[_Line] = []
         self._stopping = False
         self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
@@ -119,7 +122,11 @@ class Worker(QObject):
         params = dict(request.params)
         if request.hold:
             params["select"] = {"held": True}
-        line.asked[line.engine.send(request.op, params)] = _Asked(request)
+        ahead, line.ahead = line.ahead, None
+        ident = ahead.take(request.op, params) if ahead else None
+        if ident is None:
+            ident = line.engine.send(request.op, params)
+        line.asked[ident] = _Asked(request)
 
     def _line_for(self, request: Request) -> _Line:
         for line in self._lines:
@@ -138,9 +145,19 @@ class Worker(QObject):
                 "Ask for a new plan.",
                 code="engine-gone",
             )
-        engine = Engine(request.python)
+        if request.shared and self._ahead is not None:
+            return self._take_over(self._ahead)
+        return self._line_of(Engine(request.python), request.shared, request.aside)
+
+    def _take_over(self, ahead: Ahead) -> _Line:
+        self._ahead = None
+        line = self._line_of(ahead.engine, shared=True, aside=False)
+        line.ahead = ahead
+        return line
+
+    def _line_of(self, engine: Engine, shared: bool, aside: bool) -> _Line:
         notifier = QSocketNotifier(engine.fileno(), QSocketNotifier.Type.Read, self)
-        line = _Line(engine, notifier, request.shared, request.aside)
+        line = _Line(engine, notifier, shared, aside)
         notifier.activated.connect(lambda *_: self._hear(line))
         self._lines.append(line)
         return line
@@ -264,6 +281,8 @@ class Worker(QObject):
     @Slot(int)
     def find_interpreters(self, ticket: int) -> None:
         """Say which interpreters could compile, the default first."""
+        from torchkeeper.link import interpreters
+
         found = [{"python": x.python, "label": x.label} for x in interpreters.candidates()]
         self.result.emit(ticket, {"interpreters": found}, [])
 
@@ -293,6 +312,8 @@ class Worker(QObject):
     def shut_down(self) -> None:
         """Stop every engine; ``ended`` follows when all are gone."""
         self._stopping = True
+        if self._ahead is not None:
+            self._take_over(self._ahead)
         for line in list(self._lines):
             for asked in line.asked.values():
                 self.cancelled.emit(asked.request.ticket, [])
@@ -391,15 +412,18 @@ class Engines(QObject):
     _discard = Signal(str)
     _shut_down = Signal()
 
-    def __init__(self, parent: QObject | None = None, *, idle: bool = False) -> None:
-        """With ``idle``, no thread is started: nothing can be asked."""
-        super().__init__(parent)
+    def __init__(self, ahead: Ahead | None = None, *, idle: bool = False) -> None:
+        """ahead: an engine that was started already, to browse with.
+
+        With ``idle``, no thread is started: nothing can be asked.
+        """
+        super().__init__()
         self._listeners: dict[int, Listener] = {}
         self._last = 0
         self._asked_to_stop = False
         self._thread = QThread(self)
         self._thread.setObjectName("torchkeeper-worker")
-        self.worker = Worker()
+        self.worker = Worker(ahead)
         self.worker.moveToThread(self._thread)
         self._start.connect(self.worker.start)
         self._cancel.connect(self.worker.cancel)

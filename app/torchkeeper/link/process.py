@@ -25,9 +25,7 @@ import torchkeeper
 from torchkeeper.engine import wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
-from torchkeeper.link.travel import cache_folder
 from torchkeeper.link.words import UserError, user_error
-from torchkeeper.stores import index
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -76,7 +74,7 @@ class Engine:
             ) from e
         more = dict(env or {})
         if python is None:
-            more.setdefault(index.VARIABLE, os.path.join(cache_folder(), "index.sqlite"))
+            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
             source = str(Path(torchkeeper.__file__).resolve().parent.parent)
         else:
             source = str(travel.archive())

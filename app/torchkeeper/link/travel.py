@@ -7,10 +7,8 @@ its torch.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import tempfile
-import zipfile
 from pathlib import Path
 
 import platformdirs
@@ -43,6 +41,9 @@ def _sources() -> list[tuple[str, bytes]]:
 @functools.cache
 def archive() -> Path:
     """The zip, made once per version of the code in the user's cache folder."""
+    import hashlib
+    import zipfile
+
     sources = _sources()
     digest = hashlib.sha256()
     for name, data in sources:

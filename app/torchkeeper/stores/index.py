@@ -22,8 +22,6 @@ from torchkeeper.stores.items import Item
 
 #: To be raised whenever facts change their meaning.
 VERSION = 1
-#: Names the file; set by the app for its own engines only.
-VARIABLE = "TORCHKEEPER_INDEX"
 #: Seconds to wait for another process that writes.
 _PATIENCE = 2.0
 #: Seconds after which a place nobody looked at is forgotten.
@@ -64,7 +62,6 @@ class Index:
         self._new: list[tuple[Item, Known]] = []
         self._seen: set[tuple[str, str]] = set()
         self._db: sqlite3.Connection | None = None
-        file = file or os.environ.get(VARIABLE)
         self._opening: threading.Thread | None = None
         if file:
             # Meanwhile the folder is walked, which waits for the disk more than it computes.

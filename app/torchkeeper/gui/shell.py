@@ -1,0 +1,197 @@
+"""The main window as a thing to look at: its parts, its menus, where they stand.
+
+What is not seen at first, the inspector's panes and the list of jobs, is made when somebody asks
+for it, or when the first rows are shown and nobody waits any more.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, QSettings, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import (
+    QMainWindow,
+    QMenu,
+    QSplitter,
+    QStackedWidget,
+    QToolBar,
+    QWidget,
+)
+
+from torchkeeper.gui import actions, forms, theme
+from torchkeeper.gui.actions import Actions
+from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.columns import Columns
+from torchkeeper.gui.entries import EntriesModel, shown_name
+from torchkeeper.gui.jobs import JobsModel
+from torchkeeper.gui.later import Later
+from torchkeeper.gui.panes import Head, PlacesPane
+from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.table import EmptyState, EntryTable
+from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.wing import Wing
+from torchkeeper.gui.worker import Engines
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.activity import ActivityPane
+    from torchkeeper.gui.details import Need
+    from torchkeeper.gui.inspector import Inspector
+
+#: The modules of the parts that are made later; loading them is a step each.
+_LATER = ("code_edit", "sources", "details", "factors", "filelist", "inspector", "activity")
+
+
+class Shell(QMainWindow):
+    """The models and the widgets of the window; ``Window`` makes them work."""
+
+    #: The inspector, the list of jobs was made.
+    inspector_made = Signal()
+    activity_made = Signal()
+
+    actions_: Actions
+
+    def __init__(self, settings: QSettings | None = None, engines: Engines | None = None) -> None:
+        super().__init__()
+        self.setWindowTitle("Torchkeeper")
+        self.setAcceptDrops(True)
+        self.settings = settings or QSettings()
+        self.engines = engines or Engines()
+        self.engines.setParent(self)
+        self.jobs = JobsModel(self)
+        self.entries = EntriesModel(self)
+        self.places = PlacesModel(self.settings, self)
+        self.later = Later(self)
+        self._inspector: Inspector | None = None
+        self._activity: ActivityPane | None = None
+
+    def lay_out(self) -> None:
+        """Make the widgets and put them in their places."""
+        self.table = EntryTable(self.entries)
+        self.columns = Columns(self.table, self.settings)
+        self.empty = EmptyState()
+        self.places_pane = PlacesPane(self.places)
+        self.head = Head()
+        self.error_bar = ErrorBar()
+        self.undo_bar = UndoBar()
+        self.wing = Wing(self.settings)
+        self.totals = forms.label("")
+        self.trash_label = forms.label("", "muted")
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.empty)
+        self.stack.addWidget(self.table)
+        main = forms.column(gap=0)
+        for widget in (self.head, self.error_bar, self.undo_bar):
+            main.addWidget(widget)
+        main.addWidget(self.stack, 1)
+        self.upright = QSplitter(Qt.Orientation.Vertical)
+        self.upright.addWidget(forms.frame("pane", main))
+        self.upright.setStretchFactor(0, 1)
+        self.upright.setCollapsible(0, False)
+        self.across = QSplitter(Qt.Orientation.Horizontal)
+        self.across.addWidget(self.places_pane)
+        self.across.addWidget(self.upright)
+        self.across.addWidget(self.wing)
+        self.across.setStretchFactor(1, 1)
+        self.across.setChildrenCollapsible(False)
+        self.across.setSizes([232, 1128, 0])
+        self.wing.belong_to(self.across)
+        self.setCentralWidget(self.across)
+        self.statusBar().setSizeGripEnabled(False)
+        self.totals.setAccessibleName(self.tr("Totals"))
+        self.statusBar().addWidget(self.totals)
+        self.statusBar().addPermanentWidget(self.trash_label)
+        room = self.screen().availableSize()
+        # Wide enough for the inspector, where the screen is.
+        self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
+        for name in _LATER:
+            self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
+        self.later.add(lambda: self.inspector, lambda: self.activity)
+
+    def make_menus(self) -> None:
+        """Fill the menu bar and the toolbar from the table of actions."""
+        for name, title in actions.MENUS:
+            menu = self.menuBar().addMenu(actions.tr(title))
+            menu.setToolTipsVisible(True)
+            self.actions_.fill(menu, self.actions_.menu(name))
+            if name == "view":
+                menu.addSeparator()
+                self.columns.fill(menu.addMenu(self.tr("&Columns")))
+                self._make_themes(menu.addMenu(self.tr("&Theme")))
+        bar = QToolBar(self.tr("Main tools"))
+        bar.setObjectName("tools")
+        bar.setMovable(False)
+        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.setIconSize(bar.iconSize().scaled(18, 18, Qt.AspectRatioMode.KeepAspectRatio))
+        for spec in self.actions_.toolbar():
+            if spec.id == "refresh":
+                bar.addWidget(forms.spacer())
+            bar.addAction(self.actions_[spec.id])
+        self.addToolBar(bar)
+        # To ask Qt for a widget it has made itself takes 10 ms the first time.
+        self.later.add(partial(self._make_reachable, bar), self.actions_.draw_the_rest)
+
+    def _make_reachable(self, bar: QToolBar) -> None:
+        for spec in self.actions_.toolbar():
+            button = bar.widgetForAction(self.actions_[spec.id])
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setAccessibleName(self.actions_[spec.id].iconText())
+
+    def _make_themes(self, menu: QMenu) -> None:
+        group = QActionGroup(self)
+        texts = {
+            Theme.SYSTEM: self.tr("Like the &system"),
+            Theme.LIGHT: self.tr("&Light"),
+            Theme.DARK: self.tr("&Dark"),
+        }
+        for which, text in texts.items():
+            action = QAction(text, group)
+            action.setCheckable(True)
+            action.setChecked(theme.look().theme is which)
+            action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
+            menu.addAction(action)
+
+    def _choose_theme(self, which: Theme) -> None:
+        theme.look().choose(which)
+        self.settings.setValue("look/theme", which.value)
+
+    @property
+    def inspector(self) -> Inspector:
+        """What there is to know of the selection; made when it is first asked for."""
+        if self._inspector is None:
+            from torchkeeper.gui.inspector import Inspector
+
+            self._inspector = Inspector(self.engines, self.needed)
+            self.wing.hold(self._inspector)
+            self.inspector_made.emit()
+        return self._inspector
+
+    @property
+    def activity(self) -> ActivityPane:
+        """The jobs; made, and hidden, when it is first asked for."""
+        if self._activity is None:
+            from torchkeeper.gui.activity import ActivityPane
+
+            self._activity = ActivityPane(self.jobs)
+            self._activity.hide()
+            self.upright.addWidget(self._activity)
+            self.upright.setSizes([520, 224])
+            self.activity_made.emit()
+        return self._activity
+
+    def needed(self, needs: Sequence[Need]) -> dict[Need, str]:
+        """The names of those of the needed entries that are in the place."""
+        found = self.entries.of_keys({(need.kind, need.key) for need in needs})
+        names = {which: shown_name(entries[0]) for which, entries in found.items()}
+        return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
+
+    def context(self, name: str, over: QWidget, at: QPoint) -> None:
+        """Open one of the context menus."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.actions_.fill(menu, self.actions_.context(name))
+        menu.popup(over.mapToGlobal(at))

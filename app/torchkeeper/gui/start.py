@@ -1,0 +1,41 @@
+"""Before the window: an engine starts, and lists what will be shown, while Qt is loaded."""
+
+from __future__ import annotations
+
+import os
+
+from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+
+#: The application's name for Qt, and the setting that says what was shown last.
+NAME = "torchkeeper"
+CURRENT = "places/current"
+
+
+def run(files: list[str]) -> int:
+    """Open the window on these files and folders, without any on what was shown last.
+
+    Returns the exit code when it is closed.
+    """
+    folders = [os.path.abspath(file) for file in files if os.path.isdir(file)]
+    ahead = started(folders[-1] if folders else None)
+    from torchkeeper.gui import app
+
+    return app.run(files, ahead)
+
+
+def started(folder: str | None) -> Ahead | None:
+    """An engine that is listing this folder, or else what was shown last; None if none starts."""
+    try:
+        ahead = Ahead(Engine())
+    except UserError:
+        return None  # the window tries again, and says why not
+    if folder is None:
+        from PySide6.QtCore import QSettings
+
+        folder = str(QSettings(NAME, NAME).value(CURRENT) or "")
+    if folder:
+        # Exactly what gui.listing is going to ask for first.
+        ahead.ask("list", {"place": folder, "unless": ""})
+    return ahead

@@ -1,0 +1,64 @@
+"""The side of the window in which the inspector stands."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QFrame, QSplitter, QWidget
+
+from torchkeeper.gui import forms
+
+#: The window is wide enough for an inspector from here on, if nobody said otherwise.
+WIDE = 1500
+#: Pixels: of the inspector where nobody said otherwise, and at least.
+WIDTH, NARROWEST = 420, 380
+
+
+class Wing(QFrame):
+    """Remembers whether it is shown, and how wide. Empty until it is given something to hold."""
+
+    def __init__(self, settings: QSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pane")
+        self._settings = settings
+        self._splitter: QSplitter | None = None
+        self._inside = forms.column(gap=0)
+        self.setLayout(self._inside)
+
+    def belong_to(self, splitter: QSplitter) -> None:
+        """It is the last part of this splitter."""
+        self._splitter = splitter
+        splitter.splitterMoved.connect(lambda *_: self._moved())
+
+    def hold(self, widget: QWidget) -> None:
+        """Show this."""
+        self._inside.addWidget(widget)
+
+    def restore(self, width: int) -> None:
+        """As it was left; where it never was, shown if the window is wide enough."""
+        kept = str(self._settings.value("inspector/shown") or "")
+        self._show(kept == "true" if kept else width >= WIDE)
+
+    def toggle(self) -> None:
+        """Show or hide it."""
+        shown = self.isHidden()
+        self._show(shown)
+        self._settings.setValue("inspector/shown", "true" if shown else "false")
+
+    def _show(self, shown: bool) -> None:
+        self.setVisible(shown)
+        if not shown or self._splitter is None:
+            return
+        try:
+            width = int(str(self._settings.value("inspector/width") or WIDTH))
+        except ValueError:
+            width = WIDTH
+        sizes = self._splitter.sizes()
+        at = self._splitter.indexOf(self)
+        width = max(NARROWEST, self.minimumSizeHint().width(), width)
+        sizes[at - 1] = max(0, sum(sizes[at - 1 :]) - width)
+        sizes[at] = width
+        self._splitter.setSizes(sizes)
+
+    def _moved(self) -> None:
+        if not self.isHidden():
+            self._settings.setValue("inspector/width", self.width())

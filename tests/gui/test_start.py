@@ -1,0 +1,99 @@
+"""The window's start: what is listed ahead, and what is made only later."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QSettings
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, listed
+from torchkeeper.gui import start
+from torchkeeper.gui.later import Later
+from torchkeeper.gui.window import Window
+from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.process import Engine
+
+
+def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
+    qtbot: QtBot, settings: QSettings, fixture_cache: Path
+) -> None:
+    ahead = start.started(str(fixture_cache))
+    assert ahead is not None
+    sent = ahead.engine._next_id
+    window = Window(settings, Engines(ahead), str(fixture_cache))
+    assert window.place == str(fixture_cache), "it is being read before anything is painted"
+    window.show()
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    assert window.entries.total > 0
+    qtbot.waitUntil(lambda: window._places_known, timeout=PATIENCE)
+    assert ahead.engine._next_id == sent + 1, "only the places were asked for"
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    assert ahead.engine.returncode is not None
+    window.deleteLater()
+
+
+def test_what_nobody_takes_of_it_is_cancelled(fixture_cache: Path) -> None:
+    with Engine() as engine:
+        ahead = Ahead(engine)
+        ahead.ask("list", {"place": str(fixture_cache), "unless": ""})
+        assert ahead.take("places", {}) is None
+        assert ahead.take("list", {"place": str(fixture_cache), "unless": ""}) is None
+        assert engine.call("du", {"place": str(fixture_cache)})["kinds"]
+
+
+def test_an_engine_nobody_asked_ends_with_the_window(qtbot: QtBot) -> None:
+    engine = Engine()
+    engines = Engines(Ahead(engine))
+    engines.stop()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    assert engine.returncode is not None
+
+
+def test_an_engine_that_died_before_the_window_came_is_reported(
+    qtbot: QtBot, fixture_cache: Path
+) -> None:
+    ahead = start.started(str(fixture_cache))
+    assert ahead is not None
+    ahead.engine.kill()
+    engines = Engines(ahead)
+    failed: list[object] = []
+    params = {"place": str(fixture_cache), "unless": ""}
+    engines.ask("list", params, Listener(failed=failed.append), shared=True)
+    qtbot.waitUntil(lambda: bool(failed), timeout=PATIENCE)
+    rows: list[object] = []
+    engines.ask("list", params, Listener(rows=rows.extend), shared=True)
+    qtbot.waitUntil(lambda: bool(rows), timeout=PATIENCE)
+    engines.stop()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+
+
+def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
+    code = (
+        "import sys; import torchkeeper.gui.app; "
+        "print([x for x in ('inspector', 'sources', 'activity', 'about') "
+        "if 'torchkeeper.gui.' + x in sys.modules], 'sqlite3' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[] False\n"
+
+
+def test_steps_are_taken_one_by_one(qtbot: QtBot) -> None:
+    taken: list[int] = []
+    later = Later()
+    later.add(lambda: taken.append(1), lambda: taken.append(2))
+    assert not later.over
+    later.start()
+    assert taken == [], "whoever starts it does not wait"
+    qtbot.waitUntil(lambda: later.over, timeout=PATIENCE)
+    assert taken == [1, 2]
+    later.start()
+    later.add(lambda: taken.append(3))
+    later.start()
+    qtbot.waitUntil(lambda: later.over, timeout=PATIENCE)
+    assert taken == [1, 2, 3]
