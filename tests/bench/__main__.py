@@ -7,14 +7,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import listing, measure
+from tests.bench import listing, measure, window
 
 
 def main() -> int:
     """Measure everything and print the table."""
     python = os.environ.get("TORCHKEEPER_TORCH_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory(prefix="torchkeeper-bench-") as scratch:
-        figures = listing.figures(Path(scratch), python)
+        place = Path(scratch) / "kernels"
+        listing.kernels(place, listing.KERNELS, python)
+        figures = window.figures(Path(scratch), place) + listing.figures(Path(scratch), place)
     return 0 if measure.show(figures) else 1
 
 

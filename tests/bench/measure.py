@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass
@@ -34,6 +35,16 @@ class Run:
     seconds: float
     memory: float
     out: str
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """Variables under which nothing of the user's is read, and what Python compiles is kept."""
+    return {
+        "XDG_CACHE_HOME": str(scratch / "cache"),
+        "XDG_CONFIG_HOME": str(scratch / "config"),
+        "QT_QPA_PLATFORM": "offscreen",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
 
 
 def run(command: Sequence[str], env: dict[str, str] | None = None) -> Run:

@@ -19,17 +19,23 @@ def started_by(pid: int) -> list[str]:
     return " ".join(p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/children")).split()
 
 
+def threads_of(pid: int) -> list[str]:
+    """The names of a process's threads."""
+    return [p.read_text().strip() for p in Path(f"/proc/{pid}/task").glob("*/comm")]
+
+
 def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     argv = [sys.executable, "-W", "error", "-m", "torchkeeper", str(fixture_cache)]
     process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        # It is up once its browse engine is.
+        # Its worker is started by the window, shortly before that is shown.
         limit = time.monotonic() + 60
-        while not (engines := started_by(process.pid)) and time.monotonic() < limit:
+        while "torchkeeper-wo" not in threads_of(process.pid) and time.monotonic() < limit:
             time.sleep(0.05)
+        engines = started_by(process.pid)
         assert engines
-        time.sleep(0.5)
+        time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     finally:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
-from torchkeeper.gui import flows
+from torchkeeper.gui import dialogs
 from torchkeeper.gui.dialogs import ConfirmDialog, confirm
 from torchkeeper.gui.importing import ImportDialog
 from torchkeeper.gui.jobs import State
@@ -50,7 +50,7 @@ def export(window: Window, monkeypatch: pytest.MonkeyPatch, output: Path) -> Non
         assert name.endswith(".torchcache")
         then(str(output))
 
-    monkeypatch.setattr(flows, "choose_target", choose)
+    monkeypatch.setattr(dialogs, "choose_target", choose)
     window.actions_["export"].trigger()
 
 

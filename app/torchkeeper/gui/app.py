@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -51,7 +50,6 @@ def run(files: list[str], ahead: Ahead | None = None) -> int:
 
     ahead: an engine that was started meanwhile, to browse with.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     window = opened(files, ahead)
     app = application()
     # The window's engines end before the process does.

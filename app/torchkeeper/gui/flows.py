@@ -1,4 +1,4 @@
-"""From an action to a job: the dialogs in between."""
+"""From an action to a job: the dialogs in between, each loaded when it is first opened."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.dialogs import choose_files, choose_target, confirm
-from torchkeeper.gui.importing import ImportDialog
 from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.purging import PurgeDialog
-from torchkeeper.gui.warming import WarmDialog
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.importing import ImportDialog
+    from torchkeeper.gui.warming import WarmDialog
     from torchkeeper.gui.window import Window
 
 
@@ -29,6 +27,8 @@ class Flows(QObject):
 
     def warm(self) -> WarmDialog:
         """Ask what to compile, then do."""
+        from torchkeeper.gui.warming import WarmDialog
+
         dialog = WarmDialog(
             self._window, self._window.engines, self._window.places.places, self._window.place
         )
@@ -57,6 +57,8 @@ class Flows(QObject):
             return
         selection = self._selection(chosen)
         name = self._bundle_name(place)
+        from torchkeeper.gui.dialogs import choose_target
+
         count = say.count(len(chosen), "entry", "entries")
         choose_target(
             self._window,
@@ -81,11 +83,15 @@ class Flows(QObject):
 
     def import_files(self) -> None:
         """Ask for files, look into them, and import what the user agrees to."""
+        from torchkeeper.gui.dialogs import choose_files
+
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
         choose_files(self._window, self.tr("Import"), kinds, self.open_import)
 
     def open_import(self, files: Sequence[str]) -> ImportDialog:
         """Look into files."""
+        from torchkeeper.gui.importing import ImportDialog
+
         dialog = ImportDialog(
             self._window,
             self._window.engines,
@@ -116,6 +122,8 @@ class Flows(QObject):
         place = self._window.place
         if place is None or not chosen:
             return
+        from torchkeeper.gui.purging import PurgeDialog
+
         selection = Selection.of(chosen)
         dialog = PurgeDialog(
             self._window, self._window.engines, place, selection.select, selection.hold
@@ -135,6 +143,8 @@ class Flows(QObject):
 
     def empty_trash(self) -> None:
         """Ask, then delete for good."""
+        from torchkeeper.gui.dialogs import confirm
+
         place, trash = self._window.place, self._window.listing.trash
         if place is None:
             return

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 #: What menus, toolbars and buttons ask for; larger pictures are drawn by ``pixmap``.
-_SIZES = (16, 20, 24)
+_SIZES = (16, 20)
 _colours = {"normal": "#1a1d23", "disabled": "#59616d", "on_accent": "#ffffff"}
 
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QWidget
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import samples, theme
 from torchkeeper.gui.app import application
-from torchkeeper.gui.bugs import BugDialog
+from torchkeeper.gui.bug_dialog import BugDialog
 from torchkeeper.gui.dialogs import ConfirmDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.purging import PurgeDialog

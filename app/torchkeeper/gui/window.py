@@ -11,7 +11,6 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from torchkeeper.gui import copying, theme
 from torchkeeper.gui.actions import Actions, Situation
-from torchkeeper.gui.dialogs import choose_folder, confirm
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.flows import Flows
 from torchkeeper.gui.jobs import Job
@@ -267,6 +266,8 @@ class Window(Shell):
 
     def add_folder(self) -> None:
         """Ask for a folder and put it on the list."""
+        from torchkeeper.gui.dialogs import choose_folder
+
         choose_folder(self, self.tr("Add a cache folder"), lambda path: self.open_paths([path]))
 
     def remove_place(self) -> None:
@@ -394,6 +395,8 @@ class Window(Shell):
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
         if active and not self._sure:
+            from torchkeeper.gui.dialogs import confirm
+
             event.ignore()
             confirm(
                 self,
