@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
@@ -50,15 +51,28 @@ def test_text_can_be_read(shades: Shades) -> None:
 def test_pictures_of_everything(
     qtbot: QtBot, tmp_path: Path, fixture_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shots.run(str(tmp_path / "place"), str(fixture_cache)) == 0
+    assert shots.run(str(tmp_path / "place"), str(fixture_cache), 1) == 0
     said = capsys.readouterr().out.split()
     assert [Path(path).name for path in said] == ["window-light.png", "window-dark.png"]
-    assert shots.run(str(tmp_path / "shots")) == 0
+    assert shots.run(str(tmp_path / "shots"), scale=1) == 0
     said = capsys.readouterr().out.split()
     names = {Path(path).name for path in said}
     assert all(Path(path).stat().st_size > 1000 for path in said)
     for name in ("window", "import", "purge", "warm", "empty-trash", "shortcuts", "about"):
         assert {f"{name}-light.png", f"{name}-dark.png"} <= names
+
+
+def test_pictures_at_both_scales(tmp_path: Path, fixture_cache: Path) -> None:
+    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--place"]
+    run = subprocess.run([*argv, str(fixture_cache)], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    sizes = {Path(path).name: QImage(path).size().toTuple() for path in run.stdout.split()}
+    assert set(sizes) == {
+        f"window-{tone}{scale}.png" for tone in ("light", "dark") for scale in ("", "@2x")
+    }
+    for tone in ("light", "dark"):
+        width, height = sizes[f"window-{tone}.png"]
+        assert sizes[f"window-{tone}@2x.png"] == (2 * width, 2 * height)
 
 
 def test_pictures_that_cannot_be_written_are_told(

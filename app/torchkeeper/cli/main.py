@@ -92,7 +92,7 @@ def _window(files: list[str]) -> int:
 def _shots(args: argparse.Namespace) -> int:
     from torchkeeper.gui.shots import run as run_shots
 
-    return run_shots(args.dir, args.place)
+    return run_shots(args.dir, args.place, args.scale)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -119,6 +119,9 @@ def _add_shots(command: argparse.ArgumentParser) -> None:
     command.add_argument("dir", metavar="DIR", help="folder for the pictures")
     command.add_argument(
         "--place", metavar="PLACE", help="show this cache in the window's pictures"
+    )
+    command.add_argument(
+        "--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2"
     )
 
 

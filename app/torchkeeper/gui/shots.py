@@ -1,4 +1,4 @@
-"""Pictures of the window and of every dialog, light and dark, made offscreen.
+"""Pictures of the window and of every dialog, light and dark, at 1× and 2×, made offscreen.
 
 They are for the README and for looking at after a change. Without a place they show made-up
 entries, which no engine is asked for.
@@ -6,7 +6,9 @@ entries, which no engine is asked for.
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -177,8 +179,9 @@ def _turn(seconds: float = 0.0, until: Callable[[], bool] | None = None) -> None
 class _Pictures:
     """Saves one picture after the other."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, scale: int) -> None:
         self._folder = folder
+        self._scale = "" if scale == 1 else f"@{scale}x"
         self._tone = ""
         self.failed = False
 
@@ -192,7 +195,7 @@ class _Pictures:
     def take(self, name: str, widget: QWidget) -> None:
         """Save what a widget looks like now, and print where."""
         _turn(0.15)
-        path = os.path.join(self._folder, f"{name}-{self._tone}.png")
+        path = os.path.join(self._folder, f"{name}-{self._tone}{self._scale}.png")
         if widget.grab().save(path):
             sys.stdout.write(path + "\n")
         else:
@@ -200,17 +203,26 @@ class _Pictures:
             sys.stderr.write(f"{path} cannot be written\n")
 
 
-def run(folder: str, place: str | None = None) -> int:
-    """Save the pictures into ``folder``; with ``place``, only the window, showing that place."""
-    if QApplication.instance() is None:
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+def run(folder: str, place: str | None = None, scale: int | None = None) -> int:
+    """Save the pictures into ``folder``; with ``place``, only the window, showing that place.
+
+    scale: device pixels in one of the window's; None for both 1 and 2, one after the other.
+    Returns 1 if one could not be saved.
+    """
+    if scale is None:
+        # A process has one scale, so the second has a process of its own.
+        argv = [sys.executable, "-m", "torchkeeper", "shots", folder, "--scale", "2"]
+        argv += [] if place is None else ["--place", place]
+        return run(folder, place, 1) or subprocess.run(argv, check=False).returncode
     before = qInstallMessageHandler(_message)
     try:
         os.makedirs(folder, exist_ok=True)
-        application()
-        chosen = theme.look().theme
-        pictures = _Pictures(os.path.abspath(folder))
         with tempfile.TemporaryDirectory(prefix="torchkeeper-shots-") as private:
+            if QApplication.instance() is None:
+                _prepare_screen(private, scale)
+            application()
+            chosen = theme.look().theme
+            pictures = _Pictures(os.path.abspath(folder), scale)
             for _ in pictures.tones():
                 if place is None:
                     _windows(pictures, private)
@@ -218,13 +230,24 @@ def run(folder: str, place: str | None = None) -> int:
                     _dialogs(pictures, private)
                 else:
                     _real(pictures, private, os.path.abspath(place))
-        theme.look().choose(chosen)
+            theme.look().choose(chosen)
     except OSError as e:
         sys.stderr.write(f"{e.filename}: {e.strerror}\n")
         return 1
     finally:
         qInstallMessageHandler(before)
     return int(pictures.failed)
+
+
+def _prepare_screen(private: str, scale: int) -> None:
+    """A screen as people have, for the application that is made next."""
+    size = {"width": 1920 * scale, "height": 1200 * scale}
+    screen = {"name": "shots", "x": 0, "y": 0, "logicalDpi": 96, "dpr": 1, **size}
+    file = os.path.join(private, "screen.json")
+    with open(file, "w", encoding="utf-8") as written:
+        json.dump({"screens": [screen]}, written)
+    os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file}"
+    os.environ["QT_SCALE_FACTOR"] = str(scale)
 
 
 def _message(kind: QtMsgType, _context: object, text: str) -> None:
