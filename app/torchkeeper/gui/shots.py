@@ -261,11 +261,11 @@ def _window(private: str, engines: Engines) -> Window:
     file = os.path.join(private, "settings.ini")
     settings = QSettings(file, QSettings.Format.IniFormat)
     settings.clear()
+    settings.setValue("inspector/shown", "false")
     window = Window(settings, engines)
-    # The offscreen screen is smaller than any that people have.
     window.resize(1360, 800)
     window.show()
-    _turn(0.2)
+    _turn(5.0, lambda: window.later.over)
     return window
 
 

@@ -176,7 +176,7 @@ class EntryTable(QTableView):
         model.merging.connect(self._anchor)
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
-        theme.look().changed.connect(self._repaint)
+        theme.follow(self, self._repaint, now=False)
 
     def _repaint(self) -> None:
         self.viewport().update()

@@ -354,9 +354,10 @@ def shades() -> Shades:
     return look().shades
 
 
-def follow(widget: QObject, repaint: Callable[[], None]) -> None:
+def follow(widget: QObject, repaint: Callable[[], None], *, now: bool = True) -> None:
     """Call ``repaint`` now and whenever the theme changes, for as long as the widget lives."""
-    repaint()
+    if now:
+        repaint()
     followers = look().followers
     token = object()
     followers[token] = repaint
