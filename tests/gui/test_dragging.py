@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import signal
 import tempfile
@@ -124,6 +126,7 @@ def test_what_is_dropped_nowhere_is_removed(
         drag(window)
         qtbot.waitUntil(lambda number=number: len(seen) == number, timeout=PATIENCE)  # type: ignore[misc]
         qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+        assert "Dropped where nothing takes a file" in window.statusBar().currentMessage()
     assert window.error_bar.error is None
 
 
@@ -145,7 +148,7 @@ def test_letting_go_too_soon_cancels_without_a_trace(
         mouse(window, QEvent.Type.MouseMove, at + QPoint(0, 40))
     else:
         mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
-    assert window.statusBar().currentMessage() == ""
+    assert "nothing was written" in window.statusBar().currentMessage()
     qtbot.waitUntil(lambda: not window.dragging.preparing, timeout=PATIENCE)
     qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
     assert dropped == []
@@ -154,6 +157,46 @@ def test_letting_go_too_soon_cancels_without_a_trace(
     window.table.selectAll()
     drag(window)
     qtbot.waitUntil(lambda: len(dropped) == 1, timeout=PATIENCE)
+
+
+@pytest.fixture
+def ten_thousand(tmp_path: Path) -> Path:
+    """A cache with 10,000 generated sources."""
+    place = tmp_path / "ten-thousand"
+    for number in range(10_000):
+        digest = hashlib.sha256(str(number).encode()).digest()
+        stem = "c" + base64.b32encode(digest).decode().lower()[:50]
+        folder = place / stem[1:3]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{stem}.py").write_text(f"# {number}\n" * 40)
+    return place
+
+
+def test_ten_thousand_rows_dropped_nowhere(
+    qtbot: QtBot, open_window: OpenWindow, ten_thousand: Path, dropped: Dropped, tmp_path: Path
+) -> None:
+    window = open_window(ten_thousand)
+    assert window.entries.rowCount() == 10_000
+    window.table.selectAll()
+    settle(qtbot)
+    begun = time.thread_time()
+    at = drag(window)
+    assert time.thread_time() - begun < 0.1, "the window does not wait for the bundle"
+    # The bundle is half written when the user thinks better of it.
+    qtbot.waitUntil(
+        lambda: " of " in window.statusBar().currentMessage().partition("bundle, ")[2],
+        timeout=PATIENCE,
+    )
+    assert window.dragging.preparing
+    assert scratch(tmp_path) != []
+    mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
+    begun = time.monotonic()
+    qtbot.waitUntil(lambda: not window.dragging.preparing, timeout=PATIENCE)
+    assert time.monotonic() - begun < 5
+    qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
+    assert dropped == []
+    assert len(window.table.selected()) == 10_000
+    assert window.error_bar.error is None
 
 
 def test_an_engine_that_dies_while_dragging_is_told(

@@ -22,12 +22,16 @@ from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
+#: Milliseconds for which it is said how a drag that came to nothing has ended.
+_LAST_WORD_MS = 8000
+
 
 class DragOut(QObject):
     """Writes a bundle of the rows that are dragged, and offers it."""
 
-    #: What is going on, in words; empty when it is over.
-    said = Signal(str)
+    #: What is going on, in words, and for how many milliseconds that is of interest (0 for as
+    #: long as nothing else is said); empty when it is over.
+    said = Signal(str, int)
     failed = Signal(object)
     #: Rows are being dragged: what is to follow is ``begin``.
     asked = Signal()
@@ -56,7 +60,7 @@ class DragOut(QObject):
         """Have a bundle of these entries written; it is offered if the button is still held."""
         self._held = True
         count = say.count(len(entries), "entry", "entries")
-        self.said.emit(self.tr("Preparing a bundle of {}: keep the button held…").format(count))
+        self.said.emit(self.tr("Preparing a bundle of {}: keep the button held…").format(count), 0)
         self._table.viewport().setCursor(Qt.CursorShape.BusyCursor)
 
         def ready(result: dict[str, Any]) -> None:
@@ -83,10 +87,11 @@ class DragOut(QObject):
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._held and unit == "bytes" and total:
             text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
-            self.said.emit(text.format(say.size(done), say.size(total)))
+            self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
     def _lost(self, error: UserError) -> None:
         self._clean()
+        self._quiet()
         self.failed.emit(error)
 
     def let_go(self) -> None:
@@ -97,17 +102,19 @@ class DragOut(QObject):
         if self._ticket is not None and self._folder:
             # The engine removes what it has written before it says that it was cancelled.
             self._engines.cancel(self._ticket)
-        self._quiet()
+        self._quiet(
+            self.tr("Let go of before the bundle was ready: nothing was written. "
+                    "Export writes one in the background.")
+        )  # fmt: skip
 
-    def _quiet(self) -> None:
+    def _quiet(self, last_word: str = "") -> None:
         self._table.viewport().unsetCursor()
-        self.said.emit("")
+        self.said.emit(last_word, _LAST_WORD_MS)
 
     def _clean(self) -> None:
         """Nobody has the bundle: remove it."""
         self._ticket = None
         folder, self._folder = self._folder, ""
-        self._quiet()
         if folder:
             self._engines.discard(folder)
 
@@ -127,6 +134,7 @@ class DragOut(QObject):
         self._table.end_drag()
         if dropped == Qt.DropAction.IgnoreAction:
             self._clean()
+            self._quiet(self.tr("Dropped where nothing takes a file: nothing was written."))
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""

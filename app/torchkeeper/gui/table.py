@@ -8,6 +8,7 @@ from PySide6.QtCore import (
     QItemSelectionRange,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QRect,
     QSize,
     Qt,
@@ -16,6 +17,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QFrame,
     QHeaderView,
     QStyle,
@@ -172,6 +174,8 @@ class EntryTable(QTableView):
         self.setDragEnabled(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self._dragging = False
+        #: Where the button was pressed on a selected row, until that has become a drag.
+        self._pressed: QPoint | None = None
         self._anchors: list[tuple[tuple[str, str], int]] = []
         model.merging.connect(self._anchor)
         model.merged.connect(self._hold)
@@ -261,22 +265,33 @@ class EntryTable(QTableView):
                 break
         self._anchors = []
 
-    def startDrag(self, _actions: Qt.DropAction) -> None:
-        if not self._dragging:
-            self._dragging = True
-            self.dragged.emit()
-
     def end_drag(self) -> None:
         """The drag is over, so that another may begin."""
         self._dragging = False
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        at = event.position().toPoint()
+        left = event.button() == Qt.MouseButton.LeftButton
+        # With the button held on a selected row, what follows is a drag.
+        held = left and self.selectionModel().isSelected(self.indexAt(at))
+        self._pressed = at if held else None
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        # Qt takes moves after the start of a drag for the choosing of rows.
-        if not self._dragging:
+        # Before it begins a drag, Qt asks every selected cell whether it can be dragged: half a
+        # second at 10,000 rows. Moves after that it takes for the choosing of rows.
+        if self._pressed is None and not self._dragging:
             super().mouseMoveEvent(event)
+        elif self._pressed is not None and not self._dragging:
+            way = (event.position().toPoint() - self._pressed).manhattanLength()
+            if way >= QApplication.startDragDistance():
+                self._pressed = None
+                self._dragging = True
+                self.dragged.emit()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
+        self._pressed = None
         if self._dragging:
             self.end_drag()
             self.let_go.emit()
