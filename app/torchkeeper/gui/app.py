@@ -10,7 +10,7 @@ from PySide6.QtCore import QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 import torchkeeper
-from torchkeeper.gui import icons
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
@@ -22,8 +22,8 @@ from torchkeeper.link.ahead import Ahead
 _LAST_WAIT = 10.0
 
 
-def application() -> QApplication:
-    """The QApplication, with its names and its look; made on first use."""
+def application(*, dressed: bool = True) -> QApplication:
+    """The QApplication, with its names and its look (see theme.Look); made on first use."""
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         app = QApplication(sys.argv[:1])
@@ -34,7 +34,7 @@ def application() -> QApplication:
     app.setDesktopFileName(NAME)
     app.setWindowIcon(icons.app_icon())
     if app.findChild(Look) is None:
-        Look(app, _kept_theme())
+        Look(app, _kept_theme(), dressed=dressed)
     return app
 
 
@@ -68,10 +68,11 @@ def run(files: list[str], ahead: Ahead | None = None) -> int:
 
 def opened(files: list[str], ahead: Ahead | None = None) -> Window:
     """The window, shown, on these files and folders."""
-    application()
+    application(dressed=False)
     paths = [os.path.abspath(path) for path in files]
     folders = [path for path in paths if os.path.isdir(path)]
     window = Window(None, Engines(ahead), folders[-1] if folders else None)
+    theme.look().dress()
     window.show()
     if paths:
         window.open_paths(paths)

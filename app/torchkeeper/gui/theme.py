@@ -6,8 +6,7 @@ of 4, and of 8 between groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -283,9 +282,17 @@ class Look(QObject):
 
     changed = Signal()
 
-    def __init__(self, app: QApplication, theme: Theme = Theme.SYSTEM) -> None:
+    def __init__(
+        self, app: QApplication, theme: Theme = Theme.SYSTEM, *, dressed: bool = True
+    ) -> None:
+        """dressed: with the style sheet on, rather than when ``dress`` is called.
+
+        Under a style sheet a widget is polished, with all that is in it, each time it gets a
+        parent (QWidget::setParent), which is half of the time that the first window takes.
+        """
         super().__init__(app)
         self._app = app
+        self._dressed = dressed
         self.theme = theme
         self.shades = LIGHT
         self.followers: dict[object, Callable[[], None]] = {}
@@ -307,20 +314,10 @@ class Look(QObject):
         hints.setColorScheme(scheme)
         self._apply()
 
-    @contextmanager
-    def undressed(self) -> Iterator[None]:
-        """Put the first window together without the style sheet, and dress it when it is whole.
-
-        Under a style sheet a widget is polished, with all that is in it, each time it gets a
-        parent (QWidget::setParent), which is half of the time that a window takes.
-        """
-        if any(widget.isVisible() for widget in self._app.topLevelWidgets()):
-            yield  # changing the sheet would polish all of them
-            return
-        self._app.setStyleSheet("")
-        try:
-            yield
-        finally:
+    def dress(self) -> None:
+        """Put the style sheet on, if it is not yet."""
+        if not self._dressed:
+            self._dressed = True
             self._app.setStyleSheet(_style_sheet(self.shades))
 
     def _system_changed(self) -> None:
@@ -335,7 +332,8 @@ class Look(QObject):
             normal=self.shades.text, disabled=self.shades.muted, on_accent=self.shades.on_accent
         )
         self._app.setPalette(palette(self.shades))
-        self._app.setStyleSheet(_style_sheet(self.shades))
+        if self._dressed:
+            self._app.setStyleSheet(_style_sheet(self.shades))
         for repaint in list(self.followers.values()):
             repaint()
         self.changed.emit()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
-from torchkeeper.gui import copying, theme
+from torchkeeper.gui import copying
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.flows import Flows
@@ -59,11 +59,10 @@ class Window(Shell):
         self._updated = 0.0
         self._copier = copying.Copier(self)
         self.flows = Flows(self)
-        with theme.look().undressed():
-            self.lay_out()
-            self.dragging = DragOut(self.table, self.engines)
-            self.actions_ = Actions(self, (self, self.flows))
-            self.make_menus()
+        self.lay_out()
+        self.dragging = DragOut(self.table, self.engines)
+        self.actions_ = Actions(self, (self, self.flows))
+        self.make_menus()
         self._connect()
         self._restore()
         self._show_place(self._first)
