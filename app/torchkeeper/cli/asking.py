@@ -17,22 +17,29 @@ Answer = dict[str, Any]
 class Asker:
     """Sends requests of one command to one engine and sorts what comes back.
 
-    rows: of the last request; left: over all requests; unreadable: whether a folder could not be
+    on_rows: hears of rows as they come; without it they are kept in ``rows``, those of the last
+    request. left: over all requests; unreadable: whether a folder could not be
     read; findings: everything else found.
     """
 
-    def __init__(self, engine: Engine, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        quiet: bool = False,
+        on_rows: Callable[[list[Answer]], None] | None = None,
+    ) -> None:
         self._engine = engine
         self._progress = output.Progress(quiet)
         self.rows: list[Answer] = []
         self.left: list[Answer] = []
         self.findings: list[Answer] = []
         self.unreadable = False
+        self._on_rows = on_rows or self.rows.extend
         self.on_finding: Callable[[Answer], None] | None = None
 
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
-        self.rows = []
+        self.rows.clear()
         try:
             return self._engine.call(op, params, self._take)
         finally:
@@ -40,7 +47,7 @@ class Asker:
 
     def _take(self, message: Message) -> None:
         if message.type == "rows":
-            self.rows += [row for row in message.rows if isinstance(row, dict)]
+            self._on_rows([row for row in message.rows if isinstance(row, dict)])
         elif message.type == "progress":
             self._progress.update(output.progress_text(message.body))
         elif message.type == "finding":

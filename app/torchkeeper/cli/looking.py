@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import operator
 import os
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
@@ -89,40 +90,54 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 
 def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
+    key = SORTS[args.sort]
+    listed: list[tuple[Any, Any]] = []
+
+    def take(rows: list[Answer]) -> None:
+        # What is printed is made while the engine still reads.
+        for row in rows:
+            entry = entry_from_json(row)
+            shown = output.json_line(entry.to_json()) if args.json else _cells(entry)
+            listed.append((key(entry), shown))
+
     with Engine() as engine:
-        asker = Asker(engine, args.json)
+        asker = Asker(engine, args.json, take)
         totals = asker.ask("list", place=args.place, filter=args.filter)
-    entries = sorted(asker.entries(), key=SORTS[args.sort])
-    if args.json:
-        for entry in entries:
-            output.emit(entry.to_json())
-    else:
-        print_entries(entries)
-        output.line(summary(totals))
+        listed.sort(key=operator.itemgetter(0))
+        in_order = [shown for _, shown in listed]
+        if args.json:
+            output.lines(in_order)
+        else:
+            _print_cells(in_order)
+            output.line(summary(totals))
     for text in output.left_lines(asker.left):
         output.note(text)
-    return 1 if asker.unreadable or (args.filter and not entries) else 0
+    return 1 if asker.unreadable or (args.filter and not listed) else 0
 
 
 def print_entries(entries: list[Entry]) -> None:
     """The table of ls."""
+    _print_cells([_cells(entry) for entry in entries])
+
+
+def _print_cells(rows: list[list[str]]) -> None:
     head = ["KIND", "KEY", "SIZE", "FILES", "CHANGED", "TORCH", "DEVICE", "COMPILE", "NAME"]
-    rows = [
-        [
-            entry.kind,
-            entry.key[:12],
-            say.size(entry.size),
-            str(entry.files),
-            say.ago(entry.mtime) if entry.mtime is not None else "-",
-            entry.torch or "-",
-            entry.device or "-",
-            say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
-            (entry.name or "-") + (f"  [broken: {entry.problem}]" if entry.problem else ""),
-        ]
-        for entry in entries
-    ]
     if rows:
         output.table(head, rows, frozenset({2, 3, 7}))
+
+
+def _cells(entry: Entry) -> list[str]:
+    return [
+        entry.kind,
+        entry.key[:12],
+        say.size(entry.size),
+        str(entry.files),
+        say.ago(entry.mtime) if entry.mtime is not None else "-",
+        entry.torch or "-",
+        entry.device or "-",
+        say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
+        (entry.name or "-") + (f"  [broken: {entry.problem}]" if entry.problem else ""),
+    ]
 
 
 def summary(totals: Answer) -> str:

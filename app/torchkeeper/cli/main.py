@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import os
 import sys
 
 import torchkeeper
-from torchkeeper.cli import bundles, looking, making, output, removing
+from torchkeeper.cli import output
 from torchkeeper.link.words import UserError
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
@@ -39,7 +40,7 @@ def run(argv: list[str]) -> int:
             reconfigure(errors="backslashreplace")
     if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
         return _window(argv)
-    args = _parser().parse_args(_joined(argv))
+    args = _parser(argv[0]).parse_args(_joined(argv))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -89,13 +90,8 @@ def _window(files: list[str]) -> int:
     return run_window(files)
 
 
-def _shots(args: argparse.Namespace) -> int:
-    from torchkeeper.gui.shots import run as run_shots
-
-    return run_shots(args.dir, args.place, args.scale)
-
-
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """The parser; of the commands, only the module of the one that is chosen is loaded."""
     parser = argparse.ArgumentParser(
         prog="torchkeeper",
         description="See, warm, bundle and purge torch.compile caches. Without a command, opens "
@@ -105,17 +101,21 @@ def _parser() -> argparse.ArgumentParser:
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (add, run_command, help_text) in COMMANDS.items():
+    for name, (where, help_text) in COMMANDS.items():
         command = commands.add_parser(
             name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
             epilog=FILTER_HELP if name in _FILTERED else None,
         )  # fmt: skip
-        add(command)
-        command.set_defaults(run=run_command)
+        if name == chosen:
+            module, _, function = where.partition(":")
+            loaded = importlib.import_module(f"torchkeeper.cli.{module}")
+            getattr(loaded, f"add_{name}")(command)
+            command.set_defaults(run=getattr(loaded, function))
     return parser
 
 
-def _add_shots(command: argparse.ArgumentParser) -> None:
+def add_shots(command: argparse.ArgumentParser) -> None:
+    """Arguments of shots."""
     command.add_argument("dir", metavar="DIR", help="folder for the pictures")
     command.add_argument(
         "--place", metavar="PLACE", help="show this cache in the window's pictures"
@@ -125,19 +125,27 @@ def _add_shots(command: argparse.ArgumentParser) -> None:
     )
 
 
+def shots(args: argparse.Namespace) -> int:
+    """torchkeeper shots"""
+    from torchkeeper.gui.shots import run as run_shots
+
+    return run_shots(args.dir, args.place, args.scale)
+
+
 _FILTERED = ("ls", "export", "purge")
 
+#: Each command's module in this package and function there, and what it is for.
 COMMANDS = {
-    "places": (looking.add_places, looking.places, "list the caches found on this machine"),
-    "ls": (looking.add_ls, looking.ls, "list the entries of a place"),
-    "du": (looking.add_du, looking.du, "sum up a place by kind, and its trash"),
-    "show": (looking.add_show, looking.show, "show all that is known of an entry"),
-    "warm": (making.add_warm, making.warm, "compile recipes into a place"),
-    "export": (bundles.add_export, bundles.export, "write entries to a bundle"),
-    "import": (bundles.add_import, bundles.import_, "place the entries of a bundle in a cache"),
-    "inspect": (bundles.add_inspect, bundles.inspect, "list what is in a bundle or mega-cache"),
-    "purge": (removing.add_purge, removing.purge, "move entries to the trash"),
-    "undo": (removing.add_undo, removing.undo, "put the latest purge back"),
-    "trash": (removing.add_trash, removing.trash, "show the trash of a place, or empty it"),
-    "shots": (_add_shots, _shots, "save pictures of every window and dialog"),
+    "places": ("looking:places", "list the caches found on this machine"),
+    "ls": ("looking:ls", "list the entries of a place"),
+    "du": ("looking:du", "sum up a place by kind, and its trash"),
+    "show": ("looking:show", "show all that is known of an entry"),
+    "warm": ("making:warm", "compile recipes into a place"),
+    "export": ("bundles:export", "write entries to a bundle"),
+    "import": ("bundles:import_", "place the entries of a bundle in a cache"),
+    "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),
+    "purge": ("removing:purge", "move entries to the trash"),
+    "undo": ("removing:undo", "put the latest purge back"),
+    "trash": ("removing:trash", "show the trash of a place, or empty it"),
+    "shots": ("main:shots", "save pictures of every window and dialog"),
 }

@@ -25,9 +25,20 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+def lines(texts: Sequence[str]) -> None:
+    """Many lines on standard output, in one go."""
+    if texts:
+        line("\n".join(texts))
+
+
+def json_line(obj: dict[str, Any]) -> str:
+    """An object as ``emit`` writes it."""
+    return json.dumps(obj)
+
+
 def emit(obj: dict[str, Any]) -> None:
     """One JSON object on a line of its own."""
-    line(json.dumps(obj))
+    line(json_line(obj))
 
 
 def result(args: Any, values: dict[str, Any], said: str) -> None:
@@ -51,12 +62,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[i
     cells = [[printable(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
     limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    texts = []
     for row in cells:
         text = "  ".join(
             cell.rjust(width) if n in right else cell.ljust(width)
             for n, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        line(text[: limit - 1] + "…" if limit and len(text) > limit else text)
+        texts.append(text[: limit - 1] + "…" if limit and len(text) > limit else text)
+    lines(texts)
 
 
 def left_lines(left: list[dict[str, Any]]) -> list[str]:
@@ -122,4 +135,6 @@ def progress_text(body: dict[str, Any]) -> str:
     if unit == "bytes" and isinstance(done, int):
         of = f" of {say.size(total)}" if isinstance(total, int) else ""
         return f"{say.size(done)}{of}"
+    if unit == "files" and total is None and isinstance(done, int):
+        return f"looking: {say.count(done, 'file', 'files')}"
     return f"{done:,} of {total:,} {unit}" if isinstance(total, int) else f"{done} {unit}"

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.bundle import Bundle
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -63,7 +65,8 @@ class Details:
 
     def of(self, reader: Reader, place: str, kind: str, path: str, report: Report) -> Full:
         """The entry of a kind at a path. Raises Problem("entry-gone")."""
-        store: Folder | Bundle = Bundle(place, report) if os.path.isfile(place) else Folder(place)
+        store: Folder | Bundle
+        store = _opened(place, report) if os.path.isfile(place) else Folder(place)
         try:
             items = store.items_beside(path, report) if isinstance(store, Folder) else store.items()
             item = next((i for i in items if i.identity == (kind, path)), None)
@@ -79,8 +82,14 @@ class Details:
                     return full
             raise Problem("entry-gone", path=path)
         finally:
-            if isinstance(store, Bundle):
+            if not isinstance(store, Folder):
                 store.close()
+
+
+def _opened(file: str, report: Report) -> Bundle:
+    from torchkeeper.stores.bundle import Bundle
+
+    return Bundle(file, report)
 
 
 def send_detail(full: Full, report: Report) -> dict[str, Any]:

@@ -16,20 +16,21 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import places, query, trash
-from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.export import common_origin, export
 from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.importing import import_bundle
 from torchkeeper.stores.index import Index, signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
+
+if TYPE_CHECKING:
+    # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.stores.bundle import Bundle
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -62,11 +63,15 @@ def _path(params: dict[str, Any], name: str) -> str:
 
 def _store(place: str, report: Report) -> Folder | Bundle:
     """A folder, or a bundle file: a place is a place."""
-    return Bundle(place, report) if os.path.isfile(place) else Folder(place)
+    if not os.path.isfile(place):
+        return Folder(place)
+    from torchkeeper.stores.bundle import Bundle
+
+    return Bundle(place, report)
 
 
 def _items(store: Folder | Bundle, report: Report) -> list[Item]:
-    if isinstance(store, Bundle):
+    if not isinstance(store, Folder):
         return store.items()
     items = store.items(report)
     for path, why in store.unreadable:
@@ -171,6 +176,8 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
     _refused(store, report)
     store.close()
+    from torchkeeper.stores.export import common_origin
+
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     return {**totals, "trash": None, "format": store.format, "made_in": made_in}
@@ -289,6 +296,8 @@ def _factors(session: Session, params: dict[str, Any], report: Report) -> dict[s
 
 
 def _export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    from torchkeeper.stores.export import export
+
     store = _store(_path(params, "place"), report)
     chosen = _chosen(session, store, params.get("select", {}), report)
     output = _path(params, "output")
@@ -303,6 +312,9 @@ def _export(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 
 def _import(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    from torchkeeper.stores.bundle import Bundle
+    from torchkeeper.stores.importing import import_bundle
+
     with Bundle(_path(params, "file"), report) as bundle:
         _refused(bundle, report)
         done = import_bundle(

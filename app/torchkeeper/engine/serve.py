@@ -13,7 +13,6 @@ import queue
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -200,12 +199,18 @@ def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]
     except BrokenPipeError:
         raise
     except (KeyError, TypeError) as e:
-        traceback.print_exc()
+        _log_traceback()
         fail("request-malformed", why=f"{type(e).__name__}: {e}"[:200])
     except Exception as e:  # noqa: BLE001 - a bug must reach the app, not end the engine
-        traceback.print_exc()
+        _log_traceback()
         fail("engine-bug", why=f"{type(e).__name__}: {e}"[:400])
     return None
+
+
+def _log_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
 
 
 if __name__ == "__main__":

@@ -82,8 +82,10 @@ class Engine:
             "import sys; sys.path.insert(0, sys.argv.pop(1)); "
             "from torchkeeper.engine.serve import main; main()"
         )
-        # No -I: it would hide the user site and PYTHONPATH, where clusters keep torch.
-        argv = [self.python, "-c", boot, source]
+        # Our own looks only at files and needs no package. Another's is not isolated: that would
+        # hide the user site and PYTHONPATH, where clusters keep torch.
+        alone = ["-I", "-S"] if python is None else []
+        argv = [self.python, *alone, "-c", boot, source]
         try:
             self._process = subprocess.Popen(
                 argv,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import code, elf
 from torchkeeper.artifacts.entry import PORTABLE, Entry
-from torchkeeper.artifacts.facts import READ
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.index import Index, Known, signature
@@ -72,18 +72,26 @@ def describe(
     # A kernel's name is in the module of its graph, so modules are read before kernels.
     ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
     index = index if index and not full else None
-    for loaded in _batches(ordered, source, index, report):
-        readings = [one.reading for one in loaded if one.reading]
-        facts = iter(reader.facts(readings, report, full))
+    waiting: list[_Loaded] = []
+    for loaded in itertools.chain(_batches(ordered, source, index, report), ([],)):
+        # While the reader is at one batch, the next is loaded.
+        facts = iter(reader.facts(_readings(waiting), report, full))
+        reader.begin(_readings(loaded), full)
         found = []
-        for one in loaded:
+        for one in waiting:
             if one.reading:
                 one.facts = next(facts)
                 one.reading = None
             if index and not one.kept and _lasting(one):
                 index.add(one.item, _to_keep(one))
             found.append(_describe(one, one.facts, known))
-        yield found
+        if found:
+            yield found
+        waiting = loaded
+
+
+def _readings(batch: list[_Loaded]) -> list[Reading]:
+    return [one.reading for one in batch if one.reading]
 
 
 def _batches(
@@ -94,7 +102,7 @@ def _batches(
     waiting = 0
     for item in items:
         report.check()
-        kept = index.get(item) if index else None
+        kept = index.get(item) if index and item.kind in PORTABLE else None
         one = _kept(item, kept) if kept else _load(item, source, report)
         if one is None:
             continue
@@ -108,8 +116,9 @@ def _batches(
 
 
 def _lasting(one: _Loaded) -> bool:
-    """Whether what was found will still be true if the files are the same."""
-    return not {one.problem, one.facts.get("problem")} & _PASSING
+    """Whether it was worth finding, and will still be true if the files are the same."""
+    found = {one.problem, one.facts.get("problem")}
+    return one.item.kind in PORTABLE and not found & _PASSING
 
 
 def _kept(item: Item, kept: Known) -> _Loaded:
@@ -145,9 +154,10 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     problem = None
     gone = 0
     for file in item.files:
-        wanted = _wanted(item.kind, file)
+        name = file.name
+        wanted = _wanted(item.kind, name)
         try:
-            digest, data, head = _read(item.kind, file, source, wanted, report)
+            digest, data, head = _read(item.kind, name, file, source, wanted, report)
         except FileNotFoundError:
             gone += 1
             continue
@@ -156,12 +166,12 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
             continue
         if file.sha256 not in (None, digest):
             problem = "checksum-wrong"
-        parts.append((file.name, digest))
+        parts.append((name, digest))
         if data is not None:
-            contents[file.name] = data
+            contents[name] = data
         elif wanted:
             problem = "payload-too-large"
-        if file.name.endswith(".so") and not elf.complete(head, file.size):
+        if name.endswith(".so") and not elf.complete(head, file.size):
             problem = "object-truncated"
     if gone == len(item.files):
         return None
@@ -172,30 +182,32 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     return _Loaded(item, sha256, reading, problem)
 
 
-def _wanted(kind: str, file: File) -> int:
+def _wanted(kind: str, name: str) -> int:
     """How many bytes of a file a reader should see."""
     if kind == "code":
-        return MAX_SOURCE if file.name.endswith(code.SOURCES) else 0
+        return MAX_SOURCE if name.endswith(code.SOURCES) else 0
     if kind == "triton":
-        return MAX_SOURCE if file.name.endswith(".json") else 0
+        return MAX_SOURCE if name.endswith(".json") else 0
     if kind in ("autotune", "pgo"):
         return MAX_SMALL
-    return MAX_PAYLOAD if kind in READ else 0
+    return MAX_PAYLOAD
 
 
 def _read(
-    kind: str, file: File, source: Source, wanted: int, report: Report
+    kind: str, name: str, file: File, source: Source, wanted: int, report: Report
 ) -> tuple[str, bytes | None, bytes]:
     """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
     with source.open(file) as stream:
-        if is_group(kind, file.name) and file.size <= MAX_SOURCE:
-            data = portable_bytes(kind, file.name, stream.read(MAX_SOURCE + 1))
+        if is_group(kind, name) and file.size <= MAX_SOURCE:
+            data = portable_bytes(kind, name, stream.read(MAX_SOURCE + 1))
             return hashlib.sha256(data).hexdigest(), data, data[: elf.HEADER]
         digest = hashlib.sha256()
         kept: list[bytes] = []
         head = b""
         size = 0
-        while data := stream.read(CHUNK):
+        # A buffer of CHUNK for each of a hundred thousand small files would take its time.
+        step = min(CHUNK, max(file.size + 1, 1 << 14))
+        while data := stream.read(step):
             report.check()
             digest.update(data)
             head = head or data[: elf.HEADER]

@@ -6,15 +6,21 @@ Links inside the folder are never followed; the folder itself may be given by a 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
+import time
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, group
+
+#: Files between two looks at whether to go on, and seconds between two words about it.
+_OFTEN = 32
+_TELL = 0.1
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -43,7 +49,7 @@ class Folder:
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, without the trash."""
         self.unreadable = []
-        return group(self._files("", report))
+        return group(self._files(report))
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The items in the folder of one path, or in the folder that the path is, unread.
@@ -70,8 +76,9 @@ class Folder:
         report.check()
         return group(files)
 
-    def _files(self, below: str, report: Report) -> Iterator[File]:
-        pending = [below]
+    def _files(self, report: Report) -> Iterator[File]:
+        pending = [""]
+        looked, told = 0, time.monotonic()
         while pending:
             folder = pending.pop()
             report.check()
@@ -79,6 +86,13 @@ class Folder:
             try:
                 with os.scandir(os.path.join(self.root, folder)) as entries:
                     for entry in entries:
+                        looked += 1
+                        # A slow disk may take long for a few files, a big folder for many.
+                        if not looked % _OFTEN:
+                            report.check()
+                            if (now := time.monotonic()) - told > _TELL:
+                                report.progress(looked, None, "files")
+                                told = now
                         path = prefix + entry.name
                         try:
                             if not entry.is_dir(follow_symlinks=False):
@@ -97,7 +111,7 @@ class Folder:
 
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError, also where the file has become something else."""
-        path = os.path.join(self.root, file.path)
+        path = f"{self.root}/{file.path}"
         try:
             # Looking is not using: access times are what tells an unused entry.
             handle = os.open(path, _FLAGS | getattr(os, "O_NOATIME", 0))
@@ -106,7 +120,8 @@ class Folder:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise OSError(errno.EINVAL, "not a regular file", path)
-        return os.fdopen(handle, "rb")
+        # Unbuffered: whoever reads a file reads it in large pieces.
+        return cast(BinaryIO, io.FileIO(handle))
 
 
 def file_at(path: str, status: os.stat_result) -> File:

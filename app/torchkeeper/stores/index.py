@@ -15,13 +15,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.stores.items import Item
 
 #: To be raised whenever facts change their meaning.
-VERSION = 1
+VERSION = 2
 #: Seconds to wait for another process that writes.
 _PATIENCE = 2.0
 #: Seconds after which a place nobody looked at is forgotten.
@@ -36,8 +35,7 @@ CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) W
 """
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What the index keeps of an entry."""
 
     signature: int
@@ -101,8 +99,9 @@ class Index:
     def get(self, item: Item) -> Known | None:
         """What is kept of an item, if its files are still the same."""
         self._opened()
-        self._seen.add((item.kind, _key(item.path)))
-        known = self._known.get((item.kind, _key(item.path)))
+        identity = (item.kind, _key(item.path))
+        self._seen.add(identity)
+        known = self._known.get(identity)
         return known if known and known.signature == signature(item) else None
 
     def add(self, item: Item, known: Known) -> None:
@@ -126,7 +125,7 @@ class Index:
             return
         place = _key(self._place)
         rows = [
-            (place, i.kind, _key(i.path), k.signature, k.sha256, k.problem, json.dumps(k.facts))
+            (place, i.kind, _key(i.path), k.signature, k.sha256, k.problem, _facts(k.facts))
             for i, k in self._new
         ]
         self._new = []
@@ -153,6 +152,11 @@ class Index:
         if db:
             with contextlib.suppress(sqlite3.Error):
                 db.close()
+
+
+def _facts(facts: dict[str, Any]) -> str:
+    """What is known, as JSON; most of what could be known is not."""
+    return json.dumps({name: value for name, value in facts.items() if value not in (None, [])})
 
 
 def _key(text: str) -> str:

@@ -71,22 +71,26 @@ class Source(Protocol):
 def group(files: Iterable[File]) -> list[Item]:
     """The files as items: in the order of KINDS, then by path."""
     found: dict[tuple[str, str], Item] = {}
-    folder, key = "", None
+    folder: str | None = None
+    key: str | None = None
+    kernel: list[File] | None = None
     for file in files:
-        parent, _, name = file.path.rpartition("/")
+        # By position, for the million of them.
+        parent, _, name = file[0].rpartition("/")
         if parent != folder:
-            folder, key = parent, kernel_folder(parent)
+            folder, key, kernel = parent, kernel_folder(parent), None
         # Most files of the biggest caches are a kernel's, whose folder tells all.
-        if key and file.regular and not is_scratch(name):
-            identity = ("triton", folder)
-            at_key = key
-        else:
-            at = locate(file.path) if file.regular else Located("unknown", name, file.path)
-            identity, at_key = (at.kind, at.entry_path), at.key
-        item = found.get(identity)
-        if item is None:
-            item = found[identity] = Item(identity[0], at_key, identity[1])
-        item.files.append(file)
+        if key and file[6] and not is_scratch(name):
+            if kernel is None:
+                item = found.setdefault(("triton", parent), Item("triton", key, parent))
+                kernel = item.files
+            kernel.append(file)
+            continue
+        at = locate(file[0]) if file[6] else Located("unknown", name, file[0])
+        identity = (at.kind, at.entry_path)
+        if identity not in found:
+            found[identity] = Item(at.kind, at.key, at.entry_path)
+        found[identity].files.append(file)
     rank = {kind: number for number, kind in enumerate(KINDS)}
     for item in found.values():
         if len(item.files) > 1:

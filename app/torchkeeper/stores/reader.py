@@ -55,6 +55,8 @@ class Reader:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
+        #: The batch that the reader was sent ahead.
+        self._begun: list[Reading] = []
 
     def __enter__(self) -> Reader:
         return self
@@ -64,7 +66,7 @@ class Reader:
 
     def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
+        process, self._process, self._begun = self._process, None, []
         if process:
             process.kill()
             process.wait()
@@ -73,10 +75,27 @@ class Reader:
                     with contextlib.suppress(OSError):
                         pipe.close()
 
+    def begin(self, readings: list[Reading], full: bool = False) -> None:
+        """Let the reader begin with what ``facts`` will be asked about next."""
+        self._drop()
+        for batch in _batches(readings):
+            if self._sent(batch, full):
+                self._begun = batch
+            return
+
+    def _drop(self) -> None:
+        """Forget what was begun; its answers would be taken for others."""
+        if self._begun:
+            self.close()
+
     def facts(
         self, readings: list[Reading], report: Report, full: bool = False
     ) -> list[dict[str, Any]]:
         """The facts of each reading, in order; checked, so that callers may trust the types."""
+        if not readings:
+            return []
+        if self._begun and self._begun[0] is not readings[0]:
+            self._drop()
         found: list[dict[str, Any]] = []
         for batch in _batches(readings):
             todo = batch
@@ -105,25 +124,12 @@ class Reader:
 
     def _ask(self, batch: list[Reading], report: Report, full: bool) -> list[dict[str, Any]]:
         """The answers to a batch; where the reader dies, up to and including the fatal entry."""
-        if self._process is None:
-            self._process, self._rest = self._start(), b""
-        process = self._process
-        assert process.stdin and process.stdout
-        header = [
-            {"kind": r.kind, "names": r.names, "full": full,
-             "sizes": {n: len(data) for n, data in r.contents.items()}}
-            for r in batch
-        ]  # fmt: skip
-        answers: list[dict[str, Any]] = []
-        try:
-            process.stdin.write(json.dumps(header).encode() + b"\n")
-            for reading in batch:
-                for data in reading.contents.values():
-                    process.stdin.write(data)
-            process.stdin.flush()
-        except OSError:
-            self.close()
+        begun, self._begun = self._begun, []
+        if not begun and not self._sent(batch, full):
             return [{"problem": "reader-crashed"}]
+        process = self._process
+        assert process
+        answers: list[dict[str, Any]] = []
         while len(answers) < len(batch):
             line = self._line(process, report)
             if line is None:
@@ -136,6 +142,28 @@ class Reader:
                 answer = None
             answers.append(answer if isinstance(answer, dict) else {"problem": "reader-crashed"})
         return answers
+
+    def _sent(self, batch: list[Reading], full: bool) -> bool:
+        """Send a batch, to a new reader where there is none; whether it took all of it."""
+        if self._process is None:
+            self._process, self._rest = self._start(), b""
+        process = self._process
+        assert process.stdin
+        header = [
+            {"kind": r.kind, "names": r.names, "full": full,
+             "sizes": {n: len(data) for n, data in r.contents.items()}}
+            for r in batch
+        ]  # fmt: skip
+        try:
+            process.stdin.write(json.dumps(header).encode() + b"\n")
+            for reading in batch:
+                for data in reading.contents.values():
+                    process.stdin.write(data)
+            process.stdin.flush()
+        except OSError:
+            self.close()
+            return False
+        return True
 
     def _line(self, process: subprocess.Popen[bytes], report: Report) -> bytes | None:
         """The next line, or None when the reader is dead or has been silent for STALL seconds.
