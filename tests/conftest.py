@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,46 @@ def private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any) 
     for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(home / variable.lower()))
     yield
+
+
+@dataclass
+class SlowDisk:
+    """Folders below ``below`` hang, or fail with an error number, until ``answer`` is called."""
+
+    switch: Path
+    monkeypatch: pytest.MonkeyPatch
+
+    def below(self, folder: Path) -> None:
+        """Say which folders are on it, for the engines that are started from now on."""
+        self.monkeypatch.setenv("SLOW_DISK", str(folder))
+
+    def hang(self) -> None:
+        """From now on nothing answers."""
+        self.switch.write_text("")
+
+    def fail(self, number: int) -> None:
+        """From now on everything fails with an error number."""
+        partial = self.switch.with_suffix(".new")
+        partial.write_text(f"{number}\n")
+        partial.replace(self.switch)
+
+    def answer(self) -> None:
+        """From now on all is well."""
+        self.switch.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def slow_disk(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowDisk]:
+    """A disk that can be told not to answer, for every engine that is started in the test."""
+
+    def build(folder: Path) -> None:
+        source = Path(__file__).parent / "slow_disk.cpp"
+        command = ["g++", "-shared", "-fPIC", "-O1", str(source), "-o", str(folder / "lib.so")]
+        subprocess.run([*command, "-ldl"], check=True)
+
+    library = once(shared, "slow-disk", build) / "lib.so"
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("SLOW_DISK_HANGS", str(tmp_path / "hangs"))
+    disk = SlowDisk(tmp_path / "hangs", monkeypatch)
+    yield disk
+    disk.answer()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -187,3 +191,133 @@ def test_a_cancelled_listing_forgets_nothing(fixture_cache: Path, file: Path) ->
         next(describe(folder.items(Report()), folder, reader, Report(), index=index))
     index.close()
     assert listing(fixture_cache, file)[1] == 0
+
+
+def _directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _loop(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file)
+
+
+def _random(file: Path) -> None:
+    size = file.stat().st_size
+    file.write_bytes(random.Random(1).randbytes(size))
+
+
+def _random_rows(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    chance = random.Random(2)
+    for at in range(4096, len(data), 97):
+        data[at] = chance.randrange(256)
+    file.write_bytes(data)
+
+
+def _truncated(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:9000])
+
+
+def _run(file: Path, script: str) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        db.executescript(script)
+
+
+def _other_columns(file: Path) -> None:
+    _run(file, "DROP TABLE entries; CREATE TABLE entries (place TEXT, what TEXT)")
+
+
+def _no_table(file: Path) -> None:
+    _run(file, "DROP TABLE entries")
+
+
+def _other_values(file: Path) -> None:
+    _run(file, "UPDATE entries SET facts = '[1]'")
+
+
+def _binary_values(file: Path) -> None:
+    _run(file, "UPDATE entries SET facts = x'00ff'")
+
+
+@pytest.mark.parametrize(
+    ("harm", "mended"),
+    [
+        (_directory, False),
+        (_fifo, True),
+        (_loop, True),
+        (_random, True),
+        (_random_rows, True),
+        (_truncated, True),
+        (_other_columns, True),
+        (_no_table, True),
+        (_other_values, True),
+        (_binary_values, True),
+    ],
+)
+def test_whatever_lies_in_its_place_does_no_harm(
+    fixture_cache: Path, file: Path, harm: Callable[[Path], None], mended: bool
+) -> None:
+    first, _ = listing(fixture_cache, file)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    harm(file)
+    began = time.monotonic()
+    assert listing(fixture_cache, file)[0] == first
+    assert time.monotonic() - began < 5
+    found, asked = listing(fixture_cache, file)
+    assert found == first
+    assert asked == (0 if mended else 44)
+
+
+def test_a_lock_held_for_long_costs_a_second_and_no_more(fixture_cache: Path, file: Path) -> None:
+    first, _ = listing(fixture_cache, file)
+    script = (
+        "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "db.execute('PRAGMA locking_mode = EXCLUSIVE'); db.execute('BEGIN EXCLUSIVE');"
+        "db.execute('DELETE FROM places'); print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout
+    assert holder.stdout.readline() == b"held\n"
+    began = time.monotonic()
+    found, asked = listing(fixture_cache, file)
+    took = time.monotonic() - began
+    holder.communicate()
+    assert found == first
+    assert asked == 44
+    began = time.monotonic()
+    assert listing(fixture_cache, file) == (first, 0)
+    assert took < 2 * indexing._PATIENCE + 5 * (time.monotonic() - began) + 1
+
+
+def test_a_full_disk(fixture_cache: Path, file: Path, tmp_path: Path) -> None:
+    """The limit on the size of files stands for it: SQLite hears of both in the same way."""
+    script = """if True:
+        import resource, signal, sys
+        from pathlib import Path
+        sys.path.insert(0, sys.argv[1])
+        from tests.stores.test_index import listing
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        for limit in (0, 5000, 20_000):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+            print(len(listing(Path(sys.argv[2]), Path(sys.argv[3]))[0]))
+    """
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", script, root, str(fixture_cache), str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["70", "70", "70"], "")
+    first, _ = listing(fixture_cache, file)
+    assert listing(fixture_cache, file) == (first, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import operator
 import os
+from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
@@ -14,7 +15,7 @@ from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable, user_error
 
-SORTS = {
+SORTS: dict[str, Callable[[Entry], Any]] = {
     "kind": lambda e: (KINDS.index(e.kind), (e.name or "").lower(), e.key),
     "key": lambda e: e.key,
     "name": lambda e: (e.name is None, (e.name or "").lower()),

@@ -95,7 +95,8 @@ def _entries(
                 report.progress(done, len(items), "entries")
                 told = now
         report.progress(done, len(items), "entries")
-        if index:
+        if index and isinstance(store, Folder) and not store.unreadable:
+            # Otherwise what could not be looked at would be forgotten.
             index.finish()
     finally:
         if index:

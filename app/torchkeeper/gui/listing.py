@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.words import UserError, printable
+
+#: Milliseconds without a word after which a place is said not to answer.
+SILENCE_MS = 5000
 
 
 class Listing(QObject):
@@ -44,6 +47,12 @@ class Listing(QObject):
         self.result: dict[str, Any] = {}
         self.done: float = 0
         self.total: float | None = None
+        #: Whether nothing has been heard of the place for so long that it should be said.
+        self.silent = False
+        self._silence = QTimer(self)
+        self._silence.setSingleShot(True)
+        self._silence.setInterval(SILENCE_MS)
+        self._silence.timeout.connect(self._on_silence)
 
     @property
     def loading(self) -> bool:
@@ -71,7 +80,8 @@ class Listing(QObject):
     def show(self, place: str | None) -> None:
         """Show another place, or none."""
         self._engines.forget(self._ticket)
-        self._ticket, self._again = None, False
+        self._ticket, self._again, self.silent = None, False, False
+        self._silence.stop()
         self.place, self.error, self.result = place, None, {}
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
@@ -100,6 +110,7 @@ class Listing(QObject):
         self._unreadable = []
         self._begun = time.monotonic()
         self.done, self.total = 0, None
+        self._heard()
         self._model.begin()
         listener = Listener(
             rows=self._rows,
@@ -114,11 +125,22 @@ class Listing(QObject):
         if not quiet:
             self.changed.emit()
 
+    def _heard(self) -> None:
+        self.silent = False
+        self._silence.start()
+
+    def _on_silence(self) -> None:
+        if self.loading:
+            self.silent = True
+            self.changed.emit()
+
     def _rows(self, entries: list[Entry]) -> None:
+        self._heard()
         self._model.add(entries)
 
     def _progress(self, done: float, total: float | None, _unit: str) -> None:
         self.done, self.total = done, total
+        self._heard()
         if self.loading:
             self.changed.emit()
 
@@ -180,7 +202,8 @@ class Listing(QObject):
         self._finish(True, False)
 
     def _ended(self) -> None:
-        self._ticket = None
+        self._ticket, self.silent = None, False
+        self._silence.stop()
         self.took = time.monotonic() - self._begun
 
     def _finish(self, tell: bool, news: bool) -> None:

@@ -33,6 +33,10 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
         reading = _tr("reading…")
         if listing.total:
             reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
+        elif listing.done:
+            reading = _tr("looking: {} files…").format(f"{listing.done:,}")
+        if listing.silent:
+            reading = _tr("the place does not answer")
         return f"{say.count(model.rowCount(), 'entry', 'entries')} · {reading}"
     shown = model.shown()
     entries = say.count(len(shown), "entry", "entries")
@@ -85,6 +89,16 @@ def empty_state(
                 "age>30d and torch:2.9 compare fields.").format(printable(model.query.text, 120)),
             _tr("Clear filter"),
             "clear-filter",
+        )  # fmt: skip
+    if listing.silent:
+        place = printable(listing.place)
+        return (
+            "folder",
+            _tr("The place does not answer"),
+            _tr("{} is on a slow disk, or on one that has gone. It is shown as soon as it "
+                "answers; other places can be looked at meanwhile.").format(place),
+            "",
+            "",
         )  # fmt: skip
     if listing.loading:
         return "folder", _tr("Reading the place…"), printable(listing.place), "", ""

@@ -25,6 +25,8 @@ from torchkeeper.link.words import UserError, user_error
 
 #: Milliseconds between looks at engines that were asked to stop.
 _TICK_MS = 50
+#: How often an engine is told to end, by SIGTERM and then SIGKILL, before it is given up.
+_STEPS = 4
 #: Seconds between two progress messages of one request that are passed on.
 _PROGRESS_EVERY = 0.05
 #: Items of a selection that fit into one request (the wire's lines are bounded).
@@ -133,9 +135,11 @@ class Worker(QObject):
             if line.closing:
                 continue
             if request.shared and line.shared and request.aside == line.aside:
-                if line.step:
-                    continue  # it does not listen and is about to be ended
-                return line
+                if not any(asked.cancelled for asked in line.asked.values()):
+                    return line
+                # It may hang in what it was to leave; nobody else shall wait for that. It ends
+                # when it has answered.
+                line.shared = False
             if request.engine_of is not None and request.engine_of in line.tickets:
                 return line
         if request.engine_of is not None:
@@ -336,6 +340,13 @@ class Worker(QObject):
         except UserError:
             line.notifier.setEnabled(False)
 
+    def _abandon(self, line: _Line) -> None:
+        self._lines.remove(line)
+        line.notifier.setEnabled(False)
+        line.notifier.deleteLater()
+        for asked in line.asked.values():
+            self.cancelled.emit(asked.request.ticket, _log(line))
+
     def _tick_soon(self) -> None:
         if self._timer is None:
             # Made here and not in __init__: a timer belongs to the thread that makes it.
@@ -353,6 +364,9 @@ class Worker(QObject):
                 line.notifier.deleteLater()
                 line.engine.close_and_wait()
                 self._lines.remove(line)
+            elif line.step >= _STEPS:
+                # It waits in the system, on a dead mount perhaps, and cannot even be killed.
+                self._abandon(line)
             elif line.deadline is not None and now >= line.deadline:
                 (line.engine.terminate if line.step == 0 else line.engine.kill)()
                 line.step += 1

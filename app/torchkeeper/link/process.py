@@ -275,7 +275,9 @@ class Engine:
                 step()
         # What the leader left running ends too: nothing is orphaned.
         self.kill()
-        self._process.wait()
+        # What waits in the system, on a dead mount perhaps, cannot even be killed.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
         self._ended = True
         self._stdout.close()
         self._logger.join(GRACE)

@@ -22,7 +22,7 @@ from torchkeeper.stores.items import Item
 #: To be raised whenever facts change their meaning.
 VERSION = 2
 #: Seconds to wait for another process that writes.
-_PATIENCE = 2.0
+_PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.
 _KEEP = 120 * 86400
 
@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS entries (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID;
 """
+_COLUMNS = ("place", "kind", "path", "signature", "sha256", "problem", "facts")
 
 
 class Known(NamedTuple):
@@ -80,7 +81,7 @@ class Index:
             except (sqlite3.OperationalError, OSError):
                 self._disconnect()  # locked, unwritable, or no room
                 return
-            except (sqlite3.DatabaseError, ValueError):
+            except (sqlite3.DatabaseError, ValueError, TypeError):
                 self._disconnect()
                 if attempt == 1:
                     _remove(file)
@@ -94,6 +95,8 @@ class Index:
         # One parse of all is several times as fast as one parse each.
         facts = json.loads("[" + ",".join(row[5] for row in rows) + "]")
         for (kind, path, mark, sha256, problem, _), about in zip(rows, facts, strict=True):
+            if not isinstance(about, dict):
+                raise ValueError("facts are not an object")
             self._known[kind, path] = Known(mark, sha256, problem, about)
 
     def get(self, item: Item) -> Known | None:
@@ -168,6 +171,8 @@ def _connect(file: str) -> sqlite3.Connection:
     os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    if not os.path.isfile(file):
+        raise sqlite3.DatabaseError("not a file")
     # Opened by one thread and used by another, never by both at once.
     db = sqlite3.connect(file, timeout=_PATIENCE, check_same_thread=False)
     try:
@@ -182,6 +187,9 @@ def _connect(file: str) -> sqlite3.Connection:
             db.execute(f"PRAGMA user_version = {version}")
         # Losing the index in a power cut costs a listing, not data.
         db.execute("PRAGMA synchronous = OFF")
+        columns = tuple(row[1] for row in db.execute("PRAGMA table_info(entries)"))
+        if columns != _COLUMNS:
+            raise sqlite3.DatabaseError("of another shape")
         old = "SELECT place FROM places WHERE seen < ?"
         limit = (time.time() - _KEEP,)
         if db.execute(old, limit).fetchone():

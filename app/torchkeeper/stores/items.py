@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import triton
@@ -53,7 +54,7 @@ class Item:
     @property
     def size(self) -> int:
         """Apparent bytes of all files."""
-        return sum(file.size for file in self.files)
+        return sum([file[1] for file in self.files])
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -91,13 +92,16 @@ def group(files: Iterable[File]) -> list[Item]:
         if identity not in found:
             found[identity] = Item(at.kind, at.key, at.entry_path)
         found[identity].files.append(file)
-    rank = {kind: number for number, kind in enumerate(KINDS)}
+    by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
     for item in found.values():
         if len(item.files) > 1:
             item.files.sort()
         if item.kind == "code":
             item.path = item.files[0].path  # a path that exists: source sorts before object
-    return sorted(found.values(), key=lambda item: (rank[item.kind], item.path))
+        by_kind[item.kind].append(item)
+    for items in by_kind.values():
+        items.sort(key=attrgetter("path"))
+    return [item for items in by_kind.values() for item in items]
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
