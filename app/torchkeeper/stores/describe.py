@@ -214,6 +214,8 @@ def _read(
             if size < wanted:
                 kept.append(data[: wanted - size])
             size += len(data)
+            if len(data) < step and size >= file.size:
+                break
         whole = kind not in ("code", "triton")
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head

@@ -172,18 +172,22 @@ class Reader:
         on an entry is a sign of what is in it.
         """
         assert process.stdout
+        if b"\n" not in self._rest:
+            self._wait(process, report)
+        line, newline, self._rest = self._rest.partition(b"\n")
+        return line if newline else None
+
+    def _wait(self, process: subprocess.Popen[bytes], report: Report) -> None:
+        """Until there is a whole line, or ``_line`` gives up."""
+        assert process.stdout
         deadline = time.monotonic() + STALL
         last = deadline + (PATIENCE - 1) * STALL
         worked = _processor_seconds(process.pid)
-        while True:
-            line, newline, rest = self._rest.partition(b"\n")
-            if newline:
-                self._rest = rest
-                return line
+        while b"\n" not in self._rest:
             now = time.monotonic()
             if now >= deadline:
                 if now >= last or _processor_seconds(process.pid) - worked > STALL / 2:
-                    return None
+                    return
                 deadline = now + STALL / 10
             left = deadline - now
             ready, _, _ = select.select([process.stdout], [], [], min(left, 0.05))
@@ -197,7 +201,7 @@ class Reader:
             data = os.read(process.stdout.fileno(), 1 << 20)
             if not data:
                 process.wait()
-                return None
+                return
             self._rest += data
 
 
