@@ -115,3 +115,21 @@ def test_a_reader_that_is_not_let_run_is_waited_for(good: Reading) -> None:
         reader.facts([good], Report())
         (found,) = reader.facts([good], Stops())
     assert found.get("problem") is None
+
+
+def test_what_was_begun_is_never_taken_for_something_else() -> None:
+    def kernel(name: str) -> Reading:
+        return Reading(
+            "triton", [f"{name}.json"], {f"{name}.json": b'{"name": "%s"}' % name.encode()}
+        )
+
+    first, second = [kernel("one"), kernel("two")], [kernel("three")]
+    with Reader() as reader:
+        reader.begin(first)
+        assert [f["name"] for f in reader.facts(first, Report())] == ["one", "two"]
+        # A listing that was cancelled after it had begun.
+        reader.begin(first)
+        assert [f["name"] for f in reader.facts(second, Report())] == ["three"]
+        reader.begin(first)
+        reader.begin(second)
+        assert [f["name"] for f in reader.facts(second, Report())] == ["three"]
