@@ -16,12 +16,13 @@ from typing import BinaryIO, cast
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Item, group
+from torchkeeper.stores.items import File, Grouping, Item, group
 
 #: Files between two looks at whether to go on, and seconds between two words about it.
 _OFTEN = 32
 _TELL = 0.1
 
+_new_file = tuple.__new__
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -49,7 +50,10 @@ class Folder:
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, without the trash."""
         self.unreadable = []
-        return group(self._files(report))
+        grouping = Grouping()
+        for folder, files in self._walk(report):
+            grouping.add(folder, files)
+        return grouping.items()
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The items in the folder of one path, or in the folder that the path is, unread.
@@ -76,15 +80,17 @@ class Folder:
         report.check()
         return group(files)
 
-    def _files(self, report: Report) -> Iterator[File]:
+    def _walk(self, report: Report) -> Iterator[tuple[str, list[File]]]:
+        """The files of each folder, most of a long listing's time: it is kept short."""
         pending = [""]
         looked, told = 0, time.monotonic()
         while pending:
             folder = pending.pop()
             report.check()
             prefix = f"{folder}/" if folder else ""
+            files: list[File] = []
             try:
-                with os.scandir(os.path.join(self.root, folder)) as entries:
+                with os.scandir(f"{self.root}/{folder}") as entries:
                     for entry in entries:
                         looked += 1
                         # A slow disk may take long for a few files, a big folder for many.
@@ -96,7 +102,7 @@ class Folder:
                         path = prefix + entry.name
                         try:
                             if not entry.is_dir(follow_symlinks=False):
-                                yield file_at(path, entry.stat(follow_symlinks=False))
+                                files.append(file_at(path, entry.stat(follow_symlinks=False)))
                             elif path != TRASH:
                                 pending.append(path)
                         except FileNotFoundError:
@@ -108,6 +114,7 @@ class Folder:
                 if not folder:
                     raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
                 self.unreadable.append((folder, e.strerror or str(e)))
+            yield folder, files
 
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError, also where the file has become something else."""
@@ -127,14 +134,19 @@ class Folder:
 def file_at(path: str, status: os.stat_result) -> File:
     """The File for a path and its lstat."""
     mode = status.st_mode
-    return File(
-        path,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_blocks * 512,
-        (status.st_dev, status.st_ino),
-        stat.S_IMODE(mode),
-        stat.S_ISREG(mode),
+    # As File(…) does, in half the time: a big folder has a million of them.
+    return _new_file(
+        File,
+        (
+            path,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_blocks * 512,
+            (status.st_dev, status.st_ino),
+            mode & 0o7777,
+            mode & 0o170000 == stat.S_IFREG,
+            None,
+        ),
     )
 
 

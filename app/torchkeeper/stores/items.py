@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -69,39 +70,55 @@ class Source(Protocol):
         """The file, open for reading. Raises OSError."""
 
 
+class Grouping:
+    """Sorts files into items, folder by folder."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Item] = {}
+
+    def add(self, folder: str, files: list[File]) -> None:
+        """Some files of one folder."""
+        if not files:
+            return
+        others = files
+        # Most files of the biggest caches are a kernel's, whose folder tells all.
+        if key := kernel_folder(folder):
+            start = len(folder) + 1
+            # By position, for the million of them.
+            kernel = [file for file in files if file[6] and not is_scratch(file[0][start:])]
+            if kernel:
+                item = self._found.setdefault(("triton", folder), Item("triton", key, folder))
+                item.files += kernel
+            if len(kernel) == len(files):
+                return
+            others = [file for file in files if not file[6] or is_scratch(file[0][start:])]
+        for file in others:
+            at = locate(file[0]) if file[6] else Located("unknown", file.name, file[0])
+            identity = (at.kind, at.entry_path)
+            if identity not in self._found:
+                self._found[identity] = Item(at.kind, at.key, at.entry_path)
+            self._found[identity].files.append(file)
+
+    def items(self) -> list[Item]:
+        """What was added as items: in the order of KINDS, then by path."""
+        by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
+        for item in self._found.values():
+            if len(item.files) > 1:
+                item.files.sort()
+            if item.kind == "code":
+                item.path = item.files[0].path  # a path that exists: source sorts before object
+            by_kind[item.kind].append(item)
+        for items in by_kind.values():
+            items.sort(key=attrgetter("path"))
+        return [item for items in by_kind.values() for item in items]
+
+
 def group(files: Iterable[File]) -> list[Item]:
     """The files as items: in the order of KINDS, then by path."""
-    found: dict[tuple[str, str], Item] = {}
-    folder: str | None = None
-    key: str | None = None
-    kernel: list[File] | None = None
-    for file in files:
-        # By position, for the million of them.
-        parent, _, name = file[0].rpartition("/")
-        if parent != folder:
-            folder, key, kernel = parent, kernel_folder(parent), None
-        # Most files of the biggest caches are a kernel's, whose folder tells all.
-        if key and file[6] and not is_scratch(name):
-            if kernel is None:
-                item = found.setdefault(("triton", parent), Item("triton", key, parent))
-                kernel = item.files
-            kernel.append(file)
-            continue
-        at = locate(file[0]) if file[6] else Located("unknown", name, file[0])
-        identity = (at.kind, at.entry_path)
-        if identity not in found:
-            found[identity] = Item(at.kind, at.key, at.entry_path)
-        found[identity].files.append(file)
-    by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
-    for item in found.values():
-        if len(item.files) > 1:
-            item.files.sort()
-        if item.kind == "code":
-            item.path = item.files[0].path  # a path that exists: source sorts before object
-        by_kind[item.kind].append(item)
-    for items in by_kind.values():
-        items.sort(key=attrgetter("path"))
-    return [item for items in by_kind.values() for item in items]
+    grouping = Grouping()
+    for folder, some in itertools.groupby(files, lambda file: file.path.rpartition("/")[0]):
+        grouping.add(folder, list(some))
+    return grouping.items()
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
