@@ -82,7 +82,7 @@ def main() -> None:
     """Run the engine on this process's standard input and output."""
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
-    gc.set_threshold(200_000, 10, 10)
+    gc.set_threshold(2_000_000, 10, 10)
     # Paths may be two thousand folders deep, and os.makedirs and shutil.rmtree recurse.
     sys.setrecursionlimit(5000)
     stdin, stdout = _take_streams()
