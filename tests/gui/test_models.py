@@ -12,17 +12,11 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.entries import (
-    COLUMNS,
-    KIND,
-    NAME,
-    SIZE,
-    TORCH,
-    EntriesModel,
-    SortRole,
-    narrows,
-)
+from torchkeeper.gui.cells import COLUMNS, KIND, NAME, SIZE, TORCH
+from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.jobs import JobsModel, State, state_text
+from torchkeeper.gui.lines import SortRole
+from torchkeeper.gui.ordering import narrows
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table import EntryTable
 from torchkeeper.link.words import UserError

@@ -27,9 +27,10 @@ from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import copying, watching
+from torchkeeper.gui.cells import COLUMNS, KEY, KIND, NAME, SIZE, TORCH
 from torchkeeper.gui.columns import KEY as KEPT
 from torchkeeper.gui.columns import Columns
-from torchkeeper.gui.entries import COLUMNS, KEY, KIND, NAME, SIZE, TORCH, EntriesModel
+from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.table import WIDTHS, EntryTable
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui import actions
-from torchkeeper.gui.entries import NAME, SIZE
+from torchkeeper.gui.cells import NAME, SIZE
 from torchkeeper.gui.worker import Listener
 from torchkeeper.link.process import Engine
 
@@ -226,9 +226,11 @@ def test_every_action_has_its_place(open_window: OpenWindow) -> None:
     assert len({s.id for s in specs}) == len(specs)
     shortcuts = [s.shortcut for s in specs if s.shortcut]
     assert len(set(shortcuts)) == len(shortcuts)
-    assert {s.menu for s in specs} == {name for name, _ in actions.MENUS}
+    menus = (*actions.MENUS, actions.GROUP_MENU)
+    assert {s.menu for s in specs} == {name for name, _ in menus}
     for spec in specs:
-        assert not window.actions_[spec.id].icon().isNull()
+        # A check mark stands where the icon would be.
+        assert spec.chosen or not window.actions_[spec.id].icon().isNull()
         assert window.actions_[spec.id].toolTip()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,4 +115,10 @@ def entry_from_json(row: object) -> Entry:
         values[name] = value
     if values["kind"] not in KINDS:
         values["kind"] = "unknown"
+    for name in ("mtime", "compile_s"):
+        if values[name] != values[name]:
+            values[name] = None  # not a number, which cannot be put in order
+    for name in ("kind", "torch", "device"):
+        if values[name] is not None:
+            values[name] = sys.intern(values[name])  # a large place says the same few words
     return Entry(**values)

@@ -21,7 +21,7 @@ class ShortcutsDialog(Dialog):
         grid.setHorizontalSpacing(32)
         grid.setVerticalSpacing(4)
         at = 0
-        for name, title in actions.MENUS:
+        for name, title in (*actions.MENUS[:-1], actions.GROUP_MENU, actions.MENUS[-1]):
             specs = [s for s in actions.ACTIONS if s.menu == name and s.shortcut]
             if not specs:
                 continue

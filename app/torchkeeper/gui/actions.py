@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
@@ -28,6 +28,7 @@ class Situation:
     trash: bool = False
     job: bool = False
     job_active: bool = False
+    grouping: str = "none"
 
 
 def _always(_: Situation) -> bool:
@@ -41,6 +42,7 @@ class Spec:
     hint: one sentence for the tooltip and the status bar.
     context: the context menus it is in.
     short: the toolbar's text; empty where it is not on the toolbar.
+    chosen: for one of several that exclude each other, whether it is the one.
     """
 
     id: str
@@ -54,6 +56,7 @@ class Spec:
     group: int
     context: tuple[str, ...] = ()
     short: str = ""
+    chosen: Callable[[Situation], bool] | None = None
 
 
 _N = QT_TRANSLATE_NOOP
@@ -70,6 +73,9 @@ MENUS = (
     ("view", _n("&View")),
     ("help", _n("&Help")),
 )
+
+#: A menu in the View menu.
+GROUP_MENU = ("group", _n("&Group by"))
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
@@ -138,6 +144,24 @@ ACTIONS = (
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
+    Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
+         _n("Show all entries as one list"),
+         _always, "group_by_none", "group", 0, chosen=lambda s: s.grouping == "none"),
+    Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1",
+         _n("Put the entries of each kind under a heading"),
+         _always, "group_by_kind", "group", 0, chosen=lambda s: s.grouping == "kind"),
+    Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+2",
+         _n("Put the entries of each version of torch under a heading"),
+         _always, "group_by_torch", "group", 0, chosen=lambda s: s.grouping == "torch"),
+    Spec("group-age", _n("&Age"), "", "Ctrl+Alt+3",
+         _n("Put the entries of today, this week and so on under headings"),
+         _always, "group_by_age", "group", 0, chosen=lambda s: s.grouping == "age"),
+    Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right",
+         _n("Show the entries under all headings"),
+         lambda s: s.grouping != "none" and s.shown > 0, "expand_all", "group", 1),
+    Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
+         _n("Show the headings only"),
+         lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
@@ -158,8 +182,12 @@ class Actions(QObject):
     def __init__(self, window: QObject, owners: Sequence[QObject]) -> None:
         super().__init__(window)
         self._made: dict[str, QAction] = {}
+        choices: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
             action = QAction(tr(spec.text), window)
+            if spec.chosen is not None:
+                action.setCheckable(True)
+                choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
             action.setObjectName(spec.id)
             action.setIconText(tr(spec.short or spec.text).replace("&", ""))
             if spec.shortcut:
@@ -182,6 +210,8 @@ class Actions(QObject):
         """Switch each action on or off."""
         for spec in ACTIONS:
             self._made[spec.id].setEnabled(spec.when(situation))
+            if spec.chosen is not None:
+                self._made[spec.id].setChecked(spec.chosen(situation))
 
     def draw_the_rest(self) -> None:
         """Give the actions that are only in menus their icons too."""
@@ -190,7 +220,8 @@ class Actions(QObject):
 
     def _paint(self) -> None:
         for spec in self._drawn:
-            self._made[spec.id].setIcon(icons.icon(spec.icon))
+            if spec.icon:
+                self._made[spec.id].setIcon(icons.icon(spec.icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:
         """Add actions to a menu, with a line between groups."""
@@ -202,7 +233,7 @@ class Actions(QObject):
             menu.addAction(self._made[spec.id])
 
     def menu(self, name: str) -> list[Spec]:
-        """The actions of one menu of the menu bar."""
+        """The actions of one menu of the menu bar, or of one in it."""
         return [spec for spec in ACTIONS if spec.menu == name]
 
     def context(self, name: str) -> list[Spec]:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHeaderView, QMenu
 
-from torchkeeper.gui.entries import COLUMNS, NAME, SIZE, header_text
+from torchkeeper.gui.cells import COLUMNS, NAME, SIZE, header_text
 from torchkeeper.gui.table import WIDTHS, EntryTable
 
 #: Where it is kept, and what it must say to be understood.

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.gui.entries import kind_words
+from torchkeeper.gui.cells import kind_words
 from torchkeeper.gui.sources import Text
 from torchkeeper.link import say
 from torchkeeper.link.words import printable

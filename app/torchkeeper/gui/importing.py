@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui import environment, forms, icons, theme
+from torchkeeper.gui.cells import kind_words
 from torchkeeper.gui.dialogs import Dialog, PlaceChoice
-from torchkeeper.gui.entries import kind_words
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say

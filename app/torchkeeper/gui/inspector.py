@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.cells import kind_words, shown_name
 from torchkeeper.gui.details import Counts, Detail, Need, detail_from_json, sections
-from torchkeeper.gui.entries import kind_words, shown_name
 from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.facts import FactsView
 from torchkeeper.gui.filelist import FilesPane

@@ -152,12 +152,15 @@ class Listing(QObject):
                 self._unreadable.append(f"{printable(str(path))}: {printable(str(why))}")
 
     def _result(self, result: dict[str, Any]) -> None:
-        told, self.failures = result, 0
+        self.failures = 0
         if result.get("same"):
-            self._model.abandon()
-            told = {**self.result, "trash": result.get("trash")}
+            self._model.same()
+            self._shown({**self.result, "trash": result.get("trash")}, result)
         else:
-            self._model.end()
+            # Very many entries take a moment to be put in their places.
+            self._model.end(lambda: self._shown(result, result))
+
+    def _shown(self, told: dict[str, Any], result: dict[str, Any]) -> None:
         self._mark = str(result.get("mark") or "")
         news = self.error is not None or told != self.result
         quiet, self.error, self.result = self._quiet, None, told

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.entries import kind_words
+from torchkeeper.gui.cells import kind_words
 from torchkeeper.gui.jobs import Job, JobsModel, State
 from torchkeeper.gui.worker import HOLD, Engines, Listener
 from torchkeeper.link import say

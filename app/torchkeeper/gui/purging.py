@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms
+from torchkeeper.gui.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH
 from torchkeeper.gui.dialogs import Dialog, confirm
-from torchkeeper.gui.entries import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, EntriesModel
+from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.table import EntryTable
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say

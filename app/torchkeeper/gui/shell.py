@@ -25,13 +25,16 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import actions, forms, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.cells import shown_name
 from torchkeeper.gui.columns import Columns
-from torchkeeper.gui.entries import EntriesModel, shown_name
+from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.groupby import GroupBy
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.panes import Head, PlacesPane
 from torchkeeper.gui.places import PlacesModel
-from torchkeeper.gui.table import EmptyState, EntryTable
+from torchkeeper.gui.table import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
 from torchkeeper.gui.worker import Engines
@@ -63,6 +66,7 @@ class Shell(QMainWindow):
         self.engines.setParent(self)
         self.jobs = JobsModel(self)
         self.entries = EntriesModel(self)
+        self.group_by = GroupBy(self.entries, self.settings, self)
         self.places = PlacesModel(self.settings, self)
         self.later = Later(self)
         self._inspector: Inspector | None = None
@@ -119,6 +123,8 @@ class Shell(QMainWindow):
             self.actions_.fill(menu, self.actions_.menu(name))
             if name == "view":
                 menu.addSeparator()
+                groups, words = actions.GROUP_MENU
+                self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(groups))
                 self.columns.fill(menu.addMenu(self.tr("&Columns")))
                 self._make_themes(menu.addMenu(self.tr("&Theme")))
         bar = QToolBar(self.tr("Main tools"))

@@ -26,9 +26,7 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
         return ""
     if selected:
         size = say.size(sum(entry.size for entry in selected))
-        return _tr("{} of {} selected · {}").format(
-            f"{len(selected):,}", f"{model.rowCount():,}", size
-        )
+        return _tr("{} of {} selected · {}").format(f"{len(selected):,}", f"{model.count:,}", size)
     if listing.loading and not listing.result:
         reading = _tr("reading…")
         if listing.total:
@@ -37,18 +35,17 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
             reading = _tr("looking: {} files…").format(f"{listing.done:,}")
         if listing.silent:
             reading = _tr("the place does not answer")
-        return f"{say.count(model.rowCount(), 'entry', 'entries')} · {reading}"
-    shown = model.shown()
-    entries = say.count(len(shown), "entry", "entries")
-    if len(shown) != model.total:
-        entries = _tr("{} of {}").format(
-            f"{len(shown):,}", say.count(model.total, "entry", "entries")
-        )
-    files = say.count(sum(entry.files for entry in shown), "file", "files")
-    parts = [entries, files, say.size(sum(entry.size for entry in shown))]
-    broken = sum(entry.problem is not None for entry in shown)
-    if broken:
-        parts.append(_tr("{} broken").format(f"{broken:,}"))
+        return f"{say.count(model.count, 'entry', 'entries')} · {reading}"
+    parts = [say.count(model.count, "entry", "entries")]
+    if model.count != model.total:
+        every = say.count(model.total, "entry", "entries")
+        parts = [_tr("{} of {}").format(f"{model.count:,}", every)]
+    # Very many are added up a moment later.
+    totals = model.totals()
+    if totals is not None:
+        parts += [say.count(totals.files, "file", "files"), say.size(totals.size)]
+        if totals.broken:
+            parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)
@@ -79,7 +76,7 @@ def empty_state(
             )
         text = "\n".join(part for part in (error.why, error.remedy) if part)
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
-    if model.rowCount():
+    if model.count:
         return None
     if model.total:
         return (

@@ -1,8 +1,12 @@
-"""The table of entries: its view, how cells are painted, and what stands in for an empty one."""
+"""The table of entries: its view, which also shows the headings of groups."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+
 from PySide6.QtCore import (
+    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QItemSelectionRange,
@@ -10,38 +14,27 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     QPoint,
     QRect,
-    QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPalette
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPixmap
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QFrame,
     QHeaderView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.entries import (
-    COMPILE,
-    DEVICE,
-    FILES,
-    KEY,
-    KIND,
-    MTIME,
-    NAME,
-    SIZE,
-    TORCH,
-    EntriesModel,
-    EntryRole,
-)
+from torchkeeper.gui import theme
+from torchkeeper.gui.arrangement import Line
+from torchkeeper.gui.cells import COMPILE, DEVICE, FILES, KEY, KIND, MTIME, NAME, SIZE, TORCH
+from torchkeeper.gui.delegate import ROW_HEIGHT, EntryDelegate
+from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.grouping import Group
+from torchkeeper.gui.ordering import Row
 
 WIDTHS = {
     KIND: 128,
@@ -54,77 +47,8 @@ WIDTHS = {
     DEVICE: 76,
     COMPILE: 116,
 }
-_ROW_HEIGHT = 30
-
-
-class EntryDelegate(QStyledItemDelegate):
-    """Paints a cell: a coloured mark before the kind, keys in a fixed-width font."""
-
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        super().initStyleOption(option, index)
-        # The row is selected, not the cell: no frame around the current cell.
-        option.state &= ~QStyle.StateFlag.State_HasFocus
-        option.textElideMode = Qt.TextElideMode.ElideRight
-        if index.column() == KEY:
-            option.font = theme.monospace()
-            option.textElideMode = Qt.TextElideMode.ElideMiddle
-        if index.column() not in (KIND, NAME):
-            muted = QColor(theme.shades().muted)
-            selected = option.state & QStyle.StateFlag.State_Selected
-            if not selected:
-                option.palette.setColor(QPalette.ColorRole.Text, muted)
-
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        entry = index.data(EntryRole)
-        mark = isinstance(entry, Entry) and (index.column() == KIND or _broken(entry, index))
-        if not mark:
-            super().paint(painter, option, index)
-            return
-        inner = QStyleOptionViewItem(option)
-        self.initStyleOption(inner, index)
-        style = inner.widget.style()
-        text = inner.text
-        inner.text = ""
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, inner, painter, inner.widget)
-        box: QRect = option.rect
-        self._mark(painter, box, entry, index.column())
-        painter.save()
-        painter.setPen(QColor(theme.shades().text))
-        words = box.adjusted(28, 0, -8, -1)
-        shown = inner.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, words.width())
-        painter.setFont(inner.font)
-        painter.drawText(words, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-        painter.restore()
-
-    def _mark(self, painter: QPainter, box: QRect, entry: Entry, column: int) -> None:
-        shades = theme.shades()
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if column == KIND:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(shades.kinds.get(entry.kind, shades.muted)))
-            painter.drawRoundedRect(box.left() + 10, box.center().y() - 4, 10, 10, 3, 3)
-        else:
-            drawn = icons.pixmap("warning", 16, shades.error, painter.device().devicePixelRatio())
-            painter.drawPixmap(box.left() + 6, box.center().y() - 7, drawn)
-        painter.restore()
-
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
-        hint = super().sizeHint(option, index)
-        return QSize(hint.width() + (28 if index.column() == KIND else 8), _ROW_HEIGHT)
-
-
-def _broken(entry: Entry, index: QModelIndex | QPersistentModelIndex) -> bool:
-    return index.column() == NAME and entry.problem is not None
+_SELECT = QItemSelectionModel.SelectionFlag.Select
+_NO_KEY = Qt.KeyboardModifier.NoModifier
 
 
 class EntryTable(QTableView):
@@ -152,9 +76,10 @@ class EntryTable(QTableView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(_ROW_HEIGHT)
-        self.setItemDelegate(EntryDelegate(self))
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         self._model = model
+        self._delegate = EntryDelegate(self, model)
+        self.setItemDelegate(self._delegate)
         self.setModel(model)
         header = self.horizontalHeader()
         header.setHighlightSections(False)
@@ -168,7 +93,7 @@ class EntryTable(QTableView):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        self._kept: tuple[set[tuple[str, str]], tuple[str, str] | None, int] | None = None
+        self._kept: tuple[set[Line], Line | None, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
         self.setDragEnabled(True)
@@ -176,7 +101,8 @@ class EntryTable(QTableView):
         self._dragging = False
         #: Where the button was pressed on a selected row, until that has become a drag.
         self._pressed: QPoint | None = None
-        self._anchors: list[tuple[tuple[str, str], int]] = []
+        self._painted: tuple[tuple[object, ...], QPixmap] | None = None
+        self._anchors: list[tuple[Line, int]] = []
         model.merging.connect(self._anchor)
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
@@ -187,23 +113,29 @@ class EntryTable(QTableView):
 
     def selected(self) -> list[Entry]:
         """The entries that are selected, in the order of the table."""
-        rows: set[int] = set()
+        return [line.entry for line in self._selected_lines() if isinstance(line, Row)]
+
+    def _selected_lines(self) -> list[Line]:
+        """What lies in the selected ranges; headings may lie between entries."""
         selection = self.selectionModel().selection()
-        for piece in (selection.at(number) for number in range(selection.count())):
-            rows.update(range(piece.top(), piece.bottom() + 1))
-        return [self._model.entry_at(row) for row in sorted(rows)]
+        parts = (selection.at(number) for number in range(selection.count()))
+        lines, found, at = self._model.lines, list[Line](), 0
+        for first, last in sorted((part.top(), part.bottom()) for part in parts):
+            found += lines[max(first, at) : last + 1]
+            at = max(at, last + 1)
+        return found
 
     def select(self, identities: set[tuple[str, str]]) -> None:
         """Select these entries and no others."""
         selection = self.selectionModel()
         selection.clearSelection()
-        selection.select(self._ranges(identities), selection.SelectionFlag.Select)
+        selection.select(self._ranges(self._model.rows_of(identities)), _SELECT)
 
-    def _ranges(self, identities: set[tuple[str, str]]) -> QItemSelection:
+    def _ranges(self, rows: Iterable[int]) -> QItemSelection:
         found = QItemSelection()
         last = self._model.columnCount() - 1
         start = previous = -2
-        for row in [*self._model.rows_of(identities), -2]:
+        for row in [*rows, -2]:
             if row != previous + 1:
                 if start >= 0:
                     found.append(
@@ -215,32 +147,39 @@ class EntryTable(QTableView):
             previous = row
         return found
 
+    def selectAll(self) -> None:
+        found, last = QItemSelection(), self._model.columnCount() - 1
+        for first, count in self._model.stretches():
+            found.append(
+                QItemSelectionRange(
+                    self._model.index(first, 0), self._model.index(first + count - 1, last)
+                )
+            )
+        self.selectionModel().select(found, _SELECT)
+
     def _remember(self) -> None:
         current = self.currentIndex()
         self._kept = (
-            {entry.identity for entry in self.selected()},
-            self._model.entry_at(current.row()).identity if current.isValid() else None,
+            {line for line in self._selected_lines() if isinstance(line, Row)},
+            self._model.lines[current.row()] if current.isValid() else None,
             self.verticalScrollBar().value(),
         )
 
     def _recall(self) -> None:
         if self._kept is None:
             return
-        identities, current, scroll = self._kept
+        lines, current, scroll = self._kept
         self._kept = None
-        rows = self._model.rows_of({current}) if current else []
         selection = self.selectionModel()
-        if rows:
-            selection.setCurrentIndex(
-                self._model.index(rows[0], 0), selection.SelectionFlag.NoUpdate
-            )
-        if identities:
-            selection.select(self._ranges(identities), selection.SelectionFlag.Select)
+        if current is not None and (at := self._model.where({current}).get(current)) is not None:
+            selection.setCurrentIndex(self._model.index(at, 0), selection.SelectionFlag.NoUpdate)
+        if lines:
+            selection.select(self._ranges(sorted(self._model.where(lines).values())), _SELECT)
         self.verticalScrollBar().setValue(scroll)
         self.selection_changed.emit()
 
     def _anchor(self) -> None:
-        """Note where the rows that can be seen are, the current one first."""
+        """Note where the lines that can be seen are, the current one first."""
         self._anchors = []
         first, last = self.rowAt(0), self.rowAt(self.viewport().height() - 1)
         if first < 0:
@@ -251,31 +190,202 @@ class EntryTable(QTableView):
             seen.insert(0, current)
         elif not self.verticalScrollBar().value():
             return  # at the top one sees what comes in at the top
-        self._anchors = [
-            (self._model.entry_at(row).identity, self.rowViewportPosition(row)) for row in seen
-        ]
+        self._anchors = [(self._model.lines[row], self.rowViewportPosition(row)) for row in seen]
 
     def _hold(self) -> None:
-        """Scroll so that the first of those rows that is left is where it was."""
-        for identity, y in self._anchors:
-            rows = self._model.rows_of({identity})
-            if rows:
+        """Scroll so that the first of those lines that is left is where it was."""
+        for line, y in self._anchors:
+            row = self._model.where({line}).get(line)
+            if row is not None:
                 self.updateGeometries()
-                self.verticalScrollBar().setValue(rows[0] * _ROW_HEIGHT - y)
+                self.verticalScrollBar().setValue(row * ROW_HEIGHT - y)
                 break
         self._anchors = []
+
+    # Groups.
+
+    def _group_at(self, index: QModelIndex | QPersistentModelIndex) -> Group | None:
+        """The group whose heading this is."""
+        line = self._model.lines[index.row()] if index.isValid() else None
+        return line if isinstance(line, Group) else None
+
+    def _heading_under(self, y: int) -> Group | None:
+        """The group whose heading is at a height of the viewport: its own, or the one on top."""
+        top = self._on_top()
+        if top is not None and y < top[1] + ROW_HEIGHT:
+            return top[0]
+        row = self.rowAt(y)
+        return self._group_at(self._model.index(row, 0)) if row >= 0 else None
+
+    def _on_top(self) -> tuple[Group, int] | None:
+        """The group whose heading stays at the top while its rows are seen, and its y."""
+        row = self.rowAt(0)
+        if row < 0 or len(self._model.lines) <= row or self._model.grouping == "none":
+            return None
+        line = self._model.lines[row]
+        group = self._model.group_of(line) if isinstance(line, Row) else line
+        if group is None or (group is line and not self.rowViewportPosition(row)):
+            return None
+        following = self._model.lines[row + 1] if row + 1 < len(self._model.lines) else None
+        pushed = isinstance(following, Group)
+        return group, self.rowViewportPosition(row + 1) - ROW_HEIGHT if pushed else 0
+
+    def toggle(self, group: Group, collapsed: bool | None = None) -> None:
+        """Hide or show what is under a heading, and go to the heading."""
+        collapsed = not group.collapsed if collapsed is None else collapsed
+        self._go_to(group)
+        if collapsed != group.collapsed:
+            self._model.collapse([group], collapsed)
+
+    def go_to_row(self, row: int) -> None:
+        """Make a row the current one, and select it where it is an entry's."""
+        group = self._group_at(self._model.index(row, 0))
+        if group is None:
+            self.selectRow(row)
+        else:
+            self._go_to(group)
+
+    def _go_to(self, group: Group) -> None:
+        """Make a heading the current line; the selection stays."""
+        index = self._model.index(self._model.where({group})[group], 0)
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        self.scrollTo(index)
+
+    def selectionCommand(
+        self, index: QModelIndex | QPersistentModelIndex, event: QEvent | None = None
+    ) -> QItemSelectionModel.SelectionFlag:
+        # Going over a heading leaves the selection as it is.
+        if self._group_at(index) is not None:
+            return QItemSelectionModel.SelectionFlag.NoUpdate
+        return super().selectionCommand(index, event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        viewport = self.viewport()
+        if event.rect() != viewport.rect():
+            with QPainter(viewport) as painter:
+                painter.setClipRect(event.rect())
+                self._paint(painter, event.rect())
+            return
+        # Rows that arrive below what is seen have Qt repaint all of it.
+        state = self._state()
+        if self._painted is None or state != self._painted[0]:
+            scale = self.devicePixelRatioF()
+            picture = QPixmap(viewport.size() * scale)
+            picture.setDevicePixelRatio(scale)
+            with QPainter(picture) as painter:
+                self._paint(painter, viewport.rect())
+            self._painted = (state, picture)
+        with QPainter(viewport) as painter:
+            painter.drawPixmap(0, 0, self._painted[1])
+
+    def _seen(self, box: QRect) -> range:
+        """The rows in a part of the viewport."""
+        first, last = self.rowAt(box.top()), self.rowAt(box.bottom())
+        rows = len(self._model.lines)
+        return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
+
+    def _columns(self) -> list[tuple[int, int, int]]:
+        header = self.horizontalHeader()
+        order = (header.logicalIndex(place) for place in range(header.count()))
+        return [
+            (column, self.columnViewportPosition(column), self.columnWidth(column))
+            for column in order
+            if not header.isSectionHidden(column)
+        ]
+
+    def _state(self) -> tuple[object, ...]:
+        """All that a picture of the rows depends on."""
+        seen = self._seen(self.viewport().rect())
+        lines, chosen = self._model.lines[seen.start : seen.stop], self.selectionModel()
+        root = self.rootIndex()
+        return (
+            seen,
+            [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
+            [id(line.entry) for line in lines if isinstance(line, Row)],
+            [chosen.isRowSelected(row, root) for row in seen],
+            self.currentIndex().row(),
+            (self.hasFocus(), self.isActiveWindow(), self.isEnabled(), int(time.time())),
+            (self.viewport().size(), self.verticalScrollBar().value(), self._columns()),
+            (theme.shades(), self.devicePixelRatioF()),
+        )
+
+    def _paint(self, painter: QPainter, box: QRect) -> None:
+        palette, width, columns = self.palette(), self.viewport().width(), self._columns()
+        painter.fillRect(box, palette.brush(QPalette.ColorRole.Base))
+        chosen, root = self.selectionModel(), self.rootIndex()
+        current = self.currentIndex().row() if self.hasFocus() else -1
+        active = self.isActiveWindow()
+        group = QPalette.ColorGroup.Active if active else QPalette.ColorGroup.Inactive
+        selected_ground = palette.brush(group, QPalette.ColorRole.Highlight)
+        odd_ground = palette.brush(QPalette.ColorRole.AlternateBase)
+        right = columns[-1][1] + columns[-1][2] if columns else 0
+        for row in self._seen(box):
+            line, top = self._model.lines[row], self.rowViewportPosition(row)
+            if isinstance(line, Group):
+                where = QRect(0, top, width, ROW_HEIGHT)
+                self._delegate.paint_heading(painter, where, line, row == current)
+                continue
+            selected = chosen.isRowSelected(row, root)
+            if selected or row % 2:
+                ground = selected_ground if selected else odd_ground
+                painter.fillRect(0, top, right, ROW_HEIGHT, ground)
+            self._delegate.paint_row(painter, line, top, columns, selected)
+        top_heading = self._on_top()
+        if top_heading is not None:
+            heading, y = top_heading
+            focus = current >= 0 and self._model.where({heading}).get(heading) == current
+            self._delegate.paint_heading(painter, QRect(0, y, width, ROW_HEIGHT), heading, focus)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        if self._model.grouping != "none":
+            # What stays at the top was moved along; headings do not move sideways.
+            self.viewport().update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        left = event.button() == Qt.MouseButton.LeftButton
+        group = self._heading_under(at.y())
+        self._pressed = None
+        if group is not None:
+            if left:
+                self.toggle(group)
+            return
+        super().mousePressEvent(event)
+        # With the button held on a selected row, what follows is a drag.
+        held = left and self.selectionModel().isSelected(self.indexAt(at))
+        self._pressed = at if held else None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # Two quick clicks on a heading are two clicks.
+        if self._heading_under(int(event.position().y())) is not None:
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def _group_key(self, key: int) -> bool:
+        """Whether a key was about groups: Left and Right, and on a heading Enter and Space."""
+        index = self.currentIndex()
+        group = self._group_at(index)
+        if group is None:
+            line = self._model.lines[index.row()] if index.isValid() else None
+            of = self._model.group_of(line) if isinstance(line, Row) else None
+            if key != Qt.Key.Key_Left or of is None or not of.headed:
+                return False
+            self._go_to(of)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.toggle(group, key == Qt.Key.Key_Left)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.toggle(group)
+        else:
+            return False
+        return True
+
+    # Dragging and keys.
 
     def end_drag(self) -> None:
         """The drag is over, so that another may begin."""
         self._dragging = False
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        super().mousePressEvent(event)
-        at = event.position().toPoint()
-        left = event.button() == Qt.MouseButton.LeftButton
-        # With the button held on a selected row, what follows is a drag.
-        held = left and self.selectionModel().isSelected(self.indexAt(at))
-        self._pressed = at if held else None
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         # Before it begins a drag, Qt asks every selected cell whether it can be dragged: half a
@@ -300,58 +410,12 @@ class EntryTable(QTableView):
         if self._dragging and event.key() == Qt.Key.Key_Escape:
             self.let_go.emit()
             return
+        plain = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == _NO_KEY
+        if plain and self._group_key(event.key()):
+            return
         # Home and End go to the first and last row, not to the first and last column.
         rows = self._model.rowCount()
-        plain = event.modifiers() == Qt.KeyboardModifier.NoModifier
         if rows and plain and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
-            self.selectRow(0 if event.key() == Qt.Key.Key_Home else rows - 1)
+            self.go_to_row(0 if event.key() == Qt.Key.Key_Home else rows - 1)
             return
         super().keyPressEvent(event)
-
-
-class EmptyState(QWidget):
-    """What is shown instead of an empty table: what it is for, and what to do."""
-
-    asked = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._action = ""
-        self.picture = forms.label("")
-        self.title = forms.label("", "title", wrap=True)
-        self.text = forms.label("", "muted", wrap=True)
-        self.button = forms.button("", primary=True)
-        self.button.clicked.connect(lambda: self.asked.emit(self._action))
-        for label in (self.picture, self.title, self.text):
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        # A wrapped label gets its height from its width only where nothing aligns it.
-        self.text.setFixedWidth(480)
-        centred = forms.row(gap=0)
-        centred.addStretch(1)
-        centred.addWidget(self.text)
-        centred.addStretch(1)
-        middle = forms.column(gap=12, margin=24)
-        middle.addStretch(2)
-        middle.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        middle.addWidget(self.title)
-        middle.addLayout(centred)
-        middle.addSpacing(4)
-        middle.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
-        middle.addStretch(3)
-        self.setLayout(middle)
-        self._icon = "box"
-        theme.follow(self, self._paint)
-
-    def say(self, icon: str, title: str, text: str, button: str = "", action: str = "") -> None:
-        """What to show; ``action`` is the id of the action behind the button."""
-        self._icon, self._action = icon, action
-        self.title.setText(title)
-        self.text.setText(text)
-        self.button.setText(button)
-        self.button.setAccessibleName(button)
-        self.button.setVisible(bool(button))
-        self._paint()
-
-    def _paint(self) -> None:
-        scale = self.devicePixelRatioF()
-        self.picture.setPixmap(icons.pixmap(self._icon, 56, theme.shades().muted, scale))

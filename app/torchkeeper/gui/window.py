@@ -61,7 +61,7 @@ class Window(Shell):
         self.flows = Flows(self)
         self.lay_out()
         self.dragging = DragOut(self.table, self.engines)
-        self.actions_ = Actions(self, (self, self.flows))
+        self.actions_ = Actions(self, (self, self.flows, self.group_by))
         self.make_menus()
         self._connect()
         self._restore()
@@ -148,12 +148,13 @@ class Window(Shell):
                 place=listing.place is not None,
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
-                shown=self.entries.rowCount(),
+                shown=self.entries.count,
                 filter_valid=self.head.valid,
                 selected=len(selected),
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,
+                grouping=self.entries.grouping,
             )
         )
         state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
@@ -313,7 +314,7 @@ class Window(Shell):
     def _go_to_table(self) -> None:
         self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
         if not self.table.currentIndex().isValid() and self.entries.rowCount():
-            self.table.selectRow(0)
+            self.table.go_to_row(0)
 
     def select_all(self) -> None:
         """Select all entries that are shown."""
@@ -359,7 +360,10 @@ class Window(Shell):
         found = self.entries.of_keys({(need.kind, need.key)})
         wanted = {entry.identity for entries in found.values() for entry in entries}
         if wanted and not self.entries.rows_of(wanted):
+            self.entries.expand_to(wanted)
+        if wanted and not self.entries.rows_of(wanted):
             self.head.clear_filter()
+            self.entries.expand_to(wanted)
         rows = self.entries.rows_of(wanted)
         if rows:
             self.table.setCurrentIndex(self.entries.index(rows[0], 0))

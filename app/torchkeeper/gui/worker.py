@@ -9,6 +9,7 @@ worker's thread.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
 
+#: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
+SWITCH = 0.0005
 #: Milliseconds between looks at engines that were asked to stop.
 _TICK_MS = 50
 #: How often an engine is told to end, by SIGTERM and then SIGKILL, before it is given up.
@@ -457,6 +460,9 @@ class Engines(QObject):
         self.worker.ended.connect(self._thread.quit)
         self._thread.finished.connect(self.stopped)
         if not idle:
+            # The main thread gets its turn soon while the worker looks through what has arrived:
+            # every cell that is painted may have to wait so long for it.
+            sys.setswitchinterval(SWITCH)
             self._thread.start()
 
     def ask(

@@ -1,0 +1,102 @@
+"""What a cell of the table says: its text, its tooltip, and what is read aloud."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.link import say
+from torchkeeper.link.words import printable, user_error
+
+COLUMNS = ("kind", "name", "key", "size", "files", "mtime", "torch", "device", "compile_s")
+KIND, NAME, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE = range(len(COLUMNS))
+#: Those that stand to the right.
+NUMBERS = frozenset({SIZE, FILES, COMPILE})
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Entries", text)
+
+
+def kind_words(kind: str) -> str:
+    """A kind as people call it."""
+    return {
+        "fxgraph": _tr("FX graph"),
+        "aotautograd": _tr("AOTAutograd"),
+        "code": _tr("Code"),
+        "triton": _tr("Triton kernel"),
+        "autotune": _tr("Autotune"),
+        "pgo": _tr("PGO profile"),
+        "header": _tr("C++ header"),
+        "lock": _tr("Lock"),
+        "unknown": _tr("Unknown"),
+    }.get(kind, kind)
+
+
+def header_text(column: int) -> str:
+    """The title of a column."""
+    return (
+        _tr("Kind"),
+        _tr("Name"),
+        _tr("Key"),
+        _tr("Size"),
+        _tr("Files"),
+        _tr("Last change"),
+        _tr("Torch"),
+        _tr("Device"),
+        _tr("Compile time"),
+    )[column]
+
+
+def shown_name(entry: Entry) -> str:
+    """The name to show: without one, the last part of the path."""
+    return printable(entry.name or entry.path.rpartition("/")[2] or entry.key)
+
+
+def cell_text(entry: Entry, column: int) -> str:
+    """The text of one cell; empty where nothing is known."""
+    if column == KIND:
+        return kind_words(entry.kind)
+    if column == NAME:
+        return shown_name(entry)
+    if column == KEY:
+        return printable(entry.key)
+    if column == SIZE:
+        return say.size(entry.size)
+    if column == FILES:
+        return f"{entry.files:,}"
+    if column == MTIME:
+        return "" if entry.mtime is None else say.ago(entry.mtime)
+    if column == TORCH:
+        return printable(entry.torch or "")
+    if column == DEVICE:
+        return printable(entry.device or "")
+    return "" if entry.compile_s is None else say.seconds(entry.compile_s)
+
+
+def problem_text(entry: Entry) -> str:
+    """Why an entry is broken, in words; empty where it is not."""
+    return str(user_error(entry.problem, {})) if entry.problem else ""
+
+
+def tooltip(entry: Entry, column: int) -> str:
+    """What else there is to say of one cell."""
+    if column in (KIND, NAME) and entry.problem:
+        return f"{shown_name(entry)}\n\n{problem_text(entry)}"
+    if column == NAME:
+        return f"{shown_name(entry)}\n{printable(entry.path)}"
+    if column == KEY:
+        return f"{printable(entry.key)}\n{printable(entry.path)}"
+    if column == SIZE:
+        return _tr("{} bytes").format(f"{entry.size:,}")
+    if column == MTIME and entry.mtime is not None:
+        return say.when(entry.mtime)
+    return cell_text(entry, column) or _tr("Not recorded in this entry")
+
+
+def accessible_text(entry: Entry, column: int) -> str:
+    """One cell for whoever listens."""
+    text = cell_text(entry, column) or _tr("not known")
+    if column == NAME and entry.problem:
+        return _tr("{}, broken").format(text)
+    return text

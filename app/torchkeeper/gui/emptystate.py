@@ -1,0 +1,56 @@
+"""What stands in for an empty table."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QWidget
+
+from torchkeeper.gui import forms, icons, theme
+
+
+class EmptyState(QWidget):
+    """What is shown instead of an empty table: what it is for, and what to do."""
+
+    asked = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._action = ""
+        self.picture = forms.label("")
+        self.title = forms.label("", "title", wrap=True)
+        self.text = forms.label("", "muted", wrap=True)
+        self.button = forms.button("", primary=True)
+        self.button.clicked.connect(lambda: self.asked.emit(self._action))
+        for label in (self.picture, self.title, self.text):
+            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        # A wrapped label gets its height from its width only where nothing aligns it.
+        self.text.setFixedWidth(480)
+        centred = forms.row(gap=0)
+        centred.addStretch(1)
+        centred.addWidget(self.text)
+        centred.addStretch(1)
+        middle = forms.column(gap=12, margin=24)
+        middle.addStretch(2)
+        middle.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addWidget(self.title)
+        middle.addLayout(centred)
+        middle.addSpacing(4)
+        middle.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        middle.addStretch(3)
+        self.setLayout(middle)
+        self._icon = "box"
+        theme.follow(self, self._paint)
+
+    def say(self, icon: str, title: str, text: str, button: str = "", action: str = "") -> None:
+        """What to show; ``action`` is the id of the action behind the button."""
+        self._icon, self._action = icon, action
+        self.title.setText(title)
+        self.text.setText(text)
+        self.button.setText(button)
+        self.button.setAccessibleName(button)
+        self.button.setVisible(bool(button))
+        self._paint()
+
+    def _paint(self) -> None:
+        scale = self.devicePixelRatioF()
+        self.picture.setPixmap(icons.pixmap(self._icon, 56, theme.shades().muted, scale))

@@ -1,0 +1,165 @@
+"""In what order rows stand, and which of them a filter lets through: plain Python lists."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress
+from operator import attrgetter
+from typing import Any
+
+from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.stores.query import Query
+
+_KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
+
+
+class Row:
+    """An entry and its text to search in. The object stays the same when the entry changes.
+
+    seen: the number of the last listing that named it.
+    """
+
+    __slots__ = ("entry", "hay", "low", "seen")
+
+    def __init__(self, entry: Entry, seen: int = 0) -> None:
+        self.seen = seen
+        self.take(entry)
+
+    def take(self, entry: Entry) -> None:
+        """Be about this entry from now on."""
+        self.entry = entry
+        name = entry.name or ""
+        low = name.lower()
+        self.low = name if low == name else low
+        # What plain words are looked for in; none matches across the line break.
+        self.hay = f"{entry.key.lower()}\n{self.low}"
+
+
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+@functools.lru_cache(maxsize=256)
+def version(text: str | None) -> tuple[Any, ...]:
+    """What a version of torch is sorted by; nothing comes first."""
+    if text is None:
+        return ()
+    parts = re.split(r"[.+]", text)
+    return tuple((0, int(x), "") if _NUMBER.fullmatch(x) else (1, 0, x) for x in parts)
+
+
+Key = Callable[[Row], Any]
+
+#: What each column is sorted by; entries without a value come first, as the smallest.
+SORT_KEYS: tuple[Key, ...] = (
+    lambda r: _KIND_RANK[r.entry.kind],
+    attrgetter("low"),
+    attrgetter("entry.key"),
+    attrgetter("entry.size"),
+    attrgetter("entry.files"),
+    lambda r: r.entry.mtime or -1.0,
+    lambda r: version(r.entry.torch),
+    lambda r: r.entry.device or "",
+    lambda r: -1.0 if r.entry.compile_s is None else r.entry.compile_s,
+)
+
+#: Words that need no look at the entry itself.
+_PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+_ENTRY: Callable[[Row], Entry] = attrgetter("entry")
+
+
+def _terms(query: Query) -> list[str] | None:
+    """The terms of a filter, one for each of its tests; None if that is not easily told."""
+    terms = query.text.lower().split()
+    return None if '"' in query.text or len(terms) != len(query.tests) else terms
+
+
+def narrows(old: Query, new: Query) -> bool:
+    """Whether whatever a filter lets through was let through by another one before.
+
+    A no may be wrong, a yes is not.
+    """
+    before, after = _terms(old), _terms(new)
+    if before is None or after is None:
+        return False
+    words = [term for term in after if term[0] != "-" and _PLAIN_WORD.fullmatch(term)]
+    for term in before:
+        if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
+            if not any(term in word for word in words):
+                return False
+        elif term not in after or "age" in term:  # ages change by themselves
+            return False
+    return True
+
+
+def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
+    """The rows a filter lets through, in their order."""
+    found = list(rows)
+    terms = _terms(query) or [""] * len(query.tests)
+    for term, test in zip(terms, query.tests, strict=True):
+        if not _PLAIN_WORD.fullmatch(term):
+            found = list(compress(found, map(test, map(_ENTRY, found))))
+        elif term[0] == "-":
+            word = term[1:]
+            found = [row for row in found if word not in row.hay]
+        else:
+            found = [row for row in found if term in row.hay]
+    return found
+
+
+#: One row of so many is looked at to cut sorted runs, and so many are to be between two cuts.
+_SAMPLE, _BETWEEN = 64, 2048
+
+
+def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
+    """The first row of a sorted list, from ``low`` on, that does not come before a value."""
+    high = len(rows)
+    while low < high:
+        middle = (low + high) // 2
+        other = key(rows[middle])
+        if other > value if descending else other < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def bisect_after(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
+    """The first row of a sorted list, from ``low`` on, that comes after a value."""
+    high = len(rows)
+    while low < high:
+        middle = (low + high) // 2
+        other = key(rows[middle])
+        if other < value if descending else other > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def merged(runs: Sequence[list[Row]], key: Key, descending: bool) -> Iterator[list[Row]]:
+    """Sorted runs as one, a few thousand rows at a time.
+
+    Equal rows stay in their order, those of an earlier run first: the same as sorting all of them,
+    which could not be interrupted.
+    """
+    runs = [run for run in runs if run]
+    at = [0] * len(runs)
+    sample = sorted((key(row) for run in runs for row in run[::_SAMPLE]), reverse=descending)
+    step = _BETWEEN // _SAMPLE
+    for cut in dict.fromkeys(sample[step::step]) if len(runs) > 1 else ():
+        first = [bisect(run, key, cut, descending, at[n]) for n, run in enumerate(runs)]
+        last = [bisect_after(run, key, cut, descending, first[n]) for n, run in enumerate(runs)]
+        yield _sorted([run[at[n] : first[n]] for n, run in enumerate(runs)], key, descending)
+        # There may be very many equal rows. They need no sorting.
+        yield list(chain.from_iterable(run[first[n] : last[n]] for n, run in enumerate(runs)))
+        at = last
+    yield _sorted([run[at[n] :] for n, run in enumerate(runs)], key, descending)
+
+
+def _sorted(parts: list[list[Row]], key: Key, descending: bool) -> list[Row]:
+    parts = [part for part in parts if part]
+    rows = list(chain.from_iterable(parts))
+    # Runs that are in order already are found and merged by the sort itself.
+    return rows if len(parts) < 2 else sorted(rows, key=key, reverse=descending)

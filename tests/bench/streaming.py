@@ -1,0 +1,202 @@
+"""How late the main thread is while rows stream in: ``python -m tests.bench.streaming [rows]``.
+
+An engine of its own process says rows as fast as it can; the window's worker hears and checks
+them. In one run the window shows them, in the other an empty window lives in the same process as
+that worker and passes them over. What is measured is by how much a timer of 16 ms is late.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QSettings, Qt, QTimer, QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import QMainWindow
+
+from tests.bench import measure
+from tests.bench.measure import Figure
+from tests.bench.table import ROWS, entries
+from torchkeeper.engine import wire
+from torchkeeper.gui.app import application
+from torchkeeper.gui.window import Window
+from torchkeeper.gui.worker import Engines, Listener
+
+_TICK = 0.016
+#: Seconds the timer may be late at most, on an idle machine.
+MOST = 0.05
+#: How many times as late as over the empty window.
+RATIO = 3.0
+
+_SPEAK = """#!/bin/sh
+exec {python} -c '
+import sys
+out = sys.stdout.buffer
+out.write(b"{{\\"type\\":\\"hello\\",\\"protocol\\":{protocol}}}\\n")
+out.flush()
+for line in sys.stdin:
+    if "\\"list\\"" in line:
+        out.write(open("{rows}", "rb").read())
+    else:
+        out.write(b"{{\\"type\\":\\"result\\",\\"id\\":1,\\"result\\":{{}}}}\\n")
+    out.flush()
+'
+"""
+
+
+def engine(folder: Path, rows: int) -> Path:
+    """A program that speaks as an engine does, and lists made-up entries."""
+    made = entries(rows)
+    with (folder / "rows").open("wb") as file:
+        for first in range(0, rows, wire.MAX_ROWS):
+            batch = [entry.to_json() for entry in made[first : first + wire.MAX_ROWS]]
+            file.write(wire.encode({"type": "rows", "id": 1, "rows": batch}))
+        file.write(wire.encode({"type": "result", "id": 1, "result": {"mark": "x"}}))
+    program = folder / "engine"
+    text = _SPEAK.format(python=sys.executable, protocol=wire.PROTOCOL, rows=folder / "rows")
+    program.write_text(text)
+    program.chmod(0o700)
+    return program
+
+
+class _Fed(Engines):
+    """Engines whose listings come from another program."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__()
+        self._program = program
+
+    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+        if op == "list":
+            how = {"python": self._program}
+        return super().ask(op, params, listener, **how)
+
+
+class _Lateness:
+    """By how much a timer is late, tick by tick."""
+
+    def __init__(self) -> None:
+        self.late: list[float] = []
+        self._last = time.perf_counter()
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.setInterval(round(_TICK * 1000))
+        self._timer.timeout.connect(self._tick)
+
+    def begin(self) -> None:
+        self._last = time.perf_counter()
+        self._timer.start()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.late.append(max(0.0, now - self._last - _TICK))
+        self._last = now
+
+
+def watch(program: str, rows: int, shown: bool) -> dict[str, float]:
+    """One run in this process: seconds late (median, 99th percentile, most), and more."""
+    qInstallMessageHandler(
+        lambda kind, _, text: None if kind == QtMsgType.QtWarningMsg else sys.stderr.write(text)
+    )
+    app = application()
+    engines = _Fed(program)
+    lateness = _Lateness()
+    took: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        settings = QSettings(str(Path(folder) / "settings.ini"), QSettings.Format.IniFormat)
+        window = Window(settings, engines) if shown else QMainWindow()
+        window.resize(1360, 800)
+        window.show()
+        begun = 0.0
+
+        def over(*_: object) -> None:
+            took.append(time.perf_counter() - begun)
+            # What follows the end, such as the sorting of it all, is part of it.
+            QTimer.singleShot(1000, app.quit)
+
+        def begin() -> None:
+            nonlocal begun
+            begun = time.perf_counter()
+            lateness.begin()
+            if isinstance(window, Window):
+                window.listing.over.connect(over)
+                window.places_pane.blockSignals(True)
+                window.listing.show(folder)
+            else:
+                engines.ask("list", {}, Listener(rows=lambda _: None, result=over))
+
+        QTimer.singleShot(1500, begin)
+        app.exec()
+        if isinstance(window, Window):
+            assert window.entries.count == rows
+            sizes = [entry.size for entry in window.entries.shown()]
+            assert sizes == sorted(sizes, reverse=True)
+    late = sorted(lateness.late)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    result = {
+        "median": statistics.median(late),
+        "p99": late[int(len(late) * 0.99)],
+        "most": late[-1],
+        "seconds": took[0],
+        "memory": memory,
+    }
+    print(json.dumps(result), flush=True)
+    engines.stop()
+    engines.join(10)
+    os._exit(0)
+
+
+def _runs(rows: int, times: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    found: dict[str, list[dict[str, float]]] = {"window": [], "empty": []}
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-bench-") as folder:
+        program = engine(Path(folder), rows)
+        for _ in range(times):
+            for which, runs in found.items():
+                command = [sys.executable, "-m", "tests.bench.streaming", which, str(program)]
+                done = subprocess.run(
+                    [*command, str(rows)], stdout=subprocess.PIPE, text=True, check=True
+                )
+                runs.append(json.loads(done.stdout))
+    return found["window"], found["empty"]
+
+
+def figures(rows: int = ROWS, times: int = 3) -> list[Figure]:
+    """How late the timer is over the window, beside an empty one under the same load."""
+    ours, empty = _runs(rows, times)
+    found = []
+    for name, what in (("median", "at the median"), ("p99", "99 of 100 times under"),
+                       ("most", "at most")):  # fmt: skip
+        mine = statistics.median(run[name] for run in ours)
+        other = statistics.median(run[name] for run in empty)
+        found.append(
+            Figure(f"16 ms timer while {rows:,} rows stream in, {what}", mine, other, RATIO,
+                   "an empty window, same worker")
+        )  # fmt: skip
+    most = min(run["most"] for run in ours)
+    found.append(Figure("… the most, in the best run", most, MOST, 1, "50 ms"))
+    memory = max(run["memory"] for run in ours)
+    seconds = statistics.median(run["seconds"] for run in ours)
+    bare = statistics.median(run["seconds"] for run in empty)
+    print(f"memory of the window with {rows:,} rows: {memory:.0f} MB (aim: under 300 MB)")
+    print(f"all rows shown and sorted after {seconds:.1f} s; heard and passed over in {bare:.1f} s")
+    return found
+
+
+def main(rows: int = ROWS) -> int:
+    """Measure and print."""
+    return 0 if measure.show(figures(rows)) else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        watch(sys.argv[2], int(sys.argv[3]), sys.argv[1] == "window")
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else ROWS))

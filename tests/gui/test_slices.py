@@ -1,0 +1,145 @@
+"""A large listing is worked in without a pause, and nothing is lost by doing so in parts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.test_grouping import check
+from tests.gui.test_models import entry
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.cells import COLUMNS, KIND, SIZE
+from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.ordering import SORT_KEYS, Row, merged
+from torchkeeper.gui.table import EntryTable
+from torchkeeper.stores.query import parse
+
+#: Seconds of the main thread's own time; a frame takes 0.016, the rest is for a slow machine.
+SLICE = 0.04
+MANY = 50_000
+
+
+def worked_in(model: EntriesModel, entries: list[Entry]) -> list[float]:
+    """Bring a listing as an engine does; how long each turn of the event loop takes."""
+    over: list[bool] = []
+    turns: list[float] = []
+
+    def turn() -> None:
+        begun = time.thread_time()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+
+    model.begin()
+    for first in range(0, len(entries), 500):
+        model.add(entries[first : first + 500])
+        turn()
+    model.end(lambda: over.append(True))
+    while not over:
+        turn()
+    turn()
+    return turns
+
+
+@pytest.mark.parametrize("by", ["none", "kind"])
+def test_no_slice_is_long(qtbot: QtBot, by: str) -> None:
+    every = [entry(n) for n in range(MANY)]
+    random.Random(3).shuffle(every)
+    model = EntriesModel()
+    model.group(by)
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    table.resize(1000, 600)
+    table.show()
+    first = worked_in(model, every)
+    model.sort(SIZE, Qt.SortOrder.DescendingOrder)
+    chosen = {e.identity for e in every[:9]}
+    table.select(chosen)
+    changed = [replace(e, size=e.size + 700) for e in every[20:30]]
+    later = [*changed, *every[:15], *every[40:], *(entry(n) for n in range(MANY, MANY + 300))]
+    second = worked_in(model, later)
+    assert {e.identity for e in table.selected()} == chosen
+    assert {e.identity for e in model.shown()} == {e.identity for e in later}
+    assert model.total == len(later)
+    check(model) if by == "kind" else None
+    for group in model.groups:
+        sizes = [row.entry.size for row in group.rows]
+        assert sizes == sorted(sizes, reverse=True)
+    for turns in (first, second):
+        # One slow turn may be the machine's; many are ours.
+        assert sorted(turns)[-2] < SLICE
+    assert len(second) > 10, "it was done in slices"
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("column", range(len(COLUMNS)), ids=COLUMNS)
+def test_merging_runs_is_the_same_as_sorting(column: int, descending: bool) -> None:
+    rows = [Row(entry(n * 7919 % 9000)) for n in range(9000)]
+    key = SORT_KEYS[column]
+    cuts = [0, 10, 11, 4000, 4000, 8999, 9000]
+    runs = [sorted(rows[a:b], key=key, reverse=descending) for a, b in itertools.pairwise(cuts)]
+    found = [row for piece in merged(runs, key, descending) for row in piece]
+    assert found == sorted(rows, key=key, reverse=descending)
+
+
+def test_what_the_user_does_meanwhile_counts(qtbot: QtBot) -> None:
+    every = [entry(n) for n in range(9000)]
+    model = EntriesModel()
+    model.begin()
+    for first in range(0, 9000, 500):
+        model.add(every[first : first + 500])
+        if first == 4000:
+            model.sort(KIND, Qt.SortOrder.AscendingOrder)
+            model.filter(parse("size>300"))
+    model.end()
+    assert model.working
+    QApplication.processEvents()
+    model.filter(parse("size>500"))
+    model.group("kind")
+    model.sort(SIZE, Qt.SortOrder.AscendingOrder)
+    qtbot.waitUntil(lambda: not model.working)
+    check(model)
+    assert {e.key for e in model.shown()} == {e.key for e in every if e.size > 500}
+    after = [replace(e, size=e.size + 1) if n % 40 == 0 else e for n, e in enumerate(every)][50:]
+    done: list[bool] = []
+    model.begin()
+    for first in range(0, len(after), 500):
+        model.add(after[first : first + 500])
+    model.end(lambda: done.append(True))
+    steps: list[Callable[[], None]] = [
+        lambda: model.sort(KIND),
+        lambda: model.filter(parse("size>400")),
+        lambda: model.collapse(model.groups[:2]),
+        lambda: model.group("torch"),
+    ]
+    for step in steps:
+        QApplication.processEvents()
+        step()
+    qtbot.waitUntil(lambda: bool(done))
+    check(model)
+    assert set(model.shown()) == {e for e in after if e.size > 400}
+    assert model.total == len(after)
+    model.begin()
+    model.add(every)
+    model.clear()
+    qtbot.wait(50)
+    assert model.rowCount() == model.total == 0
+    assert done == [True]
+
+
+def test_totals_follow(qtbot: QtBot) -> None:
+    model = EntriesModel()
+    worked_in(model, [entry(n) for n in range(30_000)])
+    assert model.totals() is None, "they are many"
+    qtbot.waitUntil(lambda: model.totals() is not None)
+    totals = model.totals()
+    assert totals is not None
+    assert totals.entries == 30_000
+    assert totals.size == sum(e.size for e in model.shown())
