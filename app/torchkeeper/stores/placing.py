@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -149,20 +150,20 @@ def _digest_at(path: str, kind: str, progress: Progress) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as e:
-        if e.errno in (errno.ELOOP, errno.ENOTDIR, errno.EISDIR):
+        if e.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
             return ""
         raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return ""
     with os.fdopen(handle, "rb") as stream:
         name = os.path.basename(path)
-        try:
-            if is_group(kind, name):
-                return hashlib.sha256(portable_bytes(kind, name, stream.read())).hexdigest()
-            digest = hashlib.sha256()
-            while data := stream.read(CHUNK):
-                progress.check()
-                digest.update(data)
-        except IsADirectoryError:
-            return ""
+        if is_group(kind, name):
+            return hashlib.sha256(portable_bytes(kind, name, stream.read())).hexdigest()
+        digest = hashlib.sha256()
+        while data := stream.read(CHUNK):
+            progress.check()
+            digest.update(data)
         return digest.hexdigest()
 
 
