@@ -28,18 +28,52 @@ def add_export(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true",
+                         help="only print what would be written, and its size")  # fmt: skip
+    command.add_argument("--no-clobber", action="store_true",
+                         help="fail instead of replacing a file that is there")  # fmt: skip
     looking.add_filter(command)
     looking.add_json(command)
 
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
+    select = {"filter": args.filter}
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        select = {"filter": args.filter}
-        answer = asker.ask("export", place=args.place, output=args.output, select=select)
+        if args.dry_run:
+            return _plan_export(args, asker, select)
+        answer = asker.ask("export", place=args.place, output=args.output, select=select,
+                           replace=not args.no_clobber)  # fmt: skip
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
+
+
+def _plan_export(args: argparse.Namespace, asker: Asker, select: Answer) -> int:
+    answer = asker.ask("plan_export", place=args.place, select=select)
+    there = asker.ask("target", path=args.output)
+    answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
+    said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."
+    if not args.json and answer["entries"]:
+        for one in answer["kinds"]:
+            output.line(f"  {one['kind']:<12} {_held(one)}")
+        origin = [name for name, _ in [*answer["torches"], *answer["devices"]]]
+        output.line(f"  made in  {printable(', '.join(origin)) or 'not known'}")
+        output.line(f"  disk     {_room(answer['room'], there['space'])}")
+        if there["what"] == "file":
+            fate = "stays: --no-clobber" if args.no_clobber else "would be replaced"
+            output.line(f"  there    {say.size(there['size'])}, which {fate}")
+        elif there["what"] != "missing":
+            output.line("  there    something that is not a file, which cannot be replaced")
+    return _end(args, answer, asker, said, empty="There is nothing to export.")
+
+
+def _room(needed: int, space: Answer) -> str:
+    if space["why"]:
+        return f"cannot be written: {space['why']}"
+    free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
+    short = space["free"] is not None and needed > space["free"]
+    return f"needs {say.size(needed)}, {free} free" + (", which is NOT enough" if short else "")
 
 
 def _held(answer: Answer) -> str:
@@ -129,18 +163,18 @@ def add_import(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the file")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true",
+                         help="only print what is new there and what is not")  # fmt: skip
     looking.add_json(command)
 
 
 def import_(args: argparse.Namespace) -> int:
-    """torchkeeper import: shows what is inside, asks, places it."""
-    if not args.trust:
+    """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
+    if args.dry_run or not args.trust:
         asker, answer = _look_inside(args)
-        if args.json:
-            for entry in asker.entries():
-                output.emit(entry.to_json())
-        else:
-            _print_inside(args.file, asker.entries(), answer)
+        compared = _compare(args, asker.entries(), answer)
+        if args.dry_run:
+            return compared
         if not output.can_ask():
             raise UserError(
                 "Nothing was imported.",
@@ -158,3 +192,46 @@ def import_(args: argparse.Namespace) -> int:
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     return _end(args, answer, asker, said, empty="There was nothing to import.")
+
+
+def _compare(args: argparse.Namespace, entries: list[Entry], inside: Answer) -> int:
+    """Print what is inside and what of it is new in the target; 1 as ``_end``."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("compare", file=args.file, into=args.into, rows=args.json)
+    (found,) = answer.pop("files")
+    new = found["new"]
+    whole = {
+        **new, "exists": found["there"]["entries"], **found, **answer, "into": args.into,
+    }  # fmt: skip
+    if args.json:
+        marks: dict[tuple[str, str], list[Answer]] = {}
+        for row in asker.rows:
+            marks.setdefault((row["kind"], row["inside"]), []).append(row)
+        for entry in entries:
+            mark = marks.get(entry.identity) or [{}]
+            about = {"outcome": mark[0].get("outcome"), "into_path": mark[0].get("path")}
+            output.emit({**entry.to_json(), **about})
+            del mark[0]
+        if not args.dry_run:
+            output.emit({"compared": {**whole, "left": asker.left}})
+            return 0
+    else:
+        _print_inside(args.file, entries, inside)
+        output.line(f"{printable(args.into)}:")
+        kinds = ", ".join(
+            f"{one['kind']} {one['new']['entries']:,}"
+            for one in found["kinds"]
+            if one["new"]["entries"]
+        )
+        output.line(f"  new      {_held(new)}{f' ({kinds})' if kinds else ''}")
+        output.line(f"  there    {_held(found['there'])}")
+        if found["differs"]["entries"]:
+            output.line(f"  differs  {_held(found['differs'])}; what is there is kept")
+        output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
+        if not args.dry_run:
+            return 0
+    said = f"Would place {_held(new)} in {printable(args.into)}."
+    if not new["entries"]:
+        said = f"Nothing in it is new to {printable(args.into)}."
+    return _end(args, whole, asker, said, empty="There is nothing to import.")
