@@ -61,7 +61,7 @@ class Window(Shell):
         self.flows = Flows(self)
         self.lay_out()
         self.dragging = DragOut(self.table, self.engines)
-        self.actions_ = Actions(self, (self, self.flows))
+        self.actions_ = Actions(self, (self, self.flows, self.flows.results))
         self.make_menus()
         self._connect()
         self._restore()
@@ -110,6 +110,8 @@ class Window(Shell):
 
     def _connect_activity(self) -> None:
         self.activity.cancel.connect(self.operations.cancel)
+        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
+        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
         self.activity.current_changed.connect(self._update_soon)
         self.activity.list.customContextMenuRequested.connect(
             lambda at: self.context("jobs", self.activity.list.viewport(), at)
@@ -154,6 +156,8 @@ class Window(Shell):
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,
+                job_dialog=job is not None and job.has_dialog,
+                job_fruit=job is not None and job.fruit is not None,
             )
         )
         state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
