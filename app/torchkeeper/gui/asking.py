@@ -89,9 +89,10 @@ def room_text(needed: int, space: Answer, tr: Callable[[str], str]) -> tuple[str
         return "", ""
     if needed > free:
         return (
-            tr("There is not enough room: it needs {}, and {} are free.").format(
+            # Not refused: a file system that compresses may take it.
+            tr("It may not fit: it needs {}, and {} are free.").format(
                 say.size(needed), say.size(free)
             ),
-            "error",
+            "warning",
         )
     return tr("{} are free there.").format(say.size(free)), ""

@@ -81,8 +81,8 @@ class ImportDialog(WorkDialog):
         self._tree = self._make_tree()
         self._detail = KindTable(
             self.tr("What is inside, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New there"),
-             self.tr("There already"), self.tr("Differ")],
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New"),
+             self.tr("Already there"), self.tr("Differ")],
         )  # fmt: skip
         self._detail.room_for(4)
         self._heading = forms.label("", "heading", wrap=True)

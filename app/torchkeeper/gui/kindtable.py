@@ -30,7 +30,8 @@ class KindTable(QTreeWidget):
         header.setSectionsMovable(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         for column in range(1, len(columns)):
-            header.resizeSection(column, 104)
+            wide = header.fontMetrics().horizontalAdvance(columns[column]) + 40
+            header.resizeSection(column, max(88, wide))
             self.headerItem().setTextAlignment(column, _RIGHT)
         self._kinds: list[str] = []
         theme.follow(self, self._paint)

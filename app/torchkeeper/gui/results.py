@@ -48,7 +48,7 @@ class Results(QObject):
         from torchkeeper.gui.working import WorkDialog
 
         dialog = WorkDialog(self._window, self._window.jobs)
-        dialog.resize(620, 420)
+        dialog.resize(640, 224)
         self.attend(dialog)
         dialog.follow(job)
         dialog.open()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
     QProgressBar,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -20,6 +21,9 @@ from torchkeeper.gui.outcome import Outcome, left_summary, outcome
 
 #: What the bar counts to.
 _STEPS = 1000
+#: How high a dialog is with little to say, and with a list.
+_LOW = 224
+_HIGH = 440
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
@@ -77,10 +81,18 @@ class ProgressPage(QWidget):
         else:
             self.bar.setRange(0, _STEPS)
             self.bar.setValue(round(fraction * _STEPS))
-        counts = job.state is State.RUNNING and job.unit == "bytes" and job.total
-        self.numbers.setText(progress_text(job) if counts else state_text(job))
+        self.numbers.setText(self._numbers(job))
         self.now.setText(job.now)
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
+
+    def _numbers(self, job: Job) -> str:
+        if job.state is State.RUNNING and job.total and job.unit == "bytes":
+            return progress_text(job)
+        if job.state is State.RUNNING and job.total:
+            return self.tr("Reading the entries, {} of {}").format(
+                f"{job.done:,.0f}", f"{job.total:,.0f}"
+            )
+        return self.tr("Starting…") if job.state is State.RUNNING else state_text(job)
 
 
 class ResultPage(QWidget):
@@ -189,6 +201,7 @@ class WorkDialog(Dialog):
     def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
         super().__init__(parent, "", width)
         self._jobs = jobs
+        self._height = 0
         self.job: Job | None = None
         self.choice: QWidget | None = None
         self.progress = ProgressPage()
@@ -214,17 +227,38 @@ class WorkDialog(Dialog):
         """The first page."""
         self.choice = page
         self.pages.insertWidget(0, page)
+        self._turn_to(page)
+
+    def _turn_to(self, page: QWidget, height: int = 0) -> None:
+        """Show a page, in a dialog that is as high as it needs to be."""
+        for number in range(self.pages.count()):
+            other = self.pages.widget(number)
+            policy = QSizePolicy.Policy.Preferred if other is page else QSizePolicy.Policy.Ignored
+            if other is not None:
+                other.setSizePolicy(policy, policy)
         self.pages.setCurrentWidget(page)
+        layout = page.layout()
+        if not height and layout is not None:
+            layout.activate()
+            edges = self.body.contentsMargins()
+            around = edges.top() + edges.bottom()
+            inner = self.width() - edges.left() - edges.right()
+            height = max(_LOW, layout.totalHeightForWidth(inner) + around)
+        self.pages.updateGeometry()
+        self.body.activate()
+        self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))
 
     def follow(self, job: Job) -> None:
         """Show this job from now on."""
         self.job = job
         self.setWindowTitle(job.title)
+        if self.pages.currentWidget() is self.choice:
+            self._height = self.height()
         if job.active:
-            self.pages.setCurrentWidget(self.progress)
+            self._show()
+            self._turn_to(self.progress)
             self.progress.background.setFocus()
             self._timer.start()
-            self._show()
         else:
             self._finished(job)
 
@@ -232,7 +266,7 @@ class WorkDialog(Dialog):
         """Back to the first page, for another try."""
         self.job = None
         if self.choice is not None:
-            self.pages.setCurrentWidget(self.choice)
+            self._turn_to(self.choice, self._height)
 
     def _show(self, *_: object) -> None:
         if self.job is not None and self.job.active:
@@ -243,7 +277,7 @@ class WorkDialog(Dialog):
             return
         self._timer.stop()
         self.result_page.show_job(job, self.choice is not None)
-        self.pages.setCurrentWidget(self.result_page)
+        self._turn_to(self.result_page, _HIGH if self.result_page.left.isVisibleTo(self) else 0)
         self.result_page.close_.setFocus()
 
     def _cancel(self) -> None:
