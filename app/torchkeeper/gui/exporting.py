@@ -98,7 +98,7 @@ class ExportDialog(WorkDialog):
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
-        self.go = forms.button("", primary=True)
+        self.go = forms.button(self.tr("Export"), primary=True)
         self.go.setDefault(True)
         self.go.clicked.connect(self._go)
         layout = forms.column()
