@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
 from tests.gui.test_exporting import ask
 from torchkeeper.gui.jobs import State
 
@@ -25,7 +25,8 @@ class Files(QDBusVirtualObject):
     def introspect(self, path):
         return ""
     def handleMessage(self, message, bus):
-        print(message.member(), message.signature(), *message.arguments()[0], flush=True)
+        if message.member().startswith("Show"):
+            print(message.member(), message.signature(), *message.arguments()[0], flush=True)
         bus.send(message.createReply())
         return True
 
@@ -49,8 +50,10 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         assert daemon.stdout
         address = daemon.stdout.readline().strip()
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
-        yield address
-        daemon.terminate()
+        try:
+            yield address
+        finally:
+            daemon.terminate()
 
 
 def test_the_file_manager_shows_the_bundle(
@@ -60,8 +63,9 @@ def test_the_file_manager_shows_the_bundle(
     output = tmp_path / "a b.torchcache"
     env = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus}
     command = [sys.executable, "-c", _FILE_MANAGER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as files:
-        assert files.stdout
+    files = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    assert files.stdout
+    try:
         assert files.stdout.readline() == "ready\n"
         dialog = ask(qtbot, window, output)
         click(qtbot, dialog.go)
@@ -78,12 +82,17 @@ def test_the_file_manager_shows_the_bundle(
         window.activity.choose(job)
         window.flows.results.show_in_folder()
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
+        settle(qtbot)
         assert not window.error_bar.isVisible()
         window.close_surely()
         qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
-        files.terminate()
+    finally:
+        files.kill()
+        files.wait()
+        files.stdout.close()
 
 
+@pytest.mark.qt_log_ignore("openDocument", "propagateSizeHints", extend=True)
 @pytest.mark.parametrize("with_bus", [False, True])
 def test_where_nobody_answers_it_says_so(
     qtbot: QtBot,

@@ -29,7 +29,8 @@ class FileManager(QObject):
             return
         method = "ShowFolders" if folder else "ShowItems"
         message = QDBusMessage.createMethodCall(_NAME, _PATH, _NAME, method)
-        message.setArguments([[QUrl.fromLocalFile(path).toString()], ""])
+        uri = QUrl.fromLocalFile(path).toEncoded().toStdString()
+        message.setArguments([[uri], ""])
         watcher = QDBusPendingCallWatcher(bus.asyncCall(message, _PATIENCE_MS), self)
 
         def over() -> None:
