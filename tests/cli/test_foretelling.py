@@ -102,3 +102,20 @@ def test_import_says_what_is_new_before_it_asks(
     assert err.endswith("Nothing was imported.\n")
     assert process.returncode == 1
     assert not (tmp_path / "t").exists()
+
+
+def test_several_files_are_placed_together(
+    tk: Tk, bundle: Path, kernels: Path, tmp_path: Path
+) -> None:
+    more, into = tmp_path / "k.torchcache", tmp_path / "t"
+    tk("export", kernels, "-o", more)
+    said = tk("import", bundle, more, bundle, "--into", into, "--dry-run", "--json")
+    assert said.code == 0
+    assert not into.exists()
+    assert [one["outcome"] for one in said.objects[:-1] if one["kind"] == "triton"] == ["new"] * 2
+    assert (said.result["entries"], said.result["exists"]) == (46, 44)
+    (tmp_path / "no").write_text("no bundle")
+    bad = tk("import", bundle, tmp_path / "no", "--into", into, "--trust")
+    assert (bad.code, into.exists()) == (1, False)
+    done = tk("import", bundle, more, bundle, "--into", into, "--trust", "--json").result
+    assert (done["entries"], done["exists"]) == (46, 44)

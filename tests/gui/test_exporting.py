@@ -129,6 +129,7 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     assert window.jobs.jobs[0].state is State.FAILED
     assert "is there already" in page.title.text()
     assert late.read_text() == "mine"
+    assert not window.error_bar.isVisible(), "it is said once"
     assert page.again.isVisible()
     assert not page.open.isVisible()
     click(qtbot, page.again)

@@ -105,7 +105,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    asker, answer = _look_inside(args)
+    asker, answer = _look_inside(args, args.file)
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -118,13 +118,13 @@ def inspect(args: argparse.Namespace) -> int:
     return 1 if answer["broken"] or failures(asker.left) else 0
 
 
-def _look_inside(args: argparse.Namespace) -> tuple[Asker, Answer]:
+def _look_inside(args: argparse.Namespace, file: str) -> tuple[Asker, Answer]:
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("list", place=args.file)
+        answer = asker.ask("list", place=file)
     if "format" not in answer:
         raise UserError(
-            f"{args.file} is a folder.",
+            f"{file} is a folder.",
             "A bundle or a mega-cache is a file.",
             "“torchkeeper ls” lists the entries of a folder.",
             code="wrong-usage",
@@ -156,7 +156,11 @@ def made_in(facts: dict[str, Any] | None) -> str:
 def add_import(command: argparse.ArgumentParser) -> None:
     """Arguments of import."""
     command.add_argument(
-        "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
+        "files",
+        metavar="FILE",
+        type=looking.path,
+        nargs="+",
+        help="a bundle, or a raw mega-cache; several are placed together or not at all",
     )
     command.add_argument(
         "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
@@ -171,8 +175,11 @@ def add_import(command: argparse.ArgumentParser) -> None:
 def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if args.dry_run or not args.trust:
-        asker, answer = _look_inside(args)
-        compared = _compare(args, asker.entries(), answer)
+        inside = []
+        for file in args.files:
+            asker, answer = _look_inside(args, file)
+            inside.append((file, asker.entries(), answer))
+        compared = _compare(args, inside)
         if args.dry_run:
             return compared
         if not output.can_ask():
@@ -187,43 +194,59 @@ def import_(args: argparse.Namespace) -> int:
             return 1
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("import", file=args.file, into=args.into)
+        answer = asker.ask("import", files=args.files, into=args.into)
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     return _end(args, answer, asker, said, empty="There was nothing to import.")
 
 
-def _compare(args: argparse.Namespace, entries: list[Entry], inside: Answer) -> int:
+def _summed(files: list[Answer]) -> Answer:
+    """The outcomes of several files together."""
+    return {
+        outcome: {
+            what: sum(file[outcome][what] for file in files)
+            for what in ("entries", "files", "bytes")
+        }
+        for outcome in ("new", "there", "differs")
+    }
+
+
+def _new_kinds(files: list[Answer]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in (kind for file in files for kind in file["kinds"]):
+        found[one["kind"]] = found.get(one["kind"], 0) + one["new"]["entries"]
+    return found
+
+
+def _compare(args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answer]]) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``_end``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("compare", file=args.file, into=args.into, rows=args.json)
-    (found,) = answer.pop("files")
+        answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json)
+    files = answer.pop("files")
+    found = _summed(files)
     new = found["new"]
-    whole = {
-        **new, "exists": found["there"]["entries"], **found, **answer, "into": args.into,
-    }  # fmt: skip
+    exists = found["there"]["entries"]
+    whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files}
     if args.json:
-        marks: dict[tuple[str, str], list[Answer]] = {}
+        marks: dict[tuple[str, str, str], list[Answer]] = {}
         for row in asker.rows:
-            marks.setdefault((row["kind"], row["inside"]), []).append(row)
-        for entry in entries:
-            mark = marks.get(entry.identity) or [{}]
-            about = {"outcome": mark[0].get("outcome"), "into_path": mark[0].get("path")}
-            output.emit({**entry.to_json(), **about})
-            del mark[0]
+            marks.setdefault((row["file"], row["kind"], row["inside"]), []).append(row)
+        for file, entries, _ in inside:
+            for entry in entries:
+                mark = marks.get((file, *entry.identity)) or [{}]
+                about = {"outcome": mark[0].get("outcome"), "into_path": mark[0].get("path")}
+                output.emit({**entry.to_json(), **about})
+                del mark[0]
         if not args.dry_run:
             output.emit({"compared": {**whole, "left": asker.left}})
             return 0
     else:
-        _print_inside(args.file, entries, inside)
+        for file, entries, about in inside:
+            _print_inside(file, entries, about)
         output.line(f"{printable(args.into)}:")
-        kinds = ", ".join(
-            f"{one['kind']} {one['new']['entries']:,}"
-            for one in found["kinds"]
-            if one["new"]["entries"]
-        )
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in _new_kinds(files).items() if count)
         output.line(f"  new      {_held(new)}{f' ({kinds})' if kinds else ''}")
         output.line(f"  there    {_held(found['there'])}")
         if found["differs"]["entries"]:

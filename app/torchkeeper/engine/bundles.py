@@ -116,8 +116,8 @@ def import_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 
 def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, and the target's
-    ``space``. With ``rows``, a row for each entry: ``{kind, key, path, inside, size, outcome,
-    code}``; inside is its path in the bundle.
+    ``space``. With ``rows``, a row for each entry: ``{file, kind, key, path, inside, size,
+    outcome, code}``; inside is its path in the bundle.
     """
     into = path_of(params, "into")
     rows = _Rows(report)
@@ -132,8 +132,14 @@ def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, An
                 tell_left(report, item, problem, bundles[bundle])
             if told:
                 code = problem.code if problem else None
-                about = {"kind": item.kind, "key": item.key, "path": home, "inside": item.path}
-                rows.add({**about, "size": item.size, "outcome": outcome, "code": code})
+                about: dict[str, Any] = {
+                    "kind": item.kind,
+                    "key": item.key,
+                    "path": home,
+                    "inside": item.path,
+                }
+                about |= {"file": bundle.path, "size": item.size}
+                rows.add({**about, "outcome": outcome, "code": code})
 
         found = compare(list(bundles), into, report, mark)
         files = [

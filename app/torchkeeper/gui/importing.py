@@ -4,56 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui import environment, forms, icons, theme
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.asking import Latest, room_text
 from torchkeeper.gui.dialogs import PlaceChoice
+from torchkeeper.gui.inspected import Inspected
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
 
 Start = Callable[[Sequence[str], str], Job]
-
-
-@dataclass
-class Inspected:
-    """What is known of one file."""
-
-    path: str
-    kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
-    made_in: dict[str, Any] | None = None
-    format: str = ""
-    torches: set[str] = field(default_factory=set)
-    refused: list[str] = field(default_factory=list)
-    entries: int = 0
-    bytes: int = 0
-    ready: bool = False
-    error: UserError | None = None
-
-    def add(self, entries: list[Entry]) -> None:
-        """Count some entries."""
-        for entry in entries:
-            count, size = self.kinds.get(entry.kind, (0, 0))
-            self.kinds[entry.kind] = count + 1, size + entry.size
-            self.entries += 1
-            self.bytes += entry.size
-            if entry.torch:
-                self.torches.add(entry.torch)
-
-    @property
-    def good(self) -> bool:
-        """Whether there is something to import."""
-        return self.ready and self.error is None and self.entries > 0
 
 
 class ImportDialog(WorkDialog):
@@ -175,25 +144,14 @@ class ImportDialog(WorkDialog):
         file = self.files[number]
 
         def result(found: dict[str, Any]) -> None:
-            made_in = found.get("made_in")
-            file.made_in = made_in if isinstance(made_in, dict) else None
-            file.format = str(found.get("format") or "")
-            file.ready = True
+            file.end(found)
             self._read(number)
 
         def failed(error: UserError) -> None:
-            file.error, file.ready = error, True
+            file.fail(error)
             self._read(number)
 
-        def findings(said: list[dict[str, Any]]) -> None:
-            for one in said:
-                left = one.get("left")
-                if isinstance(left, dict) and isinstance(left.get("code"), str):
-                    params = left.get("params")
-                    about = params if isinstance(params, dict) else {}
-                    file.refused.append(str(user_error(left["code"], about)))
-
-        listener = Listener(rows=file.add, result=result, failed=failed, findings=findings)
+        listener = Listener(rows=file.add, result=result, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         self._tickets.append(self._engines.ask("list", {"place": file.path}, listener))
 
@@ -275,8 +233,8 @@ class ImportDialog(WorkDialog):
             self._heading.setText(self.tr("Reading the file…"))
             self._made_in.setText(self.tr("Nothing is written before you press Import."))
         else:
-            self._heading.setText(self._title(file))
-            self._made_in.setText(self._origin(file))
+            self._heading.setText(file.title())
+            self._made_in.setText(file.origin())
         marks = self._marks(file)
         self._detail.fill(
             [
@@ -299,35 +257,6 @@ class ImportDialog(WorkDialog):
                     for kind in one["kinds"]
                 }
         return {}
-
-    def _title(self, file: Inspected) -> str:
-        if not file.entries:
-            return self.tr("There is nothing to import in this file.")
-        what = (
-            self.tr("A mega-cache of PyTorch")
-            if file.format == "mega-cache"
-            else self.tr("A Torchkeeper bundle")
-        )
-        return f"{what}: {say.count(file.entries, 'entry', 'entries')}, {say.size(file.bytes)}"
-
-    def _origin(self, file: Inspected) -> str:
-        lines = []
-        if file.made_in:
-            facts = environment.facts(file.made_in)
-            lines.append(self.tr("Made with: ") + " · ".join(f"{n} {v}" for n, v in facts))
-        elif file.torches:
-            known = ", ".join(sorted(printable(x, 40) for x in file.torches))
-            lines.append(self.tr("Its entries were made by torch {}.").format(known))
-        else:
-            lines.append(self.tr("It does not say in which environment it was made."))
-        if file.refused:
-            lines.append(
-                self.tr("Left out: {}; the first: ").format(
-                    say.count(len(file.refused), "entry", "entries")
-                )
-                + file.refused[0].replace("\n", " ")
-            )
-        return "\n".join(lines)
 
     def _total(self, outcome: str, what: str = "entries") -> int:
         found = self.compared["files"] if self.compared else ()

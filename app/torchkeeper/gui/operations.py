@@ -77,14 +77,14 @@ class Operations(QObject):
             "replace": replace,
         }
         start = _Start("export", params, hold=selection.hold, note=self._counted)
-        title = self.tr("Export to {}").format(printable(os.path.basename(output)))
+        title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start)
 
     def import_files(self, files: Sequence[str], into: str) -> Job:
         """Put what files hold into a place: all of it or, cancelled, nothing."""
         start = _Start("import", {"files": list(files), "into": into}, note=self._import_note)
         if len(files) == 1:
-            title = self.tr("Import {}").format(printable(os.path.basename(files[0])))
+            title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start)
@@ -207,7 +207,7 @@ class Operations(QObject):
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
         if isinstance(now, dict):
             kind = kind_words(str(now.get("kind") or "unknown"))
-            job.now = f"{kind} {printable(str(now.get('key') or ''), 80)}"
+            job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
             return ""
         if isinstance(one.get("log"), str):
             return printable(one["log"], 2000)

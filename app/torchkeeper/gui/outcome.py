@@ -52,13 +52,13 @@ def _exported(job: Job) -> Outcome:
         _tr("{} ({}) are in {}, a file of {}.").format(
             say.count(entries, "entry", "entries"),
             say.size(job.result.get("bytes") or 0),
-            printable(os.path.basename(output)),
+            printable(os.path.basename(output), 60),
             say.size(size),
         )
         if entries > 1
         else _tr("One entry ({}) is in {}, a file of {}.").format(
             say.size(job.result.get("bytes") or 0),
-            printable(os.path.basename(output)),
+            printable(os.path.basename(output), 60),
             say.size(size),
         ),
         printable(os.path.dirname(output), 4096),

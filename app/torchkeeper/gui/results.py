@@ -23,6 +23,7 @@ class Results(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
+        self._dialogs: list[WorkDialog] = []
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
         window.listing.over.connect(lambda *_: self._select_soon())
 
@@ -31,6 +32,12 @@ class Results(QObject):
         dialog.reveal.connect(self._reveal)
         dialog.opened.connect(self._open)
         dialog.cancelled.connect(self._window.operations.cancel)
+        self._dialogs.append(dialog)
+        dialog.finished.connect(lambda *_: self._dialogs.remove(dialog))
+
+    def followed(self, job: Job) -> bool:
+        """Whether a dialog is open that says how a job ends."""
+        return any(dialog.job is job for dialog in self._dialogs)
 
     def show_in_folder(self) -> None:
         """Show what came of the chosen job in the file manager."""

@@ -89,7 +89,7 @@ class Window(Shell):
         self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.operations.succeeded.connect(self._job_done)
-        self.operations.failed.connect(lambda job: self.tell(job.error))
+        self.operations.failed.connect(self._job_failed)
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
         self.dragging.asked.connect(self.flows.drag_out)
@@ -385,6 +385,11 @@ class Window(Shell):
 
     def _job_added(self) -> None:
         self.activity.show()
+
+    def _job_failed(self, job: Job) -> None:
+        # Its dialog says it, if that is still open.
+        if job.error is not None and not self.flows.results.followed(job):
+            self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
         if job.kind == "purge" and job.place and job.result.get("receipt"):
