@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
@@ -15,8 +14,8 @@ from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
-from torchkeeper.gui import dialogs
 from torchkeeper.gui.dialogs import ConfirmDialog, confirm
+from torchkeeper.gui.exporting import ExportDialog
 from torchkeeper.gui.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.purging import PurgeDialog
@@ -45,13 +44,16 @@ def open_dialog(qtbot: QtBot, window: Window, kind: type[D]) -> D:
     return found()[0]
 
 
-def export(window: Window, monkeypatch: pytest.MonkeyPatch, output: Path) -> None:
-    def choose(_parent: Any, _title: str, name: str, _kinds: str, then: Callable[..., Any]) -> None:
-        assert name.endswith(".torchcache")
-        then(str(output))
-
-    monkeypatch.setattr(dialogs, "choose_target", choose)
+def export(qtbot: QtBot, window: Window, output: Path) -> None:
+    """Export as a user does, until the result is there and was looked at."""
     window.actions_["export"].trigger()
+    dialog = open_dialog(qtbot, window, ExportDialog)
+    assert dialog.file.text().endswith(".torchcache")
+    dialog.file.setText(str(output))
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: not window.jobs.active, timeout=PATIENCE)
+    click(qtbot, dialog.result_page.close_)
 
 
 @pytest.fixture
@@ -60,12 +62,11 @@ def bundle(
     open_window: OpenWindow,
     fixture_cache: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[Window, Path]:
     """The window, and a bundle that it exported from the whole fixture."""
     window = open_window(fixture_cache)
     output = tmp_path / "all.torchcache"
-    export(window, monkeypatch, output)
+    export(qtbot, window, output)
     idle(qtbot, window)
     return window, output
 
@@ -99,28 +100,15 @@ def test_exports_all_that_is_shown(bundle: tuple[Window, Path]) -> None:
 
 
 def test_exports_the_selection(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
     window = open_window(fixture_cache)
     graphs = {e.identity for e in window.entries.shown() if e.kind == "fxgraph"}
     window.table.select(graphs)
     settle(qtbot)
-    export(window, monkeypatch, tmp_path / "some.torchcache")
+    export(qtbot, window, tmp_path / "some.torchcache")
     idle(qtbot, window)
     assert window.jobs.jobs[0].result["entries"] == len(graphs)
-
-
-def test_an_export_that_cannot_be_written_is_told(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    window = open_window(fixture_cache)
-    export(window, monkeypatch, tmp_path / "no" / "such" / "folder.torchcache")
-    idle(qtbot, window)
-    assert window.jobs.jobs[0].state is State.FAILED
-    assert window.error_bar.isVisible()
-    assert window.error_bar.remedy.text()
 
 
 def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(
@@ -139,9 +127,12 @@ def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(
     assert dialog.target.path == str(place)
     assert not dialog.go.isDefault()
     assert list(place.iterdir()) == []
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert window.jobs.jobs[0].state is State.DONE, list(window.jobs.jobs[0].log)
+    assert dialog.result_page.title.text() == "Imported"
+    click(qtbot, dialog.result_page.close_)
     qtbot.waitUntil(lambda: window.entries.total >= file.entries, timeout=PATIENCE)
     assert not window.error_bar.isVisible()
 
@@ -301,11 +292,15 @@ def test_a_bundle_at_the_start_goes_where_the_window_looks(
     again.open_paths([str(bundle[1])])
     dialog = open_dialog(qtbot, again, ImportDialog)
     assert dialog.target.path == str(fixture_cache)
-    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    # All of it is there: the window exported it from there.
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert "Nothing is new" in dialog.news.text()
+    assert not dialog.go.isEnabled()
     # A folder that is not there yet can be typed.
     new = tmp_path / "not" / "yet"
     dialog.target.combo.setEditText(str(new))
     assert dialog.target.path == str(new)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     dialog.target.combo.setEditText("relative")
     assert not dialog.go.isEnabled()
     dialog.reject()

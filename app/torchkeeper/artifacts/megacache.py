@@ -12,7 +12,7 @@ import base64
 import binascii
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -108,6 +108,20 @@ def _text(stream: BinaryIO, size: int) -> str:
         return base64.b64decode(data, validate=True).decode()
     except (binascii.Error, ValueError) as e:
         raise Problem("mega-cache-damaged", why="a key is not text") from e
+
+
+def size_of(sections: Iterable[tuple[str, Iterable[tuple[str, int]]]]) -> int:
+    """How big a mega-cache is: of sections of (key, payload bytes), by the names of their types."""
+    whole = 4 + 8
+    for name, artifacts in sections:
+        whole += 8 + _text_size(name) + 8
+        whole += sum(8 + _text_size(key) + 8 + size for key, size in artifacts)
+    return whole
+
+
+def _text_size(text: str) -> int:
+    """Bytes of a text in base64."""
+    return -(-len(text.encode()) // 3) * 4
 
 
 class Writer:

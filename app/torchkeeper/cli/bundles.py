@@ -28,18 +28,52 @@ def add_export(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true",
+                         help="only print what would be written, and its size")  # fmt: skip
+    command.add_argument("--no-clobber", action="store_true",
+                         help="fail instead of replacing a file that is there")  # fmt: skip
     looking.add_filter(command)
     looking.add_json(command)
 
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
+    select = {"filter": args.filter}
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        select = {"filter": args.filter}
-        answer = asker.ask("export", place=args.place, output=args.output, select=select)
+        if args.dry_run:
+            return _plan_export(args, asker, select)
+        answer = asker.ask("export", place=args.place, output=args.output, select=select,
+                           replace=not args.no_clobber)  # fmt: skip
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
+
+
+def _plan_export(args: argparse.Namespace, asker: Asker, select: Answer) -> int:
+    answer = asker.ask("plan_export", place=args.place, select=select)
+    there = asker.ask("target", path=args.output)
+    answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
+    said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."
+    if not args.json and answer["entries"]:
+        for one in answer["kinds"]:
+            output.line(f"  {one['kind']:<12} {_held(one)}")
+        origin = [name for name, _ in [*answer["torches"], *answer["devices"]]]
+        output.line(f"  made in  {printable(', '.join(origin)) or 'not known'}")
+        output.line(f"  disk     {_room(answer['room'], there['space'])}")
+        if there["what"] == "file":
+            fate = "stays: --no-clobber" if args.no_clobber else "would be replaced"
+            output.line(f"  there    {say.size(there['size'])}, which {fate}")
+        elif there["what"] != "missing":
+            output.line("  there    something that is not a file, which cannot be replaced")
+    return _end(args, answer, asker, said, empty="There is nothing to export.")
+
+
+def _room(needed: int, space: Answer) -> str:
+    if space["why"]:
+        return f"cannot be written: {space['why']}"
+    free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])
+    short = space["free"] is not None and needed > space["free"]
+    return f"needs {say.size(needed)}, {free} free" + (", which is NOT enough" if short else "")
 
 
 def _held(answer: Answer) -> str:
@@ -71,7 +105,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    asker, answer = _look_inside(args)
+    asker, answer = _look_inside(args, args.file)
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -84,13 +118,13 @@ def inspect(args: argparse.Namespace) -> int:
     return 1 if answer["broken"] or failures(asker.left) else 0
 
 
-def _look_inside(args: argparse.Namespace) -> tuple[Asker, Answer]:
+def _look_inside(args: argparse.Namespace, file: str) -> tuple[Asker, Answer]:
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("list", place=args.file)
+        answer = asker.ask("list", place=file)
     if "format" not in answer:
         raise UserError(
-            f"{args.file} is a folder.",
+            f"{file} is a folder.",
             "A bundle or a mega-cache is a file.",
             "“torchkeeper ls” lists the entries of a folder.",
             code="wrong-usage",
@@ -122,25 +156,32 @@ def made_in(facts: dict[str, Any] | None) -> str:
 def add_import(command: argparse.ArgumentParser) -> None:
     """Arguments of import."""
     command.add_argument(
-        "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
+        "files",
+        metavar="FILE",
+        type=looking.path,
+        nargs="+",
+        help="a bundle, or a raw mega-cache; several are placed together or not at all",
     )
     command.add_argument(
         "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
     )
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the file")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true",
+                         help="only print what is new there and what is not")  # fmt: skip
     looking.add_json(command)
 
 
 def import_(args: argparse.Namespace) -> int:
-    """torchkeeper import: shows what is inside, asks, places it."""
-    if not args.trust:
-        asker, answer = _look_inside(args)
-        if args.json:
-            for entry in asker.entries():
-                output.emit(entry.to_json())
-        else:
-            _print_inside(args.file, asker.entries(), answer)
+    """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
+    if args.dry_run or not args.trust:
+        inside = []
+        for file in args.files:
+            asker, answer = _look_inside(args, file)
+            inside.append((file, asker.entries(), answer))
+        compared = _compare(args, inside)
+        if args.dry_run:
+            return compared
         if not output.can_ask():
             raise UserError(
                 "Nothing was imported.",
@@ -153,8 +194,67 @@ def import_(args: argparse.Namespace) -> int:
             return 1
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("import", file=args.file, into=args.into)
+        answer = asker.ask("import", files=args.files, into=args.into)
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     return _end(args, answer, asker, said, empty="There was nothing to import.")
+
+
+def _summed(files: list[Answer]) -> Answer:
+    """The outcomes of several files together."""
+    return {
+        outcome: {
+            what: sum(file[outcome][what] for file in files)
+            for what in ("entries", "files", "bytes")
+        }
+        for outcome in ("new", "there", "differs")
+    }
+
+
+def _new_kinds(files: list[Answer]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in (kind for file in files for kind in file["kinds"]):
+        found[one["kind"]] = found.get(one["kind"], 0) + one["new"]["entries"]
+    return found
+
+
+def _compare(args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answer]]) -> int:
+    """Print what is inside and what of it is new in the target; 1 as ``_end``."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json)
+    files = answer.pop("files")
+    found = _summed(files)
+    new = found["new"]
+    exists = found["there"]["entries"]
+    whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files}
+    if args.json:
+        marks: dict[tuple[str, str, str], list[Answer]] = {}
+        for row in asker.rows:
+            marks.setdefault((row["file"], row["kind"], row["inside"]), []).append(row)
+        for file, entries, _ in inside:
+            for entry in entries:
+                mark = marks.get((file, *entry.identity)) or [{}]
+                about = {"outcome": mark[0].get("outcome"), "into_path": mark[0].get("path")}
+                output.emit({**entry.to_json(), **about})
+                del mark[0]
+        if not args.dry_run:
+            output.emit({"compared": {**whole, "left": asker.left}})
+            return 0
+    else:
+        for file, entries, about in inside:
+            _print_inside(file, entries, about)
+        output.line(f"{printable(args.into)}:")
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in _new_kinds(files).items() if count)
+        output.line(f"  new      {_held(new)}{f' ({kinds})' if kinds else ''}")
+        output.line(f"  there    {_held(found['there'])}")
+        if found["differs"]["entries"]:
+            output.line(f"  differs  {_held(found['differs'])}; what is there is kept")
+        output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
+        if not args.dry_run:
+            return 0
+    said = f"Would place {_held(new)} in {printable(args.into)}."
+    if not new["entries"]:
+        said = f"Nothing in it is new to {printable(args.into)}."
+    return _end(args, whole, asker, said, empty="There is nothing to import.")

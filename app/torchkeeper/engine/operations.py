@@ -11,131 +11,33 @@ a folder is still as it was.
 
 from __future__ import annotations
 
-import itertools
-import os
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
+from torchkeeper.engine.session import (
+    Session,
+    chosen_of,
+    entries_of,
+    items_of,
+    path_of,
+    store_of,
+    tell_left,
+    tell_refused,
+)
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.index import Index, signature
+from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.reader import Reader
-
-if TYPE_CHECKING:
-    # Loaded where it is needed: an engine that lists a folder shall start at once.
-    from torchkeeper.stores.bundle import Bundle
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
-
-
-@dataclass
-class Session:
-    """What an engine remembers between requests."""
-
-    reader: Reader = field(default_factory=Reader)
-    details: detail.Details = field(default_factory=detail.Details)
-    plans: dict[int, trash.Plan] = field(default_factory=dict)
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    held: list[tuple[str, str]] = field(default_factory=list)
-
-    def close(self) -> None:
-        """End what runs."""
-        self.reader.close()
-
-
-def _path(params: dict[str, Any], name: str) -> str:
-    """A path from a request, which must be absolute: an engine runs in a folder of its own."""
-    path: str = params[name]
-    if not os.path.isabs(path):
-        raise Problem("path-not-absolute", path=path)
-    return path
-
-
-def _store(place: str, report: Report) -> Folder | Bundle:
-    """A folder, or a bundle file: a place is a place."""
-    if not os.path.isfile(place):
-        return Folder(place)
-    from torchkeeper.stores.bundle import Bundle
-
-    return Bundle(place, report)
-
-
-def _items(store: Folder | Bundle, report: Report) -> list[Item]:
-    if not isinstance(store, Folder):
-        return store.items()
-    items = store.items(report)
-    for path, why in store.unreadable:
-        report.finding(unreadable={"path": path, "why": why})
-    return items
-
-
-def _entries(
-    session: Session, store: Folder | Bundle, report: Report, items: list[Item] | None = None
-) -> Iterator[list[Described]]:
-    """The entries of a store in batches, with progress; ``items`` where they are known already."""
-    done, told = 0, 0.0
-    kept_in = os.environ.get(wire.INDEX)
-    index = Index(store.root, kept_in) if isinstance(store, Folder) else None
-    try:
-        items = _items(store, report) if items is None else items
-        for batch in describe(items, store, session.reader, report, index=index):
-            yield batch
-            done += len(batch)
-            if (now := time.monotonic()) - told > 0.05:
-                report.progress(done, len(items), "entries")
-                told = now
-        report.progress(done, len(items), "entries")
-        if index and isinstance(store, Folder) and not store.unreadable:
-            # Otherwise what could not be looked at would be forgotten.
-            index.finish()
-    finally:
-        if index:
-            index.close()
-
-
-def _chosen(
-    session: Session, store: Folder | Bundle, select: dict[str, Any], report: Report
-) -> list[Described]:
-    wanted = _wanted(session, select)
-    matches = query.parse(select.get("filter") or "").matches
-    found = []
-    for batch in _entries(session, store, report):
-        found += [
-            one
-            for one in batch
-            if (wanted is None or (one.entry.kind, one.entry.path) in wanted) and matches(one.entry)
-        ]
-    return found
-
-
-def _wanted(session: Session, select: dict[str, Any]) -> set[tuple[str, str]] | None:
-    if select.get("held"):
-        held, session.held = set(session.held), []
-        return held
-    if "items" in select:
-        return {(kind, path) for kind, path in select["items"]}
-    return None
-
-
-def _left(report: Report, item: Item, problem: Problem) -> None:
-    said = {
-        "kind": item.kind,
-        "key": item.key,
-        "path": item.path,
-        "code": problem.code,
-        "params": problem.params,
-    }
-    report.finding(left=said)
 
 
 def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -155,17 +57,17 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     matches = query.parse(params.get("filter") or "").matches
-    store = _store(_path(params, "place"), report)
+    store = store_of(path_of(params, "place"), report)
     unless = params.get("unless")
     items = None
     if unless and isinstance(store, Folder):
-        items = _items(store, report)
+        items = items_of(store, report)
         if _mark(items) == unless:
             return {"same": True, "mark": unless, "trash": _trash_totals(store.root)}
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
     seen: list[dict[str, Any] | None] = []
     listed: list[Item] = []
-    for batch in _entries(session, store, report, items):
+    for batch in entries_of(session, store, report, items):
         entries = [one.entry for one in batch if matches(one.entry)]
         seen += [one.facts.get("made_in") for one in batch]
         listed += [one.item for one in batch]
@@ -175,7 +77,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     if isinstance(store, Folder):
         mark = "" if unless is None else _mark(listed)
         return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
-    _refused(store, report)
+    tell_refused(store, report)
     store.close()
     from torchkeeper.stores.export import common_origin
 
@@ -197,12 +99,6 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
     totals["broken"] += sum(entry.broken for entry in entries)
 
 
-def _refused(bundle: Bundle, report: Report) -> None:
-    for one in bundle.refused:
-        said = {"kind": one.kind, "key": one.key, "path": None}
-        report.finding(left={**said, "code": one.code, "params": one.params})
-
-
 def _trash_totals(place: str) -> dict[str, int]:
     found = trash.receipts(place)
     return {
@@ -214,30 +110,30 @@ def _trash_totals(place: str) -> dict[str, int]:
 
 
 def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = _store(_path(params, "place"), report)
+    store = store_of(path_of(params, "place"), report)
     totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
-    for item in _items(store, report):
+    for item in items_of(store, report):
         total: dict[str, Any] = totals[item.kind]
         total["entries"] += 1
         total["files"] += len(item.files)
         total["bytes"] += item.size
     kinds = [total for total in totals.values() if total["entries"]]
     is_folder = isinstance(store, Folder)
-    return {"kinds": kinds, "trash": _trash_totals(_path(params, "place")) if is_folder else None}
+    return {"kinds": kinds, "trash": _trash_totals(path_of(params, "place")) if is_folder else None}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = _store(_path(params, "place"), report)
+    store = store_of(path_of(params, "place"), report)
     key = params["key"]
-    items = _items(store, report)
+    items = items_of(store, report)
     keys = {item.key for item in items if item.key.startswith(key)}
     if not key or not keys:
-        raise Problem("key-unknown", key=key, place=_path(params, "place"))
+        raise Problem("key-unknown", key=key, place=path_of(params, "place"))
     if key not in keys and len(keys) > 1:
         raise Problem("key-ambiguous", key=key, count=len(keys), first=sorted(keys)[0])
     wanted = key if key in keys else keys.pop()
     # The others are read too, briefly: a kernel's name is in the graph it belongs to.
-    brief = [one for batch in _entries(session, store, report, items) for one in batch]
+    brief = [one for batch in entries_of(session, store, report, items) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
     chosen = [item for item in items if item.key == wanted]
     batches = describe(chosen, store, session.reader, report, full=True)
@@ -279,7 +175,7 @@ def _cut(value: Any, limit: int) -> Any:
 
 def _full(session: Session, params: dict[str, Any], report: Report) -> detail.Full:
     kind, path = params["kind"], params["path"]
-    place = _path(params, "place")
+    place = path_of(params, "place")
     return session.details.of(session.reader, place, kind, path, report)
 
 
@@ -296,43 +192,15 @@ def _factors(session: Session, params: dict[str, Any], report: Report) -> dict[s
     return detail.send_factors(_full(session, params, report), report)
 
 
-def _export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    from torchkeeper.stores.export import export
-
-    store = _store(_path(params, "place"), report)
-    chosen = _chosen(session, store, params.get("select", {}), report)
-    output = _path(params, "output")
-    done = export(chosen, store, output, report, lambda i, p: _left(report, i, p))
-    return {
-        "entries": done.entries,
-        "files": done.files,
-        "bytes": done.bytes,
-        "output": os.path.abspath(output),
-        "size": os.path.getsize(output) if done.entries else 0,
-    }
-
-
-def _import(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    from torchkeeper.stores.bundle import Bundle
-    from torchkeeper.stores.importing import import_bundle
-
-    with Bundle(_path(params, "file"), report) as bundle:
-        _refused(bundle, report)
-        done = import_bundle(
-            bundle, _path(params, "into"), report, lambda i, p: _left(report, i, p)
-        )
-    return asdict(done)
-
-
 def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
 
 
 def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = Folder(_path(params, "place"))
+    store = Folder(path_of(params, "place"))
     select = params.get("select", {})
-    chosen = _chosen(session, store, select, report)
+    chosen = chosen_of(session, store, select, report)
     everything = not select.get("filter") and "items" not in select and not select.get("held")
     if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
         raise Problem("place-no-cache", place=store.place)
@@ -358,22 +226,24 @@ def _purge(session: Session, params: dict[str, Any], report: Report) -> dict[str
     if plan is None:
         raise Problem("plan-unknown")
     now = bool(params.get("now"))
-    return asdict(trash.purge(plan, now, report, lambda i, p: _left(report, i, p)))
+    return asdict(trash.purge(plan, now, report, lambda i, p: tell_left(report, i, p)))
 
 
 def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    return asdict(trash.undo(_path(params, "place"), report, lambda i, p: _left(report, i, p)))
+    return asdict(
+        trash.undo(path_of(params, "place"), report, lambda i, p: tell_left(report, i, p))
+    )
 
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    found = [asdict(receipt) for receipt in trash.receipts(_path(params, "place"))]
+    found = [asdict(receipt) for receipt in trash.receipts(path_of(params, "place"))]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
-    return _trash_totals(_path(params, "place"))
+    return _trash_totals(path_of(params, "place"))
 
 
 def _empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    done = asdict(trash.empty(_path(params, "place"), report))
+    done = asdict(trash.empty(path_of(params, "place"), report))
     del done["receipt"]
     return done
 
@@ -390,6 +260,18 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
+def _late(name: str) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
+    """An operation of engine.bundles, loaded when asked for: a listing shall start at once."""
+
+    def operation(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+        from torchkeeper.engine import bundles
+
+        found: dict[str, Any] = getattr(bundles, name)(session, params, report)
+        return found
+
+    return operation
+
+
 OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]]] = {
     "places": _places,
     "list": _list,
@@ -398,8 +280,11 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "detail": _detail,
     "text": _text,
     "factors": _factors,
-    "export": _export,
-    "import": _import,
+    "plan_export": _late("plan_export"),
+    "export": _late("export_"),
+    "compare": _late("compare_"),
+    "import": _late("import_"),
+    "target": _late("target"),
     "hold": _hold,
     "plan_purge": _plan_purge,
     "purge": _purge,

@@ -20,7 +20,8 @@ import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.operations import OPERATIONS, Session
+from torchkeeper.engine.operations import OPERATIONS
+from torchkeeper.engine.session import Session
 
 #: Seconds an engine without an app has to clean up after what it was doing.
 PATIENCE = 15.0

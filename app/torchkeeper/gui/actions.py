@@ -29,6 +29,9 @@ class Situation:
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
+    #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
+    job_dialog: bool = False
+    job_fruit: bool = False
 
 
 def _always(_: Situation) -> bool:
@@ -135,6 +138,15 @@ ACTIONS = (
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
          _n("Open the Activity pane at the log of the chosen job"),
          lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
+    Spec("show-result", _n("Show job &progress and result"), "info", "Ctrl+Shift+L",
+         _n("How far the chosen export or import is, or what came of it"),
+         lambda s: s.job_dialog, "show_result", "cache", 3, ("jobs",)),
+    Spec("open-result", _n("&Open result"), "box", "Ctrl+Shift+O",
+         _n("Open the bundle that the job wrote, or show the entries that it imported"),
+         lambda s: s.job_fruit, "open_result", "cache", 3, ("jobs",)),
+    Spec("show-in-folder", _n("Show result in &folder"), "folder", "Ctrl+Shift+F",
+         _n("Show what came of the job in the file manager"),
+         lambda s: s.job_fruit, "show_in_folder", "cache", 3, ("jobs",)),
     Spec("refresh", _n("&Refresh"), "refresh", "F5",
          _n("Read the place again"),
          _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),

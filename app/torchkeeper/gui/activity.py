@@ -14,7 +14,7 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QAction, QColor, QPainter
 from PySide6.QtWidgets import (
     QListView,
     QPlainTextEdit,
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -145,6 +146,7 @@ class ActivityPane(QWidget):
         self.log.setPlaceholderText(self.tr("The log of the chosen job appears here."))
         self.title = forms.label(self.tr("Activity"), "section")
         self.subject = forms.label("", "muted")
+        self._offers = forms.row(gap=4)
         self.cancel_button = forms.button(self.tr("Cancel job"))
         self.cancel_button.clicked.connect(self._cancel)
         self.clear_button = forms.button(self.tr("Clear list"))
@@ -155,6 +157,7 @@ class ActivityPane(QWidget):
         head.addWidget(self.title)
         head.addSpacing(8)
         head.addWidget(self.subject, 1)
+        head.addLayout(self._offers)
         head.addWidget(self.cancel_button)
         head.addWidget(self.clear_button)
         split = QSplitter(Qt.Orientation.Horizontal)
@@ -180,6 +183,18 @@ class ActivityPane(QWidget):
         self._refresh()
         if jobs.jobs:
             self._newest()
+
+    def offer(self, *actions: QAction) -> None:
+        """Have buttons for actions of the chosen job, shown while they can be done."""
+        for action in actions:
+            button = QToolButton()
+            button.setDefaultAction(action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setAccessibleName(action.text().replace("&", ""))
+            self._offers.addWidget(button)
+            action.enabledChanged.connect(button.setVisible)
+            button.setVisible(action.isEnabled())
 
     @property
     def job(self) -> Job | None:

@@ -153,12 +153,15 @@ def choose_files(
 def choose_target(
     parent: QWidget, title: str, name: str, kinds: str, then: Callable[[str], object]
 ) -> None:
-    """Ask for a file to write; asks itself before one is replaced."""
+    """Ask for a file to write. Whoever asks sees to what is there already."""
     dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setFileMode(QFileDialog.FileMode.AnyFile)
     dialog.setDefaultSuffix("torchcache")
-    dialog.selectFile(name)
+    if os.path.dirname(name):
+        dialog.setDirectory(os.path.dirname(name))
+    dialog.selectFile(os.path.basename(name))
     dialog.fileSelected.connect(then)
     dialog.open()

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.results import Results
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.exporting import ExportDialog
     from torchkeeper.gui.importing import ImportDialog
     from torchkeeper.gui.warming import WarmDialog
     from torchkeeper.gui.window import Window
@@ -24,6 +27,8 @@ class Flows(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
+        self.results = Results(window)
+        window.operations.succeeded.connect(self._filled)
 
     def warm(self) -> WarmDialog:
         """Ask what to compile, then do."""
@@ -49,24 +54,35 @@ class Flows(QObject):
         if self._window.place != path:
             self._window.places_pane.choose(path)
 
-    def export(self) -> None:
-        """Write the selection, or all that is shown, into a bundle."""
-        place = self._window.place
-        chosen = self._window.table.selected() or self._window.entries.shown()
-        if place is None or not chosen:
-            return
-        selection = self._selection(chosen)
-        name = self._bundle_name(place)
-        from torchkeeper.gui.dialogs import choose_target
+    def _filled(self, job: Job) -> None:
+        """A folder that entries were imported into is a place from now on."""
+        if job.kind == "import" and job.place and self._window.places.row_of(job.place) < 0:
+            self._window.places.add(job.place)
 
-        count = say.count(len(chosen), "entry", "entries")
-        choose_target(
-            self._window,
-            self.tr("Export {}").format(count),
-            name,
-            self.tr("Torchkeeper bundles (*.torchcache)"),
-            lambda output: self._window.operations.export(place, selection, output),
+    def export(self) -> ExportDialog | None:
+        """Write the selection, or all that is shown, into a bundle."""
+        from torchkeeper.gui.exporting import ExportDialog
+
+        window = self._window
+        place = window.place
+        chosen = window.table.selected() or window.entries.shown()
+        if place is None or not chosen:
+            return None
+        selection = self._selection(chosen)
+        dialog = ExportDialog(
+            window,
+            window.engines,
+            window.jobs,
+            window.settings,
+            place,
+            selection,
+            len(chosen),
+            self._bundle_name(place),
+            lambda output, replace: window.operations.export(place, selection, output, replace),
         )
+        self.results.attend(dialog)
+        dialog.open()
+        return dialog
 
     def _bundle_name(self, place: str) -> str:
         return printable(place.rstrip("/").rpartition("/")[2] or "cache", 80) + ".torchcache"
@@ -95,20 +111,15 @@ class Flows(QObject):
         dialog = ImportDialog(
             self._window,
             self._window.engines,
+            self._window.jobs,
             files,
             self._window.places.places,
             self._window.place,
+            self._window.operations.import_files,
         )
-        dialog.accepted.connect(lambda: self._import(dialog))
+        self.results.attend(dialog)
         dialog.open()
         return dialog
-
-    def _import(self, dialog: ImportDialog) -> None:
-        into = dialog.target.path
-        if into is not None:
-            self._adopt(into)
-            for file in dialog.chosen:
-                self._window.operations.import_file(file.path, into)
 
     def purge_selected(self) -> None:
         """Show what would go of the selection."""

@@ -32,6 +32,14 @@ def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:
     return made
 
 
+def set_role(made: QLabel, role: str) -> None:
+    """Give a label another role."""
+    if made.property("role") != role:
+        made.setProperty("role", role)
+        made.style().unpolish(made)
+        made.style().polish(made)
+
+
 def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> QLabel:
     """A control under its label; the label is its buddy and its accessible name."""
     name = label(text, "heading")

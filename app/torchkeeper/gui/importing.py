@@ -1,91 +1,68 @@
-"""The import dialog: what is inside the files, from which environment, and where it goes."""
+"""The import dialog: what is inside the files, where it goes, and what of it is new there."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QLabel,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui import environment, forms, icons, theme
-from torchkeeper.gui.cells import kind_words
-from torchkeeper.gui.dialogs import Dialog, PlaceChoice
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.asking import Latest, room_text
+from torchkeeper.gui.dialogs import PlaceChoice
+from torchkeeper.gui.inspected import Inspected
+from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
+
+Start = Callable[[Sequence[str], str], Job]
 
 
-@dataclass
-class Inspected:
-    """What is known of one file."""
-
-    path: str
-    kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
-    made_in: dict[str, Any] | None = None
-    format: str = ""
-    torches: set[str] = field(default_factory=set)
-    refused: list[str] = field(default_factory=list)
-    entries: int = 0
-    bytes: int = 0
-    ready: bool = False
-    error: UserError | None = None
-
-    def add(self, entries: list[Entry]) -> None:
-        """Count some entries."""
-        for entry in entries:
-            count, size = self.kinds.get(entry.kind, (0, 0))
-            self.kinds[entry.kind] = count + 1, size + entry.size
-            self.entries += 1
-            self.bytes += entry.size
-            if entry.torch:
-                self.torches.add(entry.torch)
-
-    @property
-    def good(self) -> bool:
-        """Whether there is something to import."""
-        return self.ready and self.error is None and self.entries > 0
-
-
-class ImportDialog(Dialog):
+class ImportDialog(WorkDialog):
     """Reads every file first; nothing is written before Import is pressed."""
 
     def __init__(
         self,
         parent: QWidget | None,
         engines: Engines,
+        jobs: JobsModel,
         files: Sequence[str],
         places: Sequence[Place],
         current: str | None,
+        start: Start,
     ) -> None:
-        super().__init__(parent, "", 680)
+        super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Import"))
         self._engines = engines
+        self._start = start
+        self._compare_of = Latest(engines, self)
+        self.compared: dict[str, Any] | None = None
+        self._compare_error: UserError | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         self._tickets: list[int] = []
         self._tree = self._make_tree()
-        self._detail = QTreeWidget()
+        self._detail = KindTable(
+            self.tr("What is inside, by kind"),
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New"),
+             self.tr("Already there"), self.tr("Differ")],
+        )  # fmt: skip
+        self._detail.room_for(4)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
-        self._make_detail()
         self.target = PlaceChoice(places, current)
-        self.target.changed.connect(self._allow)
+        self.target.changed.connect(self._compare)
         self._lay_out()
         for number in range(len(self.files)):
             self._inspect(number)
         self._tree.setCurrentIndex(self._tree.model().index(0, 0))
-        self._show()
+        self._show_file()
         self._allow()
 
     def _make_tree(self) -> QTreeWidget:
@@ -104,50 +81,43 @@ class ImportDialog(Dialog):
             item.setToolTip(0, printable(file.path))
             _align(item)
             tree.addTopLevelItem(item)
-        tree.currentItemChanged.connect(lambda *_: self._show())
+        tree.currentItemChanged.connect(lambda *_: self._show_file())
         tree.setFixedHeight(36 + 26 * min(max(len(self.files), 1), 5))
         _align_numbers(tree)
         return tree
-
-    def _make_detail(self) -> None:
-        self._detail.setAccessibleName(self.tr("What is inside, by kind"))
-        self._detail.setRootIsDecorated(False)
-        self._detail.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self._detail.setHeaderLabels([self.tr("Kind"), self.tr("Entries"), self.tr("Size")])
-        header = self._detail.header()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.resizeSection(1, 88)
-        header.resizeSection(2, 96)
-        self._detail.setMinimumHeight(40 + 26 * 4)
-        _align_numbers(self._detail)
 
     def _lay_out(self) -> None:
         files = forms.label(self.tr("&Files"), "heading")
         files.setTextFormat(Qt.TextFormat.AutoText)
         files.setBuddy(self._tree)
-        self.body.addWidget(files)
-        self.body.addWidget(self._tree)
-        self.body.addSpacing(4)
-        self.body.addWidget(self._heading)
-        self.body.addWidget(self._made_in)
-        self.body.addWidget(self._detail, 1)
-        self.body.addSpacing(4)
-        forms.field(self.body, self.tr("Import &into"), self.target)
-        self.body.addSpacing(4)
-        self.body.addWidget(_trust_notice(self))
+        self.news = forms.label("", wrap=True)
+        self.room = forms.label("", "muted", wrap=True)
+        body = forms.column()
+        body.addWidget(files)
+        body.addWidget(self._tree)
+        body.addSpacing(4)
+        body.addWidget(self._heading)
+        body.addWidget(self._made_in)
+        body.addWidget(self._detail, 1)
+        body.addSpacing(4)
+        forms.field(body, self.tr("Import &into"), self.target)
+        body.addWidget(self.news)
+        body.addWidget(self.room)
+        body.addSpacing(4)
+        body.addWidget(_trust_notice(self))
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.cancel.setAutoDefault(False)
         # Never the default: to import is to be pressed on purpose.
         self.go = forms.button(self.tr("Import"), primary=True)
         self.go.setAutoDefault(False)
-        self.go.clicked.connect(self.accept)
-        self.buttons(self.cancel, self.go)
+        self.go.clicked.connect(self._go)
+        body.addLayout(button_row(self.cancel, self.go))
+        self.add_choice(page_of(body))
         # On a small or magnified screen the lists give way, never the buttons.
         room = self.screen().availableSize()
-        wanted = 588 + self._tree.height()
-        self.resize(min(680, room.width() - 40), min(wanted, room.height() - 80))
+        wanted = 636 + self._tree.height()
+        self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
 
     @property
     def chosen(self) -> list[Inspected]:
@@ -159,7 +129,13 @@ class ImportDialog(Dialog):
         """Whether every file was read."""
         return all(file.ready for file in self.files)
 
+    @property
+    def known(self) -> bool:
+        """Whether it is known what of the files is new in the target."""
+        return self.compared is not None or self._compare_error is not None
+
     def done(self, result: int) -> None:
+        self._compare_of.forget()
         for ticket in self._tickets:
             self._engines.forget(ticket)
         super().done(result)
@@ -168,25 +144,14 @@ class ImportDialog(Dialog):
         file = self.files[number]
 
         def result(found: dict[str, Any]) -> None:
-            made_in = found.get("made_in")
-            file.made_in = made_in if isinstance(made_in, dict) else None
-            file.format = str(found.get("format") or "")
-            file.ready = True
+            file.end(found)
             self._read(number)
 
         def failed(error: UserError) -> None:
-            file.error, file.ready = error, True
+            file.fail(error)
             self._read(number)
 
-        def findings(said: list[dict[str, Any]]) -> None:
-            for one in said:
-                left = one.get("left")
-                if isinstance(left, dict) and isinstance(left.get("code"), str):
-                    params = left.get("params")
-                    about = params if isinstance(params, dict) else {}
-                    file.refused.append(str(user_error(left["code"], about)))
-
-        listener = Listener(rows=file.add, result=result, failed=failed, findings=findings)
+        listener = Listener(rows=file.add, result=result, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         self._tickets.append(self._engines.ask("list", {"place": file.path}, listener))
 
@@ -202,17 +167,65 @@ class ImportDialog(Dialog):
             said = self.tr("cannot be imported") if bad else self.tr("can be imported")
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, f"{item.text(0)}, {said}")
         if self._tree.currentItem() is item:
-            self._show()
+            self._show_file()
+        if self.ready:
+            self._compare(soon=False)
         self._allow()
 
-    def _show(self) -> None:
+    def _compare(self, soon: bool = True) -> None:
+        """Find out what of the files is new in the target."""
+        self.compared, self._compare_error = None, None
+        into = self.target.path
+        if self.ready and self.chosen and into is not None and self.job is None:
+            self._compare_of.ask(
+                "compare",
+                {"files": [file.path for file in self.chosen], "into": into},
+                self._is_compared,
+                self._not_compared,
+                soon=soon,
+                progress=self._comparing,
+            )
+        else:
+            self._compare_of.forget()
+        self._show_file()
+        self._allow()
+
+    def _comparing(self, done: float, total: float | None, unit: str) -> None:
+        if unit == "bytes" and total:
+            self.news.setText(
+                self.tr("Comparing with what is there, {} of {}…").format(
+                    say.size(done), say.size(total)
+                )
+            )
+
+    def _is_compared(self, found: dict[str, Any]) -> None:
+        self.compared = found
+        self._show_file()
+        self._allow()
+
+    def _not_compared(self, error: UserError) -> None:
+        self._compare_error = error
+        self._allow()
+
+    def _go(self) -> None:
+        into = self.target.path
+        if into is not None:
+            self._compare_of.forget()
+            self.follow(self._start([file.path for file in self.chosen], into))
+
+    def choose_again(self) -> None:
+        super().choose_again()
+        self.setWindowTitle(self.tr("Import"))
+        self._compare(soon=False)
+        self.cancel.setFocus()
+
+    def _show_file(self) -> None:
         item = self._tree.currentItem()
         number = self._tree.indexOfTopLevelItem(item) if item is not None else -1
         if number < 0:
             return
         file = self.files[number]
-        self._detail.clear()
-        _set_role(self._heading, "error" if file.error else "heading")
+        forms.set_role(self._heading, "error" if file.error else "heading")
         if file.error:
             self._heading.setText(file.error.what)
             self._made_in.setText("\n".join(x for x in (file.error.why, file.error.remedy) if x))
@@ -220,53 +233,108 @@ class ImportDialog(Dialog):
             self._heading.setText(self.tr("Reading the file…"))
             self._made_in.setText(self.tr("Nothing is written before you press Import."))
         else:
-            self._heading.setText(self._title(file))
-            self._made_in.setText(self._origin(file))
-        for kind in KINDS:
-            if kind in file.kinds and not file.error:
-                count, size = file.kinds[kind]
-                line = QTreeWidgetItem([kind_words(kind), f"{count:,}", say.size(size)])
-                _align(line)
-                self._detail.addTopLevelItem(line)
-
-    def _title(self, file: Inspected) -> str:
-        if not file.entries:
-            return self.tr("There is nothing to import in this file.")
-        what = (
-            self.tr("A mega-cache of PyTorch")
-            if file.format == "mega-cache"
-            else self.tr("A Torchkeeper bundle")
+            self._heading.setText(file.title())
+            self._made_in.setText(file.origin())
+        marks = self._marks(file)
+        self._detail.fill(
+            [
+                (kind, [f"{count:,}", say.size(size), *marks.get(kind, ("", "", ""))])
+                for kind in KINDS
+                if kind in file.kinds and not file.error
+                for count, size in [file.kinds[kind]]
+            ]
         )
-        return f"{what}: {say.count(file.entries, 'entry', 'entries')}, {say.size(file.bytes)}"
 
-    def _origin(self, file: Inspected) -> str:
-        lines = []
-        if file.made_in:
-            facts = environment.facts(file.made_in)
-            lines.append(self.tr("Made with: ") + " · ".join(f"{n} {v}" for n, v in facts))
-        elif file.torches:
-            known = ", ".join(sorted(printable(x, 40) for x in file.torches))
-            lines.append(self.tr("Its entries were made by torch {}.").format(known))
-        else:
-            lines.append(self.tr("It does not say in which environment it was made."))
-        if file.refused:
-            lines.append(
-                self.tr("Left out: {}; the first: ").format(
-                    say.count(len(file.refused), "entry", "entries")
-                )
-                + file.refused[0].replace("\n", " ")
-            )
-        return "\n".join(lines)
+    def _marks(self, file: Inspected) -> dict[str, tuple[str, ...]]:
+        """For each kind how many are new, there already, and differ."""
+        for one in self.compared["files"] if self.compared else ():
+            if one["file"] == file.path:
+                return {
+                    kind["kind"]: tuple(
+                        f"{kind[name]['entries']:,}" if kind[name]["entries"] else "–"
+                        for name in ("new", "there", "differs")
+                    )
+                    for kind in one["kinds"]
+                }
+        return {}
+
+    def _total(self, outcome: str, what: str = "entries") -> int:
+        found = self.compared["files"] if self.compared else ()
+        return sum(int(one[outcome][what]) for one in found)
 
     def _allow(self) -> None:
-        good = self.chosen
-        self.go.setEnabled(self.ready and bool(good) and self.target.path is not None)
-        count = sum(file.entries for file in good)
+        count = sum(file.entries for file in self.chosen)
+        if self.compared is not None:
+            count = self._total("new")
+        self._say_news()
+        why = self._why_not()
+        self.go.setEnabled(not why)
+        self.go.setToolTip(why)
         self.go.setText(
             self.tr("Import {}").format(say.count(count, "entry", "entries"))
             if count
             else self.tr("Import")
         )
+
+    def _why_not(self) -> str:
+        """Why it cannot begin; empty where it can."""
+        if not self.ready:
+            return self.tr("The files are still being read.")
+        if not self.chosen:
+            return self.tr("There is nothing to import in these files.")
+        if self.target.path is None:
+            return self.tr("Give the whole path of a folder, or choose one.")
+        if self._compare_error is not None:
+            return self._compare_error.what
+        if self.compared is not None:
+            if not self._total("new"):
+                return self.news.text()
+            if self.compared["space"].get("why"):
+                return self.room.text()
+        return ""
+
+    def _say_news(self) -> None:
+        news, role, room, room_role = "", "", "", "muted"
+        if self.target.path is None:
+            news, role = self.tr("Give the whole path of a folder, or choose one."), "error"
+        elif self._compare_error is not None:
+            error = self._compare_error
+            news, role = f"{error.what} {error.why}".strip(), "error"
+        elif self.compared is None:
+            waiting = self.ready and self.chosen
+            news = self.tr("Comparing with what is there…") if waiting else ""
+            role = "muted"
+        else:
+            news = self._news()
+            space = self.compared["space"]
+            room, room_role = room_text(int(self.compared["needed"]), space, self.tr)
+            if not space.get("exists") and not space.get("why"):
+                room = self.tr("The folder will be made.") + " " + room
+        forms.set_role(self.news, role)
+        self.news.setText(news)
+        forms.set_role(self.room, room_role or "muted")
+        self.room.setText(room)
+
+    def _news(self) -> str:
+        new, there, differ, bad = (
+            self._total(name) for name in ("new", "there", "differs", "left")
+        )
+        parts = []
+        if new:
+            size = say.size(self._total("new", "bytes"))
+            parts.append(self.tr("{} new ({})").format(f"{new:,}", size))
+        else:
+            parts.append(self.tr("Nothing is new"))
+        if there:
+            parts.append(self.tr("{} there already").format(f"{there:,}"))
+        if differ:
+            text = self.tr("{} differ: what is there is kept")
+            if differ == 1:
+                text = self.tr("{} differs: what is there is kept")
+            parts.append(text.format(f"{differ:,}"))
+        if bad:
+            parts.append(self.tr("{} cannot be placed").format(f"{bad:,}"))
+        return " · ".join(parts)
 
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -283,14 +351,7 @@ def _align_numbers(tree: QTreeWidget) -> None:
         _align(head)
 
 
-def _set_role(label: QLabel, role: str) -> None:
-    if label.property("role") != role:
-        label.setProperty("role", role)
-        label.style().unpolish(label)
-        label.style().polish(label)
-
-
-def _trust_notice(dialog: Dialog) -> QWidget:
+def _trust_notice(dialog: QWidget) -> QWidget:
     texts = forms.column(gap=2)
     texts.addWidget(
         forms.label(dialog.tr("What is imported is code that PyTorch will run."), "heading")

@@ -18,6 +18,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from torchkeeper.gui.pace import Pace, coarse
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
@@ -46,7 +47,8 @@ ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 class Job:
     """One job. ``kind`` is the operation; ``place`` is what it changes.
 
-    left: how many entries it did not take; the log says which and why.
+    left: how many entries it did not take; the log says which and why, and ``reasons`` how many
+    for each reason. now: what it is at. placed: kind and path of what an import has put there.
     """
 
     id: int
@@ -59,6 +61,11 @@ class Job:
     unit: str = ""
     note: str = ""
     left: int = 0
+    left_lines: list[str] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    now: str = ""
+    placed: list[tuple[str, str]] = field(default_factory=list)
+    pace: Pace = field(default_factory=Pace)
     started: float | None = None
     ended: float | None = None
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
@@ -69,6 +76,27 @@ class Job:
     def active(self) -> bool:
         """Whether it is still to end."""
         return self.state not in ENDED
+
+    @property
+    def has_dialog(self) -> bool:
+        """Whether there is a dialog that shows how far it is and what came of it."""
+        return self.kind in ("export", "import")
+
+    @property
+    def fruit(self) -> str | None:
+        """The path that came of it: the bundle that was written, or the place that was filled."""
+        if self.state is not State.DONE or not self.has_dialog:
+            return None
+        if self.kind == "import":
+            return self.place
+        return str(self.result["output"]) if self.result.get("entries") else None
+
+    def leave(self, line: str, reason: str) -> None:
+        """Note an entry that was not taken."""
+        self.left += 1
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        if len(self.left_lines) < LOG_LINES:
+            self.left_lines.append(line)
 
     def elapsed(self, now: float) -> float | None:
         """Seconds it has run, or ran."""
@@ -103,12 +131,24 @@ def state_text(job: Job) -> str:
         return job.note or _tr("Done")
     parts = []
     if job.unit == "bytes" and job.total:
-        parts.append(_tr("{} of {}").format(say.size(job.done), say.size(job.total)))
+        parts.append(progress_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.note:
         parts.append(job.note)
     return " · ".join(parts) or _tr("Running")
+
+
+def progress_text(job: Job) -> str:
+    """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
+    now = time.monotonic()
+    parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
+    rate, left = job.pace.rate(now), job.pace.left(now)
+    if rate is not None and rate >= 1:
+        parts.append(_tr("{}/s").format(say.size(rate)))
+    if left is not None:
+        parts.append(_tr("about {} left").format(coarse(left)))
+    return " · ".join(parts)
 
 
 class JobsModel(QAbstractListModel):
@@ -168,6 +208,9 @@ class JobsModel(QAbstractListModel):
 
     def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
         """How far the job is."""
+        if unit != job.unit:
+            job.pace = Pace()
+        job.pace.add(time.monotonic(), done, total)
         job.done, job.total, job.unit = done, total, unit
         self.touch(job)
 
@@ -191,6 +234,7 @@ class JobsModel(QAbstractListModel):
             return
         job.ended = time.time()
         job.state = state
+        job.now = ""
         job.note = note
         job.result = result or {}
         job.error = error

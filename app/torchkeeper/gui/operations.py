@@ -68,17 +68,25 @@ class Operations(QObject):
         start = _Start("warm", params, python=python, note=self._warm_note)
         return self._begin(self.tr("Warm {}").format(_short(into)), "warm", into, start)
 
-    def export(self, place: str, selection: Selection, output: str) -> Job:
-        """Write entries into a bundle."""
-        params = {"place": place, "output": output, "select": selection.select}
+    def export(self, place: str, selection: Selection, output: str, replace: bool = True) -> Job:
+        """Write entries into a bundle; a file that is there stays unless ``replace``."""
+        params = {
+            "place": place,
+            "output": output,
+            "select": selection.select,
+            "replace": replace,
+        }
         start = _Start("export", params, hold=selection.hold, note=self._counted)
-        title = self.tr("Export to {}").format(printable(os.path.basename(output)))
+        title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start)
 
-    def import_file(self, file: str, into: str) -> Job:
-        """Put what a file holds into a place."""
-        start = _Start("import", {"file": file, "into": into}, note=self._import_note)
-        title = self.tr("Import {}").format(printable(os.path.basename(file)))
+    def import_files(self, files: Sequence[str], into: str) -> Job:
+        """Put what files hold into a place: all of it or, cancelled, nothing."""
+        start = _Start("import", {"files": list(files), "into": into}, note=self._import_note)
+        if len(files) == 1:
+            title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
+        else:
+            title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start)
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
@@ -129,6 +137,7 @@ class Operations(QObject):
         listener = Listener(
             progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
             findings=lambda found: self._findings(job, found),
+            rows=lambda rows: self._rows(job, rows),
             log=lambda lines: self._said(job, lines),
             result=lambda result: self._done(job, start, result),
             failed=lambda error: self._lost(job, error),
@@ -181,6 +190,10 @@ class Operations(QObject):
             head = self.tr("— what the engine wrote to its standard error —")
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
+    def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
+        if job.kind == "import":
+            job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
+
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
         lines = []
         for one in found:
@@ -191,7 +204,11 @@ class Operations(QObject):
 
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
-        left, swept = one.get("left"), one.get("swept")
+        left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+        if isinstance(now, dict):
+            kind = kind_words(str(now.get("kind") or "unknown"))
+            job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
+            return ""
         if isinstance(one.get("log"), str):
             return printable(one["log"], 2000)
         if isinstance(device, dict):
@@ -209,12 +226,15 @@ class Operations(QObject):
                 say.count(_number(swept, "count"), "unfinished file", "unfinished files")
             )
         if isinstance(left, dict):
-            job.left += 1
             params = left.get("params")
             error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
             what = kind_words(str(left.get("kind") or "unknown"))
             key = printable(str(left.get("path") or left.get("key") or ""))
-            return self.tr("Left: {} {}: {}").format(what, key, str(error).replace("\n", " "))
+            reason = str(error).replace("\n", " ")
+            if left.get("file"):
+                key = f"{key} ({printable(os.path.basename(str(left['file'])))})"
+            job.leave(f"{what} {key}: {reason}", error.what)
+            return self.tr("Left: {} {}: {}").format(what, key, reason)
         return ""
 
     def _graph(self, graph: dict[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.gui.worker import Listener
 
 GRAPH = """class GraphModule(torch.nn.Module):
     def forward(self, primals_1: "f32[2048, 512][512, 1]cuda:0", primals_2: "f32[2048][1]cuda:0",
@@ -132,6 +134,78 @@ def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
         "texts": texts,
         "factors": len(factors()) if graph else 0,
     }
+
+
+def foretold(
+    op: str, params: dict[str, Any], every: list[Entry], listener: Listener
+) -> dict[str, Any]:
+    """What an engine would say of an export or an import that is to come.
+
+    A file whose name begins with "there" is there already; into a place that ends in "full"
+    there is no room, and where it ends in "same" nothing is new.
+    """
+    where = str(params.get("into") or params.get("path") or "")
+    free = 1_200_000 if "full" in where else 78_100_000_000
+    space = {"free": free, "why": None, "exists": "missing" not in where}
+    if op == "target":
+        there = where.rpartition("/")[2].startswith("there")
+        about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if there else {}
+        return {"what": "file" if there else "missing", **about, "space": space}
+    portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
+    if op == "compare":
+        files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
+        return {"files": files, "needed": 4_300_000, "space": space}
+    if listener.findings:
+        for entry in every:
+            if entry not in portable:
+                code = "entry-broken" if entry.problem else "kind-not-portable"
+                params = {"kind": entry.kind, "problem": entry.problem}
+                listener.findings([{"left": {"code": code, "params": params}}])
+    held = sum(entry.size for entry in portable)
+    return {
+        "entries": len(portable),
+        "files": sum(entry.files for entry in portable),
+        "bytes": held,
+        "size": held + 21_400,
+        "room": 2 * held,
+        "kinds": [
+            {"kind": kind, "entries": len(ones), "files": len(ones),
+             "bytes": sum(entry.size for entry in ones)}
+            for kind, ones in _by_kind(portable).items()
+        ],
+        "torches": [["2.13.0+cpu", 20], ["2.9.1", 9]],
+        "devices": [["cpu", 26], ["cuda:90", 3]],
+        "made_in": None,
+    }  # fmt: skip
+
+
+def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for kind in KINDS:
+        ones = [entry for entry in entries if entry.kind == kind]
+        if ones:
+            found[kind] = ones
+    return found
+
+
+def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
+    kinds: list[dict[str, Any]] = []
+    for kind, ones in _by_kind(entries).items():
+        new = [] if same else ones[: max(1, len(ones) // 2)]
+        differs = ones[-1:] if kind == "code" and not same else []
+        there = ones[len(new) : len(ones) - len(differs)]
+        named = {"new": new, "there": there, "differs": differs, "left": []}
+        counts = {name: _counts(some) for name, some in named.items()}
+        kinds.append({"kind": kind, **counts})
+    whole = {
+        name: {what: sum(kind[name][what] for kind in kinds) for what in ("entries", "bytes")}
+        for name in ("new", "there", "differs", "left")
+    }
+    return {"file": path, "kinds": kinds, **whole}
+
+
+def _counts(entries: list[Entry]) -> dict[str, int]:
+    return {"entries": len(entries), "bytes": sum(entry.size for entry in entries)}
 
 
 def page(name: str) -> dict[str, Any]:

@@ -116,6 +116,10 @@ class SampleEngines(Engines):
         """Every path is a folder."""
         return self._tell({"paths": [{"path": p, "what": "folder"} for p in paths]}, listener)
 
+    def reveal(self, path: str, listener: Listener) -> int:
+        """Every file is shown."""
+        return self._tell({"what": "file", "shown": bool(path)}, listener)
+
     def interpreters(self, listener: Listener) -> int:
         """One interpreter."""
         one = {"python": "/opt/torch/bin/python", "label": "TORCHKEEPER_TORCH_PYTHON"}
@@ -153,6 +157,8 @@ class SampleEngines(Engines):
             rows = samples.factors()
         elif op == "probe":
             result = dict(_ENVIRONMENT)
+        elif op in ("plan_export", "compare", "target"):
+            result = samples.foretold(op, params, self._entries, listener)
         if listener.rows and rows:
             listener.rows(rows)
         if listener.result:

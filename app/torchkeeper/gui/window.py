@@ -61,7 +61,7 @@ class Window(Shell):
         self.flows = Flows(self)
         self.lay_out()
         self.dragging = DragOut(self.table, self.engines)
-        self.actions_ = Actions(self, (self, self.flows, self.group_by))
+        self.actions_ = Actions(self, (self, self.flows, self.flows.results, self.group_by))
         self.make_menus()
         self._connect()
         self._restore()
@@ -89,7 +89,7 @@ class Window(Shell):
         self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.operations.succeeded.connect(self._job_done)
-        self.operations.failed.connect(lambda job: self.tell(job.error))
+        self.operations.failed.connect(self._job_failed)
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
         self.dragging.asked.connect(self.flows.drag_out)
@@ -110,6 +110,8 @@ class Window(Shell):
 
     def _connect_activity(self) -> None:
         self.activity.cancel.connect(self.operations.cancel)
+        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
+        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
         self.activity.current_changed.connect(self._update_soon)
         self.activity.list.customContextMenuRequested.connect(
             lambda at: self.context("jobs", self.activity.list.viewport(), at)
@@ -155,6 +157,8 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                job_dialog=job is not None and job.has_dialog,
+                job_fruit=job is not None and job.fruit is not None,
             )
         )
         state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
@@ -385,6 +389,11 @@ class Window(Shell):
 
     def _job_added(self) -> None:
         self.activity.show()
+
+    def _job_failed(self, job: Job) -> None:
+        # Its dialog says it, if that is still open.
+        if job.error is not None and not self.flows.results.followed(job):
+            self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
         if job.kind == "purge" and job.place and job.result.get("receipt"):

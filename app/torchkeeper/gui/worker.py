@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, QThread, QTimer, Signal, Slot
 
@@ -23,6 +23,10 @@ from torchkeeper.engine.wire import Message
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.revealing import FileManager
+
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
 SWITCH = 0.0005
@@ -34,6 +38,11 @@ _STEPS = 4
 _PROGRESS_EVERY = 0.05
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
+
+#: Operations that take back what they have done when they are cancelled, and the seconds they
+#: have for it before anybody is rude.
+_TAKING_BACK = frozenset({"export", "import"})
+_TO_TAKE_BACK = 15.0
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
 _ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge"})
@@ -107,6 +116,7 @@ class Worker(QObject):
         self._stopping = False
         self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
         self._timer: QTimer | None = None
+        self._files: FileManager | None = None
 
     @Slot(object)
     def start(self, request: Request) -> None:
@@ -242,7 +252,10 @@ class Worker(QObject):
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
-            if asked.cancelled:
+            if asked.cancelled and asked.request.op in _TAKING_BACK:
+                told = True
+                self.failed.emit(asked.request.ticket, _not_taken_back(), _log(line))
+            elif asked.cancelled:
                 self.cancelled.emit(asked.request.ticket, _log(line))
             else:
                 told = True
@@ -262,7 +275,8 @@ class Worker(QObject):
                     asked.cancelled = True
                     line.engine.cancel(ident)
                     if line.deadline is None:
-                        line.deadline, line.step = time.monotonic() + GRACE, 0
+                        patience = _TO_TAKE_BACK if asked.request.op in _TAKING_BACK else GRACE
+                        line.deadline, line.step = time.monotonic() + patience, 0
                     self._tick_soon()
 
     @Slot(int)
@@ -284,6 +298,24 @@ class Worker(QObject):
             what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else ""
             found.append({"path": path, "what": what or "missing"})
         self.result.emit(ticket, {"paths": found}, [])
+
+    @Slot(int, str)
+    def reveal(self, ticket: int, path: str) -> None:
+        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
+        what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else "missing"
+
+        def then(shown: bool) -> None:
+            self.result.emit(ticket, {"what": what, "shown": shown}, [])
+
+        if what == "missing":
+            then(False)
+            return
+        if self._files is None:
+            # Made here and now: it belongs to this thread, and few ever need D-Bus.
+            from torchkeeper.gui.revealing import FileManager
+
+            self._files = FileManager(self)
+        self._files.show(path, what == "folder", then)
 
     @Slot(int)
     def find_interpreters(self, ticket: int) -> None:
@@ -319,6 +351,8 @@ class Worker(QObject):
     def shut_down(self) -> None:
         """Stop every engine; ``ended`` follows when all are gone."""
         self._stopping = True
+        if self._files is not None:
+            self._files.close()
         if self._ahead is not None:
             self._take_over(self._ahead)
         for line in list(self._lines):
@@ -392,6 +426,15 @@ def _log(line: _Line) -> list[str]:
     return []
 
 
+def _not_taken_back() -> UserError:
+    return UserError(
+        "The job was ended before it had taken back what it had done.",
+        "It did not answer; the disk may hang.",
+        "Look for files named .torchkeeper-….tmp there and remove them.",
+        code="not-taken-back",
+    )
+
+
 def _misspoken(why: str) -> UserError:
     return UserError(
         "The engine does not speak the expected protocol.",
@@ -424,6 +467,7 @@ class Engines(QObject):
     _cancel = Signal(int)
     _release = Signal(int)
     _look = Signal(int, object)
+    _reveal = Signal(int, str)
     _interpreters = Signal(int)
     _scratch = Signal(int)
     _discard = Signal(str)
@@ -446,6 +490,7 @@ class Engines(QObject):
         self._cancel.connect(self.worker.cancel)
         self._release.connect(self.worker.release)
         self._look.connect(self.worker.look)
+        self._reveal.connect(self.worker.reveal)
         self._interpreters.connect(self.worker.find_interpreters)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
@@ -489,6 +534,12 @@ class Engines(QObject):
         """What each path is; the result is ``{"paths": [{path, what}]}``."""
         ticket = self._ticket(listener)
         self._look.emit(ticket, list(paths))
+        return ticket
+
+    def reveal(self, path: str, listener: Listener) -> int:
+        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
+        ticket = self._ticket(listener)
+        self._reveal.emit(ticket, path)
         return ticket
 
     def interpreters(self, listener: Listener) -> int:

@@ -161,6 +161,11 @@ CATALOGUE: dict[str, Words] = {
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
     ),
+    "output-exists": Words(
+        "{file} is there already.",
+        "It was not replaced.",
+        "Choose another name, or say that it is to be replaced.",
+    ),
     # What was left
     "name-refused": Words(
         "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."

@@ -26,11 +26,12 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.progress import Progress
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
-_MEGA = ("fxgraph", "aotautograd", "autotune", "pgo")
+MEGA = ("fxgraph", "aotautograd", "autotune", "pgo")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
-_FILES = frozenset({"code", "triton", "autotune"})
+FILES = frozenset({"code", "triton", "autotune"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 Left = Callable[[Item, Problem], None]
@@ -47,35 +48,45 @@ class Exported:
 
 
 def export(
-    chosen: list[Described], source: Source, output: str, report: Report, left: Left
+    chosen: list[Described],
+    source: Source,
+    output: str,
+    report: Report,
+    left: Left,
+    replace: bool = True,
 ) -> Exported:
     """Write the entries to a bundle at ``output``, which appears when it is whole.
 
     What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
-    nothing is left to write, nothing is written: what is there stays.
-    Raises Problem("output-unwritable") and passes Cancelled on; nothing stays behind then.
+    nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
+    that is there stays too.
+    Raises Problem("output-unwritable" | "output-exists") and passes Cancelled on; nothing stays
+    behind then.
     """
     folder = os.path.dirname(os.path.abspath(output))
     if os.path.lexists(output) and not os.path.isfile(output):
         # A rename would replace a device or a folder by the bundle.
         raise Problem("output-unwritable", file=output, why="It is not a regular file")
-    taken = [one for one in chosen if _holdable(one, left)]
-    total = sum(one.item.size for one in taken)
+    if not replace and os.path.lexists(output):
+        raise Problem("output-exists", file=output)
+    taken = holdable(chosen, left)
     try:
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
     except OSError as e:
         raise Problem("output-unwritable", file=output, why=e.strerror) from e
     try:
         with os.fdopen(handle, "w+b") as stream:
-            done = _Progress(report, total)
+            # Every byte is handled twice: read and checked, then written.
+            done = _Halves(report, sum(one.item.size for one in taken))
             exported = _write(taken, source, stream, folder, done, left)
+            done.end()
         if not exported.entries:
             os.unlink(partial)
             return exported
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(partial, 0o666 & ~umask)
-        os.replace(partial, output)
+        _publish(partial, output, replace)
     except BaseException as e:
         with contextlib.suppress(OSError):
             os.unlink(partial)
@@ -85,33 +96,62 @@ def export(
     return exported
 
 
-class _Progress:
+class _Halves(Progress):
+    """Counts a byte when it has been read and written, and half of it before."""
+
     def __init__(self, report: Report, total: int) -> None:
-        self._report = report
-        self._total = total
-        self._done = 0
+        super().__init__(report, total)
+        self._odd = 0
 
     def add(self, count: int) -> None:
-        self._done += count
-        self._report.check()
-        self._report.progress(min(self._done, self._total), self._total, "bytes")
+        """So many bytes read, or written."""
+        half, self._odd = divmod(count + self._odd, 2)
+        super().add(half)
 
 
-def _holdable(one: Described, left: Left) -> bool:
-    if one.entry.kind not in PORTABLE:
-        left(one.item, Problem("kind-not-portable", kind=one.entry.kind))
-        return False
-    if one.entry.broken or one.entry.sha256 is None:
-        left(one.item, Problem("entry-broken", problem=one.entry.problem or "file-unreadable"))
-        return False
-    try:
-        # Whoever imports it must be able to place it.
-        if one.entry.kind in _MEGA:
-            layout.payload_path(one.entry.kind, _mega_key(one), one.entry.sha256)
-    except Problem as problem:
-        left(one.item, problem)
-        return False
-    return True
+def _publish(partial: str, output: str, replace: bool) -> None:
+    """Give the bundle its name. Raises Problem("output-exists"), and OSError."""
+    if not replace:
+        try:
+            # Unlike a rename, a link never replaces what has come meanwhile.
+            os.link(partial, output)
+        except FileExistsError:
+            raise Problem("output-exists", file=output) from None
+        except OSError:
+            if os.path.lexists(output):
+                raise Problem("output-exists", file=output) from None
+        else:
+            os.unlink(partial)
+            return
+    os.replace(partial, output)
+
+
+def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
+    """Those that a bundle can hold, in the order it holds them; the others go to ``left``."""
+    taken = []
+    for one in chosen:
+        try:
+            _check(one)
+        except Problem as problem:
+            left(one.item, problem)
+        else:
+            taken.append(one)
+    # Sorted, so that the same entries give the same bytes whatever the folder's order was.
+    return sorted(taken, key=lambda d: (d.entry.kind, d.entry.key, d.entry.sha256 or ""))
+
+
+def _check(one: Described) -> None:
+    kind, sha256 = one.entry.kind, one.entry.sha256
+    if kind not in PORTABLE:
+        raise Problem("kind-not-portable", kind=kind)
+    if one.entry.broken or sha256 is None:
+        raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
+    # Whoever imports it must be able to place it.
+    if kind in MEGA:
+        layout.payload_path(kind, mega_key(one), sha256)
+    if kind in FILES:
+        for file in one.item.files:
+            layout.checked_path(kind, file.path)
 
 
 def _write(
@@ -119,24 +159,22 @@ def _write(
     source: Source,
     stream: BinaryIO,
     folder: str,
-    done: _Progress,
+    done: Progress,
     left: Left,
 ) -> Exported:
     exported = Exported()
-    # Sorted, so that the same entries give the same bytes whatever the folder's order was.
-    taken = sorted(taken, key=lambda d: (d.entry.kind, d.entry.key, d.entry.sha256 or ""))
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        mega = [one for one in taken if one.entry.kind in _MEGA]
+        mega = [one for one in taken if one.entry.kind in MEGA]
         if mega:
             with tempfile.TemporaryFile(dir=folder) as whole:
                 for one in _mega_cache(mega, source, whole, done, left):
                     _account(exported, one, manifest.MEGA_CACHE, ())
                 with archive.open(_info(manifest.MEGA_CACHE), "w", force_zip64=True) as member:
                     while data := whole.read(CHUNK):
-                        done.add(0)
                         member.write(data)
+                        done.add(len(data))
         for one in taken:
-            if one.entry.kind in _FILES:
+            if one.entry.kind in FILES:
                 _files(one, source, archive, exported, folder, done, left)
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
@@ -166,17 +204,18 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 
 def _mega_cache(
-    mega: list[Described], source: Source, whole: BinaryIO, done: _Progress, left: Left
+    mega: list[Described], source: Source, whole: BinaryIO, done: Progress, left: Left
 ) -> list[Described]:
     """Write the mega-cache; returns what is in it."""
     writer = megacache.Writer(whole)
     written = []
-    for kind in _MEGA:
+    for kind in MEGA:
         writer.section(megacache.TYPE_OF_KIND[kind])
         for one in mega:
             if one.entry.kind == kind:
+                done.begin(one.item)
                 try:
-                    writer.artifact(_mega_key(one), _checked_payload(one, source, done))
+                    writer.artifact(mega_key(one), _checked_payload(one, source, done))
                 except Problem as problem:
                     left(one.item, problem)
                 else:
@@ -185,13 +224,13 @@ def _mega_cache(
     return written
 
 
-def _checked_payload(one: Described, source: Source, done: _Progress) -> Iterator[bytes]:
+def _checked_payload(one: Described, source: Source, done: Progress) -> Iterator[bytes]:
     """The payload. Raises Problem("entry-vanished"), and at its end ("entry-changed")."""
     digest = hashlib.sha256()
     for data in _chunks(one.item.files[0], source):
         digest.update(data)
         yield data
-        done.add(len(data) if one.entry.kind not in _FILES else 0)
+        done.add(len(data))
     if digest.hexdigest() != one.entry.sha256:
         raise Problem("entry-changed")
 
@@ -205,7 +244,8 @@ def _chunks(file: File, source: Source) -> Iterator[bytes]:
         raise Problem("entry-vanished", why=e.strerror or str(e)) from e
 
 
-def _mega_key(one: Described) -> str:
+def mega_key(one: Described) -> str:
+    """Its key in a mega-cache."""
     return one.item.path if one.entry.kind == "autotune" else one.entry.key
 
 
@@ -215,15 +255,15 @@ def _files(
     archive: zipfile.ZipFile,
     exported: Exported,
     folder: str,
-    done: _Progress,
+    done: Progress,
     left: Left,
 ) -> None:
     """Write the files of an entry, after checking that they are still what was listed."""
+    done.begin(one.item)
     with contextlib.ExitStack() as stack:
         held = []
         try:
             for file in one.item.files:
-                layout.checked_path(one.entry.kind, file.path)
                 # What is small stays in memory: an entry's files are checked before any is written.
                 spool = stack.enter_context(
                     tempfile.SpooledTemporaryFile(max_size=4 << 20, dir=folder)
@@ -244,12 +284,13 @@ def _files(
             with archive.open(_info(path), "w", force_zip64=size > 1 << 30) as member:
                 while data := spool.read(CHUNK):
                     member.write(data)
+                    done.add(len(data))
             listed.append(ListedFile(path, size, digest))
         listed.sort(key=lambda file: file.path)
         _account(exported, one, manifest.FILES + one.item.path, tuple(listed))
 
 
-def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: _Progress) -> str:
+def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: Progress) -> str:
     digest = hashlib.sha256()
     chunks = _chunks(file, source)
     if is_group(item.kind, file.name):

@@ -1,0 +1,173 @@
+"""The operations that read and write bundles.
+
+``plan_export`` and ``compare`` say beforehand what ``export`` and ``import`` would do; ``target``
+says what is at a path and whether there is room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import (
+    Session,
+    chosen_of,
+    path_of,
+    store_of,
+    tell_left,
+    tell_refused,
+)
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.compare import compare
+from torchkeeper.stores.export import export
+from torchkeeper.stores.export_plan import plan
+from torchkeeper.stores.importing import import_bundles
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.space import space
+
+
+class _Rows:
+    """Sends rows some at a time."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._waiting: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        """One row more."""
+        self._waiting.append(row)
+        if len(self._waiting) >= wire.MAX_ROWS:
+            self.send()
+
+    def send(self) -> None:
+        """What is left."""
+        if self._waiting:
+            self._report.rows(self._waiting)
+            self._waiting = []
+
+
+def export_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
+    output = path_of(params, "output")
+    store = store_of(path_of(params, "place"), report)
+    chosen = chosen_of(session, store, params.get("select", {}), report)
+    replace = bool(params.get("replace", True))
+    done = export(chosen, store, output, report, lambda i, p: tell_left(report, i, p), replace)
+    return {
+        "entries": done.entries,
+        "files": done.files,
+        "bytes": done.bytes,
+        "output": os.path.abspath(output),
+        "size": os.path.getsize(output) if done.entries else 0,
+    }
+
+
+def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What ``export`` of a selection would write: a stores.export_plan.Planned, and ``left``
+    findings for what would stay out.
+    """
+    store = store_of(path_of(params, "place"), report)
+    chosen = chosen_of(session, store, params.get("select", {}), report)
+    return asdict(plan(chosen, store, report, lambda i, p: tell_left(report, i, p)))
+
+
+@contextlib.contextmanager
+def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str | None]]:
+    """The bundles ``files``, or the one ``file``, and what each is called where there are several.
+
+    What no place can hold of them is told.
+    """
+    if "files" in params:
+        paths = [path_of({"file": path}, "file") for path in params["files"]]
+    else:
+        paths = [path_of(params, "file")]
+    with contextlib.ExitStack() as stack:
+        bundles = {}
+        for path in paths:
+            bundle = stack.enter_context(Bundle(path, report))
+            bundles[bundle] = path if len(paths) > 1 else None
+            tell_refused(bundle, report, bundles[bundle])
+        yield bundles
+
+
+def import_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Place what bundles hold in the folder ``into``. All or nothing: cancelled, it leaves no
+    trace. Rows say what was placed: ``{kind, key, path}``, the path in the folder.
+    """
+    rows = _Rows(report)
+    with _open(params, report) as bundles:
+        done = import_bundles(
+            list(bundles),
+            path_of(params, "into"),
+            report,
+            lambda bundle, item, problem: tell_left(report, item, problem, bundles[bundle]),
+            lambda item, home: rows.add({"kind": item.kind, "key": item.key, "path": home}),
+        )
+    rows.send()
+    return asdict(done)
+
+
+def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, and the target's
+    ``space``. With ``rows``, a row for each entry: ``{file, kind, key, path, inside, size,
+    outcome, code}``; inside is its path in the bundle.
+    """
+    into = path_of(params, "into")
+    rows = _Rows(report)
+    told = bool(params.get("rows"))
+
+    with _open(params, report) as bundles:
+
+        def mark(
+            bundle: Bundle, item: Item, home: str, outcome: str, problem: Problem | None
+        ) -> None:
+            if problem is not None:
+                tell_left(report, item, problem, bundles[bundle])
+            if told:
+                code = problem.code if problem else None
+                about: dict[str, Any] = {
+                    "kind": item.kind,
+                    "key": item.key,
+                    "path": home,
+                    "inside": item.path,
+                }
+                about |= {"file": bundle.path, "size": item.size}
+                rows.add({**about, "outcome": outcome, "code": code})
+
+        found = compare(list(bundles), into, report, mark)
+        files = [
+            {"file": bundle.path, **one.to_json()}
+            for bundle, one in zip(bundles, found, strict=True)
+        ]
+    rows.send()
+    return {
+        "files": files,
+        "needed": sum(one.needed for one in found),
+        "space": asdict(space(into)),
+    }
+
+
+def target(_: Session, params: dict[str, Any], __: Report) -> dict[str, Any]:
+    """What is at ``path``: ``{what, size, mtime, space}``, the space that of its folder.
+
+    what: "missing", "file", "folder" or "other". Links are followed, as by whoever writes there.
+    """
+    path = path_of(params, "path")
+    found: dict[str, Any] = {"what": "missing", "size": None, "mtime": None}
+    try:
+        status = os.stat(path)
+    except OSError:
+        if os.path.lexists(path):
+            found["what"] = "other"
+    else:
+        regular, folder = stat.S_ISREG(status.st_mode), stat.S_ISDIR(status.st_mode)
+        what = "file" if regular else "folder" if folder else "other"
+        found = {"what": what, "size": status.st_size, "mtime": status.st_mtime}
+    return {**found, "space": asdict(space(os.path.dirname(path)))}

@@ -1,0 +1,98 @@
+"""Asking engines on behalf of a dialog: the latest question of its kind is the one that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer
+
+from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError
+
+#: Milliseconds without a key press before what was typed is looked at.
+_TYPING_MS = 250
+
+Answer = dict[str, Any]
+
+
+class Latest(QObject):
+    """Asks one thing at a time, in an engine of its own; a newer question ends the one before."""
+
+    def __init__(self, engines: Engines, parent: QObject) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._ticket: int | None = None
+        self._next: Callable[[], None] | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_TYPING_MS)
+        self._timer.timeout.connect(self._on)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is to come."""
+        return self._ticket is not None or self._next is not None
+
+    def ask(
+        self,
+        op: str,
+        params: Answer,
+        result: Callable[[Answer], None],
+        failed: Callable[[UserError], None],
+        *,
+        soon: bool = True,
+        **more: Any,
+    ) -> None:
+        """Ask; with ``soon`` not before the typing pauses. ``more``: as a Listener."""
+        self.forget()
+
+        def over(then: Callable[[Any], None], what: Any) -> None:
+            self._ticket = None
+            then(what)
+
+        def begin() -> None:
+            hold = more.pop("hold", ())
+            listener = Listener(
+                result=lambda found: over(result, found),
+                failed=lambda error: over(failed, error),
+                **more,
+            )
+            self._ticket = self._engines.ask(op, params, listener, hold=hold)
+
+        self._next = begin
+        if soon:
+            self._timer.start()
+        else:
+            self._on()
+
+    def _on(self) -> None:
+        begin, self._next = self._next, None
+        if begin:
+            begin()
+
+    def forget(self) -> None:
+        """Nobody wants to know any more."""
+        self._timer.stop()
+        self._next = None
+        self._engines.forget(self._ticket)
+        self._ticket = None
+
+
+def room_text(needed: int, space: Answer, tr: Callable[[str], str]) -> tuple[str, str]:
+    """Whether there is room where something is to be written, and the role of the label."""
+    why, free = space.get("why"), space.get("free")
+    if why:
+        return tr("It cannot be written: {}.").format(why), "error"
+    if not isinstance(free, int):
+        return "", ""
+    if needed > free:
+        return (
+            # Not refused: a file system that compresses may take it.
+            tr("It may not fit: it needs {}, and {} are free.").format(
+                say.size(needed), say.size(free)
+            ),
+            "warning",
+        )
+    return tr("{} are free there.").format(say.size(free)), ""

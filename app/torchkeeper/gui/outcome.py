@@ -1,0 +1,104 @@
+"""What came of an export or an import, in words."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: Reasons that are listed one by one; the list itself has them all.
+_REASONS = 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: an icon and its colour, a title, and what is to be said."""
+
+    icon: str
+    colour: str
+    title: str
+    lines: list[str] = field(default_factory=list)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Outcome", text)
+
+
+def outcome(job: Job) -> Outcome:
+    """How an export or an import ended."""
+    if job.state is State.CANCELLED:
+        return Outcome("cancel", "muted", _tr("Cancelled"), [_tr("Nothing was left behind.")])
+    if job.state is State.FAILED:
+        error = job.error
+        said = [error.why, error.remedy] if error else []
+        title = error.what if error else _tr("It failed")
+        return Outcome("error", "error", title, [line for line in said if line])
+    return _exported(job) if job.kind == "export" else _imported(job)
+
+
+def _exported(job: Job) -> Outcome:
+    entries, size = job.result.get("entries") or 0, job.result.get("size") or 0
+    output = str(job.result.get("output") or "")
+    if not entries:
+        return Outcome("warning", "warning", _tr("Nothing was exported"), [_tr(
+            "A bundle can hold none of these entries, so none was written."
+        )])  # fmt: skip
+    lines = [
+        _tr("{} ({}) are in {}, a file of {}.").format(
+            say.count(entries, "entry", "entries"),
+            say.size(job.result.get("bytes") or 0),
+            printable(os.path.basename(output), 60),
+            say.size(size),
+        )
+        if entries > 1
+        else _tr("One entry ({}) is in {}, a file of {}.").format(
+            say.size(job.result.get("bytes") or 0),
+            printable(os.path.basename(output), 60),
+            say.size(size),
+        ),
+        printable(os.path.dirname(output), 4096),
+    ]
+    return Outcome("done", "good", _tr("Exported"), [*lines, *_took(job)])
+
+
+def _imported(job: Job) -> Outcome:
+    entries, there = job.result.get("entries") or 0, job.result.get("exists") or 0
+    place = printable(job.place or "", 4096)
+    lines = []
+    if entries:
+        lines.append(
+            _tr("{} ({}) put into {}").format(
+                say.count(entries, "entry", "entries"),
+                say.size(job.result.get("bytes") or 0),
+                place,
+            )
+        )
+    if there:
+        lines.append(
+            _tr("{} there already, with the very same bytes").format(
+                say.count(there, "entry was", "entries were")
+            )
+        )
+    if entries:
+        return Outcome("done", "good", _tr("Imported"), [*lines, *_took(job)])
+    title = _tr("Nothing new was there to import")
+    return Outcome("info", "muted", title, [*lines, _tr("{} is as it was.").format(place)])
+
+
+def _took(job: Job) -> list[str]:
+    seconds = job.elapsed(0)
+    return [_tr("It took {}.").format(say.seconds(seconds))] if seconds else []
+
+
+def left_summary(job: Job) -> list[str]:
+    """How many entries were left out for each reason, the most frequent first."""
+    reasons = sorted(job.reasons.items(), key=lambda pair: -pair[1])
+    lines = [f"{count:,} × {reason}" for reason, count in reasons[:_REASONS]]
+    if len(reasons) > _REASONS:
+        lines.append(_tr("and {} reasons more").format(len(reasons) - _REASONS))
+    return lines

@@ -1,0 +1,128 @@
+"""What can be done with what came of a job: show it in its folder, open it, look at it again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer, QUrl
+from PySide6.QtGui import QDesktopServices
+
+from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.worker import Listener
+from torchkeeper.link.words import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+    from torchkeeper.gui.working import WorkDialog
+
+
+class Results(QObject):
+    """The actions of the chosen job, and of the dialogs that follow one."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+        self._dialogs: list[WorkDialog] = []
+        self._wanted: tuple[str, set[tuple[str, str]]] | None = None
+        window.listing.over.connect(lambda *_: self._select_soon())
+
+    def attend(self, dialog: WorkDialog) -> None:
+        """Do what a dialog asks for."""
+        dialog.reveal.connect(self._reveal)
+        dialog.opened.connect(self._open)
+        dialog.cancelled.connect(self._window.operations.cancel)
+        self._dialogs.append(dialog)
+        dialog.finished.connect(lambda *_: self._dialogs.remove(dialog))
+
+    def followed(self, job: Job) -> bool:
+        """Whether a dialog is open that says how a job ends."""
+        return any(dialog.job is job for dialog in self._dialogs)
+
+    def show_in_folder(self) -> None:
+        """Show what came of the chosen job in the file manager."""
+        self._reveal(self._window.activity.job)
+
+    def open_result(self) -> None:
+        """Open the bundle that the chosen job wrote, or show the entries that it imported."""
+        self._open(self._window.activity.job)
+
+    def show_result(self) -> WorkDialog | None:
+        """How far the chosen job is, or what came of it, in a dialog."""
+        job = self._window.activity.job
+        if job is None or not job.has_dialog:
+            return None
+        from torchkeeper.gui.working import WorkDialog
+
+        dialog = WorkDialog(self._window, self._window.jobs)
+        dialog.resize(640, 224)
+        self.attend(dialog)
+        dialog.follow(job)
+        dialog.open()
+        return dialog
+
+    # Show in folder.
+
+    def _reveal(self, job: Job | None) -> None:
+        path = job.fruit if job else None
+        if path is not None:
+            self._window.engines.reveal(
+                path, Listener(result=lambda found: self._revealed(path, found))
+            )
+
+    def _revealed(self, path: str, found: dict[str, Any]) -> None:
+        if found["shown"]:
+            return
+        name = printable(path)
+        if found["what"] == "missing":
+            self._window.tell(
+                UserError(
+                    self.tr("There is no {} any more.").format(name),
+                    self.tr("It was moved or removed."),
+                    code="missing",
+                )
+            )
+            return
+        folder = path if found["what"] == "folder" else os.path.dirname(path)
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(folder)):
+            self._window.tell(
+                UserError(
+                    self.tr("The folder {} could not be shown.").format(printable(folder)),
+                    self.tr("No file manager answered."),
+                    self.tr("Open it yourself; the path is above."),
+                    code="no-file-manager",
+                )
+            )
+
+    # Open.
+
+    def _open(self, job: Job | None) -> None:
+        path = job.fruit if job else None
+        if job is None or path is None:
+            return
+        window = self._window
+        window.places.add(path)
+        if window.place != path:
+            window.places_pane.choose(path)
+        self._wanted = (path, set(job.placed)) if job.placed else None
+        self._select_soon()
+
+    def _select_soon(self) -> None:
+        # A reading that is over may be followed by another at once.
+        QTimer.singleShot(0, self, self._select)
+
+    def _select(self) -> None:
+        window = self._window
+        if self._wanted is None or window.listing.loading:
+            return
+        (place, identities), self._wanted = self._wanted, None
+        if window.place != place:
+            return
+        rows = window.entries.rows_of(identities)
+        if len(rows) < len(identities):
+            window.head.clear_filter()
+            rows = window.entries.rows_of(identities)
+        if rows:
+            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+            window.table.select(identities)
+            window.table.setFocus()

@@ -1,0 +1,125 @@
+"""What importing bundles into a folder would come to: what is new there, and what is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.placing import Plan, Target, contents, in_order
+from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.space import needed
+
+#: What becomes of an entry: it is placed; it is there, the very same bytes; something else has
+#: its name and is kept; it is damaged, refused, or cannot be placed.
+OUTCOMES = ("new", "there", "differs", "left")
+
+Mark = Callable[[Bundle, Item, str, str, Problem | None], None]
+
+
+@dataclass
+class Counts:
+    """How much."""
+
+    entries: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    def add(self, item: Item) -> None:
+        """Count an entry."""
+        self.entries += 1
+        self.files += len(item.files)
+        self.bytes += item.size
+
+
+@dataclass
+class Compared:
+    """The entries of one bundle by outcome and kind; ``needed``: bytes on the disk for the new."""
+
+    kinds: dict[str, dict[str, Counts]] = field(default_factory=dict)
+    needed: int = 0
+
+    def add(self, item: Item, outcome: str) -> None:
+        """Count an entry."""
+        self.kinds.setdefault(item.kind, {name: Counts() for name in OUTCOMES})[outcome].add(item)
+
+    def to_json(self) -> dict[str, Any]:
+        """``{new, there, differs, left, kinds: [{kind, new, …}], needed}``; each of the outcomes
+        is ``{entries, files, bytes}``.
+        """
+        whole = {
+            name: _sum([outcomes[name] for outcomes in self.kinds.values()]) for name in OUTCOMES
+        }
+        kinds = [
+            {"kind": kind, **{name: _sum([self.kinds[kind][name]]) for name in OUTCOMES}}
+            for kind in KINDS
+            if kind in self.kinds
+        ]
+        return {**whole, "kinds": kinds, "needed": self.needed}
+
+
+def _sum(counts: Sequence[Counts]) -> dict[str, int]:
+    return {
+        "entries": sum(one.entries for one in counts),
+        "files": sum(one.files for one in counts),
+        "bytes": sum(one.bytes for one in counts),
+    }
+
+
+def compare(bundles: Sequence[Bundle], place: str, report: Report, mark: Mark) -> list[Compared]:
+    """What ``import_bundles`` would do, entry by entry, by the same rules; nothing is written.
+
+    ``mark`` hears of each entry its path in the folder, its outcome, and why it is left or
+    differs. The folder need not exist.
+    Raises Problem("place-not-folder" | "place-unreadable") and passes Cancelled on.
+    """
+    root = os.path.realpath(place)
+    if os.path.lexists(root) and not os.path.isdir(root):
+        raise Problem("place-not-folder", place=place)
+    ordered = [in_order(bundle) for bundle in bundles]
+    progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
+    found = []
+    done = 0
+    try:
+        target = Target(root)
+        for bundle, items in zip(bundles, ordered, strict=True):
+            found.append(Compared())
+            for item, problem in items:
+                progress.begin(item)
+                plan = Plan(item.path)
+                try:
+                    if problem is None:
+                        plan = _checked(target.plan(item, progress), item, bundle, progress)
+                except Problem as e:
+                    problem = e
+                outcome = _outcome(plan, problem)
+                if outcome == "new":
+                    target.claim(plan)
+                    found[-1].needed += needed(file.size for file, _ in plan.todo)
+                found[-1].add(item, outcome)
+                mark(bundle, item, plan.home, outcome, problem)
+                done += item.size
+                progress.reach(done)
+    except OSError as e:
+        raise Problem("place-unreadable", place=place, why=e.strerror or str(e)) from e
+    progress.end()
+    return found
+
+
+def _checked(plan: Plan, item: Item, bundle: Bundle, progress: Progress) -> Plan:
+    """The plan, once what it would write has proven sound. Raises Problem as ``contents``."""
+    for file, _ in plan.todo:
+        for _data in contents(bundle, item, file, progress, plan.folder):
+            pass
+    return plan
+
+
+def _outcome(plan: Plan, problem: Problem | None) -> str:
+    if problem is not None:
+        return "differs" if problem.code == "key-taken" else "left"
+    return "new" if plan.todo else "there"

@@ -1,0 +1,221 @@
+"""Where the entries of a bundle go in a cache folder, and what is there already.
+
+Only reading: what is planned here, ``stores.importing`` writes and ``stores.compare`` counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchkeeper.artifacts import elf, layout, triton
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.items import CHUNK, File, Item, is_group, portable_bytes
+from torchkeeper.stores.progress import Progress
+
+#: Payloads that name others come last, so that torch never finds one whose needs are missing.
+_ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What placing one entry comes to.
+
+    home: its path in the folder. todo: the files to be written, in this order, with their full
+    paths; none where everything is there. replaced: those paths that hold something broken.
+    folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
+    there, so that its folder can appear at once.
+    """
+
+    home: str
+    todo: tuple[tuple[File, str], ...] = ()
+    replaced: frozenset[str] = frozenset()
+    folder: str = ""
+    whole: bool = False
+
+
+def in_order(bundle: Bundle) -> list[tuple[Item, Problem | None]]:
+    """The entries in the order in which they are placed, and why one is not."""
+    items = sorted(bundle.items(), key=lambda item: _ORDER.index(item.kind))
+    last = {item.path: item for item in items if item.kind == "pgo"}
+    return [
+        (item, None if last.get(item.path, item) is item else Problem("superseded"))
+        for item in items
+    ]
+
+
+class Target:
+    """A cache folder that entries are to be placed in, which need not exist yet."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._style = _style(root)
+        # What entries before would have placed, where they are not placed in fact.
+        self._claimed: dict[str, str | None] = {}
+
+    def plan(self, item: Item, progress: Progress) -> Plan:
+        """What is to be done for an entry.
+
+        Raises Problem("key-taken" | "link-in-place"), and OSError for what cannot be read.
+        """
+        if item.kind == "triton":
+            return self._plan_kernel(item, progress)
+        todo, replaced = [], []
+        for file in item.files:
+            target = os.path.join(self.root, file.path)
+            known = self._digest(target, "", progress)
+            if known == file.sha256:
+                continue
+            if known is not None:
+                if not _surely_broken(item, target):
+                    raise Problem("key-taken", path=file.path)
+                replaced.append(target)
+            missing_folders(os.path.dirname(target), self.root)
+            todo.append((file, target))
+        # Sources before objects: PyTorch takes an object that exists for finished.
+        todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
+        return Plan(item.path, tuple(todo), frozenset(replaced))
+
+    def _plan_kernel(self, item: Item, progress: Progress) -> Plan:
+        home = item.path
+        if self._style == "triton":
+            home = item.key
+        elif self._style == "inductor" and home == item.key:
+            home = f"triton/0/{item.key}"
+        folder = os.path.join(self.root, home)
+        if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
+            raise Problem("key-taken", path=home)
+        files = [(file, os.path.join(folder, file.name)) for file in item.files]
+        if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
+            missing_folders(os.path.dirname(folder), self.root)
+            return Plan(home, tuple(files), folder=folder, whole=True)
+        missing = []
+        for file, target in files:
+            known = self._digest(target, item.kind, progress)
+            if known is None:
+                missing.append((file, target))
+            elif known != file.sha256:
+                raise Problem("key-taken", path=item.path)
+        # The group files last: they say that the others are there.
+        missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
+        return Plan(home, tuple(missing), folder=folder)
+
+    def claim(self, plan: Plan) -> None:
+        """Take a plan for carried out, where it is not: what follows finds its files there."""
+        if plan.folder:
+            self._claimed[plan.folder] = None
+        for file, target in plan.todo:
+            self._claimed[target] = file.sha256
+
+    def _digest(self, path: str, kind: str, progress: Progress) -> str | None:
+        return self._claimed.get(path) or _digest_at(path, kind, progress)
+
+
+def _style(root: str) -> str | None:
+    """Whose layout a folder has: "inductor", "triton", or None where nothing tells."""
+    try:
+        with os.scandir(root) as entries:
+            names = {entry.name for entry in entries}
+    except FileNotFoundError:
+        return None
+    if names & {"fxgraph", "aotautograd", "triton"}:
+        return "inductor"
+    return "triton" if any(map(layout.is_triton_key, names)) else None
+
+
+def _surely_broken(item: Item, target: str) -> bool:
+    """Whether what has an entry's place is of no use to anybody, so that it may be replaced.
+
+    A payload is named after its content; an object that is not complete was never finished.
+    """
+    if not os.path.isfile(target) or os.path.islink(target):
+        return False
+    if item.kind in ("fxgraph", "aotautograd"):
+        return True
+    if not target.endswith(".so"):
+        return False
+    with open(target, "rb") as stream:
+        return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
+
+
+def _digest_at(path: str, kind: str, progress: Progress) -> str | None:
+    """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            return ""
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return ""
+    with os.fdopen(handle, "rb") as stream:
+        name = os.path.basename(path)
+        if is_group(kind, name):
+            return hashlib.sha256(portable_bytes(kind, name, stream.read())).hexdigest()
+        digest = hashlib.sha256()
+        while data := stream.read(CHUNK):
+            progress.check()
+            digest.update(data)
+        return digest.hexdigest()
+
+
+def contents(
+    bundle: Bundle, item: Item, file: File, progress: Progress, folder: str = ""
+) -> Iterator[bytes]:
+    """The bytes of a file of the bundle as they are to be written, counted and checked.
+
+    Raises Problem("checksum-wrong" | "size-wrong" | "payload-unreadable" | "entry-vanished"); the
+    first of them after the last byte.
+    """
+    try:
+        source = bundle.open(file)
+    except OSError as e:
+        raise Problem("entry-vanished", why=str(e)) from e
+    digest = hashlib.sha256()
+    size = 0
+    with source:
+        while True:
+            progress.check()
+            try:
+                data = source.read(CHUNK)
+            except OSError as e:
+                raise Problem("entry-vanished", why=str(e)) from e
+            if not data:
+                break
+            size += len(data)
+            if size > file.size:
+                raise Problem("size-wrong", path=file.path)
+            digest.update(data)
+            progress.add(len(data))
+            if is_group(item.kind, file.name):
+                try:
+                    data = triton.group_for(data, folder)
+                except (ValueError, TypeError) as e:
+                    raise Problem("payload-unreadable") from e
+            yield data
+    if file.sha256 not in (None, digest.hexdigest()):
+        raise Problem("checksum-wrong")
+
+
+def missing_folders(path: str, root: str | None = None) -> list[str]:
+    """A folder and those above it that are not there, the lowest first.
+
+    Below ``root``, links are refused: raises Problem("link-in-place").
+    """
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    while root is not None and path != root and len(path) > len(root):
+        if os.path.islink(path):
+            raise Problem("link-in-place", path=path)
+        path = os.path.dirname(path)
+    return missing

@@ -1,0 +1,121 @@
+"""export and import say beforehand what they would do, and then do that."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+
+
+@pytest.fixture
+def bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> Path:
+    tk("export", kept_291, "-o", tmp_path / "b.torchcache")
+    return tmp_path / "b.torchcache"
+
+
+def test_export_dry_run_foretells_the_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    out = tmp_path / "b.torchcache"
+    said = tk("export", kept_291, "-o", out, "--dry-run", "--json")
+    assert (said.code, list(tmp_path.iterdir())) == (0, [])
+    done = tk("export", kept_291, "-o", out, "--json").result
+    for name in ("entries", "files", "bytes", "size", "output", "left"):
+        assert said.result[name] == done[name], name
+    assert said.result["what"] == "missing"
+    assert said.result["space"]["free"] > 0
+    assert said.result["torches"][0][0] == "2.9.1+cu128"
+    text = tk("export", kept_291, "-o", out, "--dry-run")
+    assert text.code == 0
+    assert "would be replaced" in text.out
+    assert "fxgraph      7 entries" in text.out
+    assert text.out.splitlines()[-1].startswith("Would write ")
+
+
+def test_export_replaces_nothing_where_told_so(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("mine")
+    ran = tk("export", kept_291, "-o", tmp_path / "b", "--no-clobber")
+    assert (ran.code, (tmp_path / "b").read_text()) == (1, "mine")
+    assert "is there already" in ran.err
+    assert "stays" in tk("export", kept_291, "-o", tmp_path / "b", "--no-clobber", "--dry-run").out
+    assert tk("export", kept_291, "-o", tmp_path / "b").code == 0
+
+
+def test_export_dry_run_of_nothing(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    ran = tk("export", kept_291, "-o", tmp_path / "b", "--filter", "kind:triton", "--dry-run")
+    assert (ran.code, ran.out) == (1, "There is nothing to export.\n")
+
+
+def test_import_dry_run_foretells_and_changes_nothing(
+    tk: Tk, bundle: Path, fixture_cache: Path, tmp_path: Path
+) -> None:
+    for path in [p for p in (fixture_cache / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    built, other = sorted(fixture_cache.rglob("*.main.so"))[:2]
+    built.write_bytes(other.read_bytes())
+    before = snapshot(fixture_cache)
+    said = tk("import", bundle, "--into", fixture_cache, "--dry-run", "--json")
+    assert said.code == 0
+    assert snapshot(fixture_cache) == before
+    outcomes = [one["outcome"] for one in said.objects[:-1]]
+    assert outcomes.count("differs") == said.result["differs"]["entries"] == 1
+    assert outcomes.count("new") == said.result["new"]["entries"] == said.result["entries"]
+    assert outcomes.count("there") == said.result["exists"]
+    assert {one["kind"] for one in said.objects[:-1] if one["outcome"] == "new"} == {"aotautograd"}
+    assert [one["code"] for one in said.result["left"]] == ["key-taken"]
+    done = tk("import", bundle, "--into", fixture_cache, "--trust", "--json").result
+    for name in ("entries", "files", "bytes", "exists", "left"):
+        assert said.result[name] == done[name], name
+    again = tk("import", bundle, "--into", fixture_cache, "--dry-run")
+    assert again.code == 0
+    assert "Nothing in it is new" in again.out
+    assert "what is there is kept" in again.out
+    new = tmp_path / "not" / "yet"
+    assert "  new      " in tk("import", bundle, "--into", new, "--dry-run").out
+    assert not new.parent.exists()
+
+
+def test_import_says_what_is_new_before_it_asks(
+    kept_291: Path, bundle: Path, tmp_path: Path
+) -> None:
+    """On a real terminal; the answer is no."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "torchkeeper", "import", str(bundle)]
+    with subprocess.Popen(
+        [*command, "--into", str(tmp_path / "t")],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.close(theirs)
+        os.write(ours, b"n\n")
+        out, err = process.communicate(timeout=60)
+    os.close(ours)
+    assert "  new      44 entries" in out
+    assert "  disk     needs" in out
+    assert err.endswith("Nothing was imported.\n")
+    assert process.returncode == 1
+    assert not (tmp_path / "t").exists()
+
+
+def test_several_files_are_placed_together(
+    tk: Tk, bundle: Path, kernels: Path, tmp_path: Path
+) -> None:
+    more, into = tmp_path / "k.torchcache", tmp_path / "t"
+    tk("export", kernels, "-o", more)
+    said = tk("import", bundle, more, bundle, "--into", into, "--dry-run", "--json")
+    assert said.code == 0
+    assert not into.exists()
+    assert [one["outcome"] for one in said.objects[:-1] if one["kind"] == "triton"] == ["new"] * 2
+    assert (said.result["entries"], said.result["exists"]) == (46, 44)
+    (tmp_path / "no").write_text("no bundle")
+    bad = tk("import", bundle, tmp_path / "no", "--into", into, "--trust")
+    assert (bad.code, into.exists()) == (1, False)
+    done = tk("import", bundle, more, bundle, "--into", into, "--trust", "--json").result
+    assert (done["entries"], done["exists"]) == (46, 44)

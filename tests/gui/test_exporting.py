@@ -1,0 +1,303 @@
+"""The export dialog: what it foretells, what it refuses, how it is cancelled, what comes of it."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from tests.gui.test_flows import open_dialog
+from tests.snapshots import snapshot
+from torchkeeper.artifacts.report import Report
+from torchkeeper.gui.exporting import FOLDER, ExportDialog
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.window import Window
+from torchkeeper.gui.working import WorkDialog
+from torchkeeper.stores.bundle import Bundle
+
+MB = 1 << 20
+
+
+def big_cache(folder: Path, count: int = 16, size: int = 8 * MB) -> Path:
+    """A cache of big generated sources, enough to be cancelled in the middle."""
+    rng = random.Random(4)
+    letters = "abcdefghijklmnopqrstuvwxyz234567"
+    for number in range(count):
+        stem = "c" + "".join(rng.choices(letters, k=51))
+        path = folder / stem[1:3] / f"{stem}.cpp"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(number.to_bytes(2, "big") + os.urandom(MB) * (size // MB))
+    return folder
+
+
+def ask(qtbot: QtBot, window: Window, output: Path | None = None) -> ExportDialog:
+    """The dialog over all that is shown, once it knows all there is to know."""
+    window.actions_["export"].trigger()
+    dialog = open_dialog(qtbot, window, ExportDialog)
+    if output is not None:
+        dialog.file.setText(str(output))
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    return dialog
+
+
+def texts(dialog: ExportDialog) -> dict[str, tuple[str, str]]:
+    items = [dialog.table.topLevelItem(row) for row in range(dialog.table.topLevelItemCount())]
+    return {item.text(0): (item.text(1), item.text(2)) for item in items if item is not None}
+
+
+def test_it_foretells_the_bundle(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    (fixture_cache / "locks").mkdir(exist_ok=True)
+    (fixture_cache / "locks" / "one.lock").touch()
+    next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()).write_bytes(b"cut")
+    window = open_window(fixture_cache)
+    output = tmp_path / "o.torchcache"
+    dialog = ask(qtbot, window, output)
+    assert dialog.plan is not None
+    assert texts(dialog)["FX graph"][0] == "6"
+    assert sum(int(count) for count, _ in texts(dialog).values()) == dialog.plan["entries"]
+    assert dialog.origin.text() == "Made by torch 2.9.1+cu128 · cpu"
+    assert "Entries of kind lock are of use on this machine only." in dialog.out.text()
+    assert "It is broken" in dialog.out.text()
+    assert "free" in dialog.check.text()
+    assert dialog.go.text() == f"Export {dialog.plan['entries']} entries"
+    assert list(tmp_path.glob("o*")) == []
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
+    assert output.stat().st_size == dialog.plan["size"]
+    page = dialog.result_page
+    assert page.title.text() == "Exported"
+    assert str(tmp_path) in page.text.text()
+    left = window.jobs.jobs[0].left
+    assert len(page.left.toPlainText().splitlines()) == left == dialog._left.total()
+    click(qtbot, page.copy)
+    assert QGuiApplication.clipboard().text() == page.left.toPlainText()
+    assert window.settings.value(FOLDER) == str(tmp_path)
+    click(qtbot, page.close_)
+    again = ask(qtbot, window)
+    assert Path(again.file.text()).parent == tmp_path
+    again.reject()
+
+
+def test_nothing_is_replaced_unasked(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.torchcache"
+    mine.write_text("mine")
+    window = open_window(fixture_cache)
+    dialog = ask(qtbot, window, mine)
+    assert not dialog.go.isEnabled()
+    assert "replaced" in dialog.go.toolTip()
+    assert "4 B" in dialog.replace.text()
+    dialog.replace.setChecked(True)
+    assert dialog.go.isEnabled()
+    # Another name takes the consent back.
+    dialog.file.setText(str(tmp_path / "other.torchcache"))
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert not dialog.replace.isVisible()
+    dialog.file.setText(str(mine))
+    qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
+    assert not dialog.replace.isChecked()
+    assert not dialog.go.isEnabled()
+    dialog.replace.setChecked(True)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    with Bundle(str(mine), Report()) as bundle:
+        assert len(bundle.items()) == window.jobs.jobs[0].result["entries"]
+    click(qtbot, dialog.result_page.close_)
+
+
+def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    late = tmp_path / "late.torchcache"
+    dialog = ask(qtbot, window, late)
+    late.write_text("mine")
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    page = dialog.result_page
+    assert window.jobs.jobs[0].state is State.FAILED
+    assert "is there already" in page.title.text()
+    assert late.read_text() == "mine"
+    assert not window.error_bar.isVisible(), "it is said once"
+    assert page.again.isVisible()
+    assert not page.open.isVisible()
+    click(qtbot, page.again)
+    qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("relative.torchcache", "whole path"), ("{}/none/such/o", "There is no folder"),
+     ("{}/folder", "That is a folder"), ("{}/", "whole path"), ("{}/fifo", "not a file"),
+     ("{}/file/o", "There is no folder")],
+)  # fmt: skip
+def test_what_cannot_be_written_is_said_before(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    fixture_cache: Path,
+    tmp_path: Path,
+    typed: str,
+    said: str,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "fifo")
+    window = open_window(fixture_cache)
+    dialog = ask(qtbot, window)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    dialog.file.setText(typed.format(tmp_path))
+    assert not dialog.go.isEnabled()
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert said in dialog.check.text()
+    assert not dialog.go.isEnabled()
+    assert dialog.go.toolTip()
+    dialog.reject()
+
+
+def test_by_keyboard_alone(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    dialog = ask(qtbot, window)
+    assert dialog.file.hasFocus()
+    dialog.file.selectAll()
+    QTest.keyClicks(dialog.file, str(tmp_path / "typed.torchcache"))
+    qtbot.waitUntil(lambda: dialog.ready and dialog.go.isEnabled(), timeout=PATIENCE)
+    QTest.keyClick(dialog.file, Qt.Key.Key_Return)
+    idle(qtbot, window)
+    assert (tmp_path / "typed.torchcache").exists()
+    page = dialog.result_page
+    assert page.close_.hasFocus()
+    assert page.close_.isDefault()
+    QTest.keyClick(page.close_, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
+    dialog = ask(qtbot, window)
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
+
+
+def test_every_control_has_a_name(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    dialog = ask(qtbot, window)
+    for widget in (dialog.table, dialog.file, dialog.browse, dialog.go, dialog.cancel,
+                   dialog.progress.bar, dialog.result_page.left):  # fmt: skip
+        assert widget.accessibleName(), widget
+    click(qtbot, dialog.browse)
+    chooser = open_dialog(qtbot, window, QFileDialog)
+    assert chooser.testOption(QFileDialog.Option.DontConfirmOverwrite)
+    chooser.reject()
+    dialog.reject()
+
+
+def test_only_locks_are_nothing_to_export(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    (fixture_cache / "locks").mkdir(exist_ok=True)
+    (fixture_cache / "locks" / "one.lock").touch()
+    window = open_window(fixture_cache)
+    window.head.box.setText("kind:lock")
+    settle(qtbot)
+    dialog = ask(qtbot, window)
+    assert dialog.title.text() == "There is nothing to export"
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_cancelled_in_the_middle_it_leaves_no_trace(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, there: bool
+) -> None:
+    window = open_window(big_cache(tmp_path / "cache"))
+    target = tmp_path / "target"
+    target.mkdir()
+    output = target / "o.torchcache"
+    if there:
+        output.write_text("the old one")
+    before = snapshot(target, times=False)
+    dialog = ask(qtbot, window, output)
+    dialog.replace.setChecked(there)
+    click(qtbot, dialog.go)
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 20 * MB, timeout=PATIENCE)
+    assert any(target.glob(".torchkeeper-*.tmp")), "it was writing"
+    assert job.now.startswith("Code c")
+    click(qtbot, dialog.progress.cancel)
+    assert not dialog.progress.cancel.isEnabled()
+    idle(qtbot, window)
+    assert job.state is State.CANCELLED
+    assert snapshot(target, times=False) == before
+    page = dialog.result_page
+    assert page.title.text() == "Cancelled"
+    assert page.text.text() == "Nothing was left behind."
+    click(qtbot, page.again)
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    dialog.replace.setChecked(there)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert dialog.job is not None
+    assert dialog.job.state is State.DONE
+    assert output.stat().st_size > 16 * 8 * MB
+    click(qtbot, page.close_)
+
+
+def test_it_says_how_fast_and_goes_on_in_the_background(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window(big_cache(tmp_path / "cache", 30))
+    dialog = ask(qtbot, window, tmp_path / "o.torchcache")
+    click(qtbot, dialog.go)
+    job = window.jobs.jobs[0]
+    said: list[str] = []
+
+    def seen() -> bool:
+        said.append(dialog.progress.numbers.text())
+        return "MB/s · about" in said[-1] or not job.active
+
+    qtbot.waitUntil(seen, timeout=PATIENCE)
+    assert " of 252 MB · " in said[-1], said[-3:]
+    assert said[-1].endswith(" s left")
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
+    assert job.active, "the job goes on"
+    assert window.activity.isVisible()
+    # And back to it.
+    window.actions_["show-result"].trigger()
+    again = open_dialog(qtbot, window, WorkDialog)
+    idle(qtbot, window)
+    assert job.state is State.DONE
+    assert again.result_page.title.text() == "Exported"
+    click(qtbot, again.result_page.close_)
+
+
+def test_the_bundle_opens_as_a_place(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    output = tmp_path / "o.torchcache"
+    dialog = ask(qtbot, window, output)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert not window.actions_["cancel-job"].isEnabled()
+    click(qtbot, dialog.result_page.open)
+    listed(qtbot, window, output)
+    assert window.entries.total == window.jobs.jobs[0].result["entries"]
+    assert window.actions_["open-result"].isEnabled()
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.actions_["open-result"].trigger()
+    listed(qtbot, window, output)

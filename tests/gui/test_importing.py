@@ -1,0 +1,203 @@
+"""The import dialog: what is new there, one job for all files, cancel without a trace, Open."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from tests.gui.test_exporting import MB, big_cache
+from tests.snapshots import snapshot
+from tests.stores.test_bundle import make
+from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.window import Window
+
+
+@pytest.fixture(scope="module")
+def good(kept_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("bundle") / "good.torchcache"
+    make(kept_291, output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("big")
+    output = folder / "big.torchcache"
+    make(big_cache(folder / "cache"), output)
+    return output
+
+
+def look(qtbot: QtBot, window: Window, into: Path, *files: Path) -> ImportDialog:
+    """The dialog over files, once it knows what of them is new."""
+    dialog = window.flows.open_import([str(file) for file in files])
+    dialog.target.combo.setEditText(str(into))
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    return dialog
+
+
+def table(dialog: ImportDialog) -> dict[str, list[str]]:
+    shown = dialog._detail
+    items = [shown.topLevelItem(row) for row in range(shown.topLevelItemCount())]
+    return {item.text(0): [item.text(n) for n in range(1, 6)] for item in items if item is not None}
+
+
+def test_says_what_is_new_by_kind_and_follows_the_target(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, tmp_path: Path
+) -> None:
+    for path in [p for p in (fixture_cache / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    built, other = sorted(fixture_cache.rglob("*.main.so"))[:2]
+    built.write_bytes(other.read_bytes())
+    before = snapshot(fixture_cache)
+    window = open_window()
+    dialog = look(qtbot, window, fixture_cache, good)
+    assert table(dialog)["AOTAutograd"][2:] == ["4", "–", "–"]
+    assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
+    assert table(dialog)["Code"][4] == "1"
+    assert dialog.news.text().startswith("4 new (")
+    assert "1 differs: what is there is kept" in dialog.news.text()
+    assert "are free there" in dialog.room.text()
+    assert dialog.go.text() == "Import 4 entries"
+    # Another target, another answer; what is typed is looked at when the typing pauses.
+    dialog.target.combo.setEditText(str(tmp_path / "not" / "yet"))
+    assert not dialog.known
+    assert table(dialog)["FX graph"][2:] == ["", "", ""]
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert dialog.news.text().startswith("44 new (")
+    assert dialog.room.text().startswith("The folder will be made.")
+    dialog.target.combo.setEditText(str(good))
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert "is not a folder" in dialog.news.text()
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+    assert snapshot(fixture_cache) == before
+    assert not (tmp_path / "not").exists()
+
+
+def test_where_nothing_is_new_it_says_so(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
+) -> None:
+    window = open_window()
+    dialog = look(qtbot, window, fixture_cache, good)
+    assert dialog.news.text() == "Nothing is new · 44 there already"
+    assert not dialog.go.isEnabled()
+    assert dialog.go.toolTip() == dialog.news.text()
+    dialog.reject()
+
+
+def test_many_files_are_one_job(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, kernels: Path, tmp_path: Path
+) -> None:
+    more, again = tmp_path / "kernels.torchcache", tmp_path / "again.torchcache"
+    make(kernels, more)
+    shutil.copy(good, again)
+    window = open_window()
+    dialog = look(qtbot, window, tmp_path / "t", good, more, again)
+    assert dialog.news.text().startswith("46 new (")
+    assert "44 there already" in dialog.news.text(), "the copy brings nothing new"
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    [job] = window.jobs.jobs
+    assert job.state is State.DONE, list(job.log)
+    assert job.title == "Import 3 files"
+    assert (job.result["entries"], job.result["exists"]) == (46, 44)
+    assert job.done == job.total == sum(file.bytes for file in dialog.files)
+    click(qtbot, dialog.result_page.close_)
+
+
+def test_open_shows_the_place_with_the_new_entries_selected(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, tmp_path: Path
+) -> None:
+    for path in [p for p in (fixture_cache / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    (tmp_path / "first").mkdir()
+    window = open_window(tmp_path / "first")
+    dialog = look(qtbot, window, fixture_cache, good)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.place == str(tmp_path / "first"), "nothing changes under one's hands"
+    assert window.places.row_of(str(fixture_cache)) >= 0
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    click(qtbot, dialog.result_page.open)
+    listed(qtbot, window, fixture_cache)
+    qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
+    assert {entry.kind for entry in window.table.selected()} == {"aotautograd"}
+    # The same from the Activity pane, also where the place is shown already.
+    window.table.clearSelection()
+    window.actions_["open-result"].trigger()
+    qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_cancelled_in_the_middle_it_leaves_no_trace(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, big: Path, tmp_path: Path, new: bool
+) -> None:
+    """The first file is in already when the second is cancelled: it goes too."""
+    home = tmp_path / "home-of-it"
+    home.mkdir()
+    target = home / "new" / "target"
+    if not new:
+        target.mkdir(parents=True)
+        (target / "mine").write_text("mine")
+    before = snapshot(home, times=False)
+    window = open_window()
+    dialog = look(qtbot, window, target, good, big)
+    assert snapshot(home, times=False) == before
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 30 * MB, timeout=PATIENCE)
+    assert list(target.rglob("*.cpp")), "it was writing"
+    click(qtbot, dialog.progress.cancel)
+    idle(qtbot, window)
+    assert job.state is State.CANCELLED
+    assert snapshot(home, times=False) == before
+    assert window.places.row_of(str(target)) < 0
+    assert dialog.result_page.title.text() == "Cancelled"
+    click(qtbot, dialog.result_page.again)
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert dialog.go.isEnabled()
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(ImportDialog))
+
+
+def test_a_dialog_closed_while_it_reads_leaves_no_engine(
+    qtbot: QtBot, open_window: OpenWindow, big: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    dialog = window.flows.open_import([str(big)])
+    dialog.target.combo.setEditText(str(tmp_path / "t"))
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "Comparing" in dialog.news.text(), timeout=PATIENCE)
+    dialog.reject()
+    qtbot.waitUntil(
+        lambda: all(line.shared for line in window.engines.worker._lines), timeout=PATIENCE
+    )
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_refusal_has_a_result_and_what_was_left_can_be_copied(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
+) -> None:
+    for path in [p for p in (fixture_cache / "aotautograd").rglob("*") if p.is_file()]:
+        path.unlink()
+    built, other = sorted(fixture_cache.rglob("*.main.so"))[:2]
+    built.write_bytes(other.read_bytes())
+    window = open_window()
+    dialog = look(qtbot, window, fixture_cache, good)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    page = dialog.result_page
+    assert page.left_title.text() == "One entry was left out"
+    assert page.left_reasons.text().startswith("1 × Something else is there")
+    assert built.name.split(".")[0] in page.left.toPlainText()
+    assert "entries (" in page.text.text()
+    assert "there already" in page.text.text()
+    click(qtbot, page.close_)
