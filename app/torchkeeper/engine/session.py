@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from torchkeeper.stores import query, trash
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -58,31 +58,45 @@ def store_of(place: str, report: Report) -> Folder | Bundle:
 
 def items_of(store: Folder | Bundle, report: Report) -> list[Item]:
     """What a store holds, unread; folders that cannot be read are told."""
-    if not isinstance(store, Folder):
-        return store.items()
-    items = store.items(report)
-    for path, why in store.unreadable:
-        report.finding(unreadable={"path": path, "why": why})
+    items = store.items(report) if isinstance(store, Folder) else in_order(store.items())
+    _tell_unreadable(store, report)
     return items
+
+
+def _tell_unreadable(store: Folder | Bundle, report: Report) -> None:
+    if isinstance(store, Folder):
+        for path, why in store.unreadable:
+            report.finding(unreadable={"path": path, "why": why})
 
 
 def entries_of(
     session: Session, store: Folder | Bundle, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
-    """The entries of a store in batches, with progress; ``items`` where they are known already."""
+    """The entries of a store in batches, with progress; ``items`` where they are known already.
+
+    Otherwise the first come while a folder is still walked.
+    """
     done, told = 0, 0.0
-    kept_in = os.environ.get(wire.INDEX)
-    index = Index(store.root, kept_in) if isinstance(store, Folder) else None
+    folder = store if isinstance(store, Folder) else None
+    index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
+    coming: Iterable[Item]
+    if items is None and folder:
+        coming = folder.stream(report)
+    else:
+        coming = items = items_of(store, report) if items is None else items
     try:
-        items = items_of(store, report) if items is None else items
-        for batch in describe(items, store, session.reader, report, index=index):
+        for batch in describe(coming, store, session.reader, report, index=index):
             yield batch
             done += len(batch)
-            if (now := time.monotonic()) - told > 0.05:
-                report.progress(done, len(items), "entries")
+            # While nobody knows how many there are, the walk says how far it is.
+            total = len(items) if items is not None else folder.total if folder else None
+            if total is not None and (now := time.monotonic()) - told > 0.05:
+                report.progress(done, total, "entries")
                 told = now
-        report.progress(done, len(items), "entries")
-        if index and isinstance(store, Folder) and not store.unreadable:
+        report.progress(done, done, "entries")
+        if folder and items is None:
+            _tell_unreadable(folder, report)
+        if folder and index and not folder.unreadable:
             # Otherwise what could not be looked at would be forgotten.
             index.finish()
     finally:

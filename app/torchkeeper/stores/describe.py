@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +55,7 @@ class _Known:
 
 
 def describe(
-    items: list[Item],
+    items: Iterable[Item],
     source: Source,
     reader: Reader,
     report: Report,
@@ -64,16 +64,15 @@ def describe(
 ) -> Iterator[list[Described]]:
     """The entries of a store, in batches. What the index knows is not read again.
 
-    ``items`` must be in the order of ``items.group``, so that graphs come before what they name.
+    ``items`` must be in an order in which graphs come before what they name (items.in_order,
+    Folder.stream).
     Files that vanish meanwhile are left out; everything else that goes wrong with an entry
     becomes its ``problem``.
     """
     known = _Known()
-    # A kernel's name is in the module of its graph, so modules are read before kernels.
-    ordered = [i for i in items if not _is_kernel(i)] + [i for i in items if _is_kernel(i)]
     index = index if index and not full else None
     waiting: list[_Loaded] = []
-    for loaded in itertools.chain(_batches(ordered, source, index, report), ([],)):
+    for loaded in itertools.chain(_batches(items, source, index, report), ([],)):
         # While the reader is at one batch, the next is loaded.
         facts = iter(reader.facts(_readings(waiting), report, full))
         reader.begin(_readings(loaded), full)
@@ -95,7 +94,7 @@ def _readings(batch: list[_Loaded]) -> list[Reading]:
 
 
 def _batches(
-    items: list[Item], source: Source, index: Index | None, report: Report
+    items: Iterable[Item], source: Source, index: Index | None, report: Report
 ) -> Iterator[list[_Loaded]]:
     """The items loaded, some at a time: few enough to come soon, and to fit the memory."""
     loaded: list[_Loaded] = []
@@ -127,10 +126,6 @@ def _kept(item: Item, kept: Known) -> _Loaded:
 
 def _to_keep(one: _Loaded) -> Known:
     return Known(signature(one.item), one.sha256, one.problem, one.facts)
-
-
-def _is_kernel(item: Item) -> bool:
-    return item.kind == "code" and not any(f.name.endswith(".py") for f in item.files)
 
 
 @dataclass(slots=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import TRASH, kernel_folder
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Grouping, Item, group
+from torchkeeper.stores.items import File, Grouping, Item, group, in_order
 
 #: Files between two looks at whether to go on, and seconds between two words about it.
 _OFTEN = 32
@@ -46,14 +46,31 @@ class Folder:
             raise Problem("place-unreadable", place=place, why=e.strerror) from e
         #: Folders that could not be read on the last survey, as (path, why).
         self.unreadable: list[tuple[str, str]] = []
+        #: How many items the last survey found, once that is known.
+        self.total: int | None = None
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, without the trash."""
-        self.unreadable = []
-        grouping = Grouping()
+        return in_order(self.stream(report))
+
+    def stream(self, report: Report) -> Iterator[Item]:
+        """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
+        in order. ``total`` is known when the rest begins.
+        """
+        self.unreadable, self.total = [], None
+        rest, kernels = Grouping(), Grouping()
+        count = 0
         for folder, files in self._walk(report):
-            grouping.add(folder, files)
-        return grouping.items()
+            if kernel_folder(folder):
+                kernels.add(folder, files)
+                for item in kernels.take():
+                    count += 1
+                    yield item
+            else:
+                rest.add(folder, files)
+        items = in_order(rest.take())
+        self.total = count + len(items)
+        yield from items
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The items in the folder of one path, or in the folder that the path is, unread.

@@ -99,26 +99,39 @@ class Grouping:
                 self._found[identity] = Item(at.kind, at.key, at.entry_path)
             self._found[identity].files.append(file)
 
-    def items(self) -> list[Item]:
-        """What was added as items: in the order of KINDS, then by path."""
-        by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
-        for item in self._found.values():
+    def take(self) -> list[Item]:
+        """What was added since the last time, in no order; nothing may be added to it later."""
+        items = list(self._found.values())
+        self._found.clear()
+        for item in items:
             if len(item.files) > 1:
                 item.files.sort()
             if item.kind == "code":
                 item.path = item.files[0].path  # a path that exists: source sorts before object
-            by_kind[item.kind].append(item)
-        for items in by_kind.values():
-            items.sort(key=attrgetter("path"))
-        return [item for items in by_kind.values() for item in items]
+        return items
+
+
+def in_order(items: Iterable[Item]) -> list[Item]:
+    """Items in the order of KINDS, then by path; of code, what names others comes first.
+
+    So that whatever tells something about another entry is read before that.
+    """
+    by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
+    for item in items:
+        by_kind[item.kind].append(item)
+    for some in by_kind.values():
+        some.sort(key=attrgetter("path"))
+    # A kernel's name is in the module of its graph.
+    by_kind["code"].sort(key=lambda item: not any(f.path.endswith(".py") for f in item.files))
+    return [item for some in by_kind.values() for item in some]
 
 
 def group(files: Iterable[File]) -> list[Item]:
-    """The files as items: in the order of KINDS, then by path."""
+    """The files as items, in order."""
     grouping = Grouping()
     for folder, some in itertools.groupby(files, lambda file: file.path.rpartition("/")[0]):
         grouping.add(folder, list(some))
-    return grouping.items()
+    return in_order(grouping.take())
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
