@@ -101,9 +101,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def entry_from_json(row: object) -> Entry:
-    """An Entry from what came over a wire; raises ValueError where a field is not as promised.
+    """An Entry from what came over a wire. Raises ValueError as checked_row does."""
+    return Entry(**checked_row(row))
 
-    Unknown fields are ignored, so that a newer engine can say more.
+
+def checked_row(row: object) -> dict[str, Any]:
+    """The fields of an Entry from what came over a wire, and no others.
+
+    Raises ValueError where a field is not as promised. Unknown fields are ignored, so that a newer
+    engine can say more.
     """
     if not isinstance(row, dict):
         raise ValueError("a row is not an object")
@@ -121,4 +127,4 @@ def entry_from_json(row: object) -> Entry:
     for name in ("kind", "torch", "device"):
         if values[name] is not None:
             values[name] = sys.intern(values[name])  # a large place says the same few words
-    return Entry(**values)
+    return values

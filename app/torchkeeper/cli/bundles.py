@@ -133,7 +133,7 @@ def _look_inside(args: argparse.Namespace, file: str) -> tuple[Asker, Answer]:
 
 
 def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
-    looking.print_entries(sorted(entries, key=looking.SORTS["kind"]))
+    looking.print_entries(entries)
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")

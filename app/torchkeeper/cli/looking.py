@@ -8,25 +8,28 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
+from torchkeeper.artifacts.entry import KINDS, Entry, checked_row
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable, user_error
 
-SORTS: dict[str, Callable[[Entry], Any]] = {
-    "kind": lambda e: (KINDS.index(e.kind), (e.name or "").lower(), e.key),
-    "key": lambda e: e.key,
-    "name": lambda e: (e.name is None, (e.name or "").lower()),
-    "size": lambda e: -e.size,
-    "files": lambda e: -e.files,
-    "mtime": lambda e: -(e.mtime or 0),
-    "torch": lambda e: (e.torch is None, e.torch or ""),
-    "device": lambda e: (e.device is None, e.device or ""),
-    "compile_s": lambda e: -(e.compile_s or 0),
-    "path": lambda e: e.path,
+_RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
+#: What entries are put in order by, given their fields.
+SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "kind": lambda e: (_RANKS[e["kind"]], (e["name"] or "").lower(), e["key"]),
+    "key": operator.itemgetter("key"),
+    "name": lambda e: (e["name"] is None, (e["name"] or "").lower()),
+    "size": lambda e: -e["size"],
+    "files": lambda e: -e["files"],
+    "mtime": lambda e: -(e["mtime"] or 0),
+    "torch": lambda e: (e["torch"] is None, e["torch"] or ""),
+    "device": lambda e: (e["device"] is None, e["device"] or ""),
+    "compile_s": lambda e: -(e["compile_s"] or 0),
+    "path": operator.itemgetter("path"),
 }
+
 
 _REASONS = {
     "default": "PyTorch's default",
@@ -97,9 +100,9 @@ def ls(args: argparse.Namespace) -> int:
     def take(rows: list[Answer]) -> None:
         # What is printed is made while the engine still reads.
         for row in rows:
-            entry = entry_from_json(row)
-            shown = output.json_line(entry.to_json()) if args.json else _cells(entry)
-            listed.append((key(entry), shown))
+            fields = checked_row(row)
+            shown = output.json_line(fields) if args.json else _cells(Entry(**fields))
+            listed.append(((key(fields), fields["path"]), shown))
 
     with Engine() as engine:
         asker = Asker(engine, args.json, take)
@@ -117,8 +120,9 @@ def ls(args: argparse.Namespace) -> int:
 
 
 def print_entries(entries: list[Entry]) -> None:
-    """The table of ls."""
-    _print_cells([_cells(entry) for entry in entries])
+    """The table of ls, in its order."""
+    by_kind = sorted(entries, key=lambda entry: SORTS["kind"](entry.to_json()))
+    _print_cells([_cells(entry) for entry in by_kind])
 
 
 def _print_cells(rows: list[list[str]]) -> None:

@@ -52,7 +52,7 @@ def purge(args: argparse.Namespace) -> int:
                 for entry in entries:
                     output.emit(entry.to_json())
             else:
-                looking.print_entries(sorted(entries, key=looking.SORTS["kind"]))
+                looking.print_entries(entries)
         counts = {name: plan[name] for name in ("entries", "files", "bytes")}
         if args.dry_run or not entries:
             said = f"Would purge {what}." if entries else "Nothing matches."

@@ -111,7 +111,8 @@ def chosen_of(
     wanted = _wanted(session, select)
     matches = query.parse(select.get("filter") or "").matches
     found = []
-    for batch in entries_of(session, store, report):
+    # In order, so that the same entries make the same bundle.
+    for batch in entries_of(session, store, report, items_of(store, report)):
         found += [
             one
             for one in batch

@@ -9,20 +9,15 @@ import errno
 import io
 import os
 import stat
-import time
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH, kernel_folder
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Grouping, Item, group, in_order
+from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
+from torchkeeper.stores.walking import Walk, file_at
 
-#: Files between two looks at whether to go on, and seconds between two words about it.
-_OFTEN = 32
-_TELL = 0.1
-
-_new_file = tuple.__new__
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -57,18 +52,23 @@ class Folder:
         """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
         in order. ``total`` is known when the rest begins.
         """
-        self.unreadable, self.total = [], None
-        rest, kernels = Grouping(), Grouping()
+        walk = Walk(self.root, report)
+        self.unreadable, self.total = walk.unreadable, None
+        rest: list[File] = []
         count = 0
-        for folder, files in self._walk(report):
-            if kernel_folder(folder):
-                kernels.add(folder, files)
-                for item in kernels.take():
-                    count += 1
-                    yield item
-            else:
-                rest.add(folder, files)
-        items = in_order(rest.take())
+        try:
+            for folder, files in walk.folders():
+                kernel = kernel_items(folder, files)
+                if kernel is None:
+                    rest += files
+                else:
+                    count += len(kernel)
+                    yield from kernel
+        except FileNotFoundError as e:
+            raise Problem("place-missing", place=self.place) from e
+        except OSError as e:
+            raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
+        items = in_order(located(rest))
         self.total = count + len(items)
         yield from items
 
@@ -97,42 +97,6 @@ class Folder:
         report.check()
         return group(files)
 
-    def _walk(self, report: Report) -> Iterator[tuple[str, list[File]]]:
-        """The files of each folder, most of a long listing's time: it is kept short."""
-        pending = [""]
-        looked, told = 0, time.monotonic()
-        while pending:
-            folder = pending.pop()
-            report.check()
-            prefix = f"{folder}/" if folder else ""
-            files: list[File] = []
-            try:
-                with os.scandir(f"{self.root}/{folder}") as entries:
-                    for entry in entries:
-                        looked += 1
-                        # A slow disk may take long for a few files, a big folder for many.
-                        if not looked % _OFTEN:
-                            report.check()
-                            if (now := time.monotonic()) - told > _TELL:
-                                report.progress(looked, None, "files")
-                                told = now
-                        path = prefix + entry.name
-                        try:
-                            if not entry.is_dir(follow_symlinks=False):
-                                files.append(file_at(path, entry.stat(follow_symlinks=False)))
-                            elif path != TRASH:
-                                pending.append(path)
-                        except FileNotFoundError:
-                            continue  # it vanished meanwhile
-            except FileNotFoundError:
-                if not folder:
-                    raise Problem("place-missing", place=self.place) from None
-            except OSError as e:
-                if not folder:
-                    raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-                self.unreadable.append((folder, e.strerror or str(e)))
-            yield folder, files
-
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError, also where the file has become something else."""
         path = f"{self.root}/{file.path}"
@@ -146,25 +110,6 @@ class Folder:
             raise OSError(errno.EINVAL, "not a regular file", path)
         # Unbuffered: whoever reads a file reads it in large pieces.
         return cast(BinaryIO, io.FileIO(handle))
-
-
-def file_at(path: str, status: os.stat_result) -> File:
-    """The File for a path and its lstat."""
-    mode = status.st_mode
-    # As File(…) does, in half the time: a big folder has a million of them.
-    return _new_file(
-        File,
-        (
-            path,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_blocks * 512,
-            (status.st_dev, status.st_ino),
-            mode & 0o7777,
-            mode & 0o170000 == stat.S_IFREG,
-            None,
-        ),
-    )
 
 
 def survey(place: str, report: Report | None = None) -> list[Item]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -70,45 +69,39 @@ class Source(Protocol):
         """The file, open for reading. Raises OSError."""
 
 
-class Grouping:
-    """Sorts files into items, folder by folder."""
+def kernel_items(folder: str, files: list[File]) -> list[Item] | None:
+    """The items in a kernel's folder, given all its files; None where it is no kernel's.
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Item] = {}
+    Most files of the biggest caches are kernels', whose folder tells all.
+    """
+    key = kernel_folder(folder)
+    if key is None:
+        return None
+    start = len(folder) + 1
+    # By position, for the million of them.
+    others = [file for file in files if not file[6] or is_scratch(file[0][start:])]
+    strange = {file[0] for file in others}
+    mine = [file for file in files if file[0] not in strange] if strange else files
+    mine.sort()
+    items = [Item("triton", key, folder, mine)] if mine else []
+    return items + located(others)
 
-    def add(self, folder: str, files: list[File]) -> None:
-        """Some files of one folder."""
-        if not files:
-            return
-        others = files
-        # Most files of the biggest caches are a kernel's, whose folder tells all.
-        if key := kernel_folder(folder):
-            start = len(folder) + 1
-            # By position, for the million of them.
-            kernel = [file for file in files if file[6] and not is_scratch(file[0][start:])]
-            if kernel:
-                item = self._found.setdefault(("triton", folder), Item("triton", key, folder))
-                item.files += kernel
-            if len(kernel) == len(files):
-                return
-            others = [file for file in files if not file[6] or is_scratch(file[0][start:])]
-        for file in others:
-            at = locate(file[0]) if file[6] else Located("unknown", file.name, file[0])
-            identity = (at.kind, at.entry_path)
-            if identity not in self._found:
-                self._found[identity] = Item(at.kind, at.key, at.entry_path)
-            self._found[identity].files.append(file)
 
-    def take(self) -> list[Item]:
-        """What was added since the last time, in no order; nothing may be added to it later."""
-        items = list(self._found.values())
-        self._found.clear()
-        for item in items:
-            if len(item.files) > 1:
-                item.files.sort()
-            if item.kind == "code":
-                item.path = item.files[0].path  # a path that exists: source sorts before object
-        return items
+def located(files: Iterable[File]) -> list[Item]:
+    """Files as items, each where its own path says."""
+    found: dict[tuple[str, str], Item] = {}
+    for file in files:
+        at = locate(file[0]) if file[6] else Located("unknown", file.name, file[0])
+        identity = (at.kind, at.entry_path)
+        if identity not in found:
+            found[identity] = Item(at.kind, at.key, at.entry_path)
+        found[identity].files.append(file)
+    for item in found.values():
+        if len(item.files) > 1:
+            item.files.sort()
+        if item.kind == "code":
+            item.path = item.files[0].path  # a path that exists: source sorts before object
+    return list(found.values())
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:
@@ -128,10 +121,17 @@ def in_order(items: Iterable[Item]) -> list[Item]:
 
 def group(files: Iterable[File]) -> list[Item]:
     """The files as items, in order."""
-    grouping = Grouping()
-    for folder, some in itertools.groupby(files, lambda file: file.path.rpartition("/")[0]):
-        grouping.add(folder, list(some))
-    return in_order(grouping.take())
+    folders: dict[str, list[File]] = {}
+    for file in files:
+        folders.setdefault(file[0].rpartition("/")[0], []).append(file)
+    items, rest = list[Item](), list[File]()
+    for folder, some in folders.items():
+        kernel = kernel_items(folder, some)
+        if kernel is None:
+            rest += some
+        else:
+            items += kernel
+    return in_order([*items, *located(rest)])
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

@@ -22,10 +22,11 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folder import Folder, file_at
+from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, group
 from torchkeeper.stores.locks import in_use
+from torchkeeper.stores.walking import file_at
 
 _RECEIPT = "receipt.json"
 _FILES = "files"

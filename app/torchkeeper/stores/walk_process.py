@@ -1,0 +1,91 @@
+"""Looking at folders; as a process of its own, for a second one of a big place at a time.
+
+It imports next to nothing, so that it is there in 15 ms. The first line it reads is the place as
+JSON, every further one a list of folders below it. To each of those it answers with two pieces,
+each after its length in four bytes, big endian: JSON ``[[folder, folders, names of files, why it
+could not be read or null], …]``, and NUMBERS of all those files in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+#: Size, mtime_ns, allocated bytes, device, inode, mode, whether it is a regular file.
+NUMBERS = struct.Struct("<qqqQQH?")
+LENGTH = struct.Struct(">I")
+
+_FORMAT, _REGULAR = 0o170000, 0o100000
+
+
+def scan(
+    root: str,
+    folder: str,
+    make: Callable[[str, os.stat_result], Any],
+    each: Callable[[], object] | None = None,
+) -> tuple[list[str], list[Any]]:
+    """(folders, files) in one folder of a place; links are files, and what vanishes is left out.
+
+    make: makes a file of its path and lstat. each: called before each name is looked at.
+    Raises OSError where the folder cannot be read.
+    """
+    prefix = f"{folder}/" if folder else ""
+    folders: list[str] = []
+    files: list[Any] = []
+    with os.scandir(f"{root}/{folder}") as entries:
+        for entry in entries:
+            if each is not None:
+                each()
+            path = prefix + entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(path)
+                else:
+                    files.append(make(path, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue  # it vanished meanwhile
+    return folders, files
+
+
+def numbers(status: os.stat_result) -> tuple[int, int, int, int, int, int, bool]:
+    """What NUMBERS are of a file."""
+    mode = status.st_mode
+    return (
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_blocks * 512,
+        status.st_dev,
+        status.st_ino,
+        mode & 0o7777,
+        mode & 0o170000 == 0o100000,
+    )
+
+
+def _packed(path: str, status: os.stat_result) -> tuple[str, bytes]:
+    return path.rpartition("/")[2], NUMBERS.pack(*numbers(status))
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    lines = iter(sys.stdin.buffer.readline, b"")
+    root = json.loads(next(lines, b'""'))
+    for line in lines:
+        said: list[tuple[str, list[str], list[str], str | None]] = []
+        packed: list[bytes] = []
+        for folder in json.loads(line):
+            try:
+                folders, files = scan(root, folder, _packed)
+            except FileNotFoundError:
+                said.append((folder, [], [], None))
+            except OSError as e:
+                said.append((folder, [], [], e.strerror or str(e)))
+            else:
+                said.append((folder, folders, [name for name, _ in files], None))
+                packed += [data for _, data in files]
+        for piece in (json.dumps(said).encode(), b"".join(packed)):
+            sys.stdout.buffer.write(LENGTH.pack(len(piece)) + piece)
+        sys.stdout.buffer.flush()
