@@ -125,6 +125,9 @@ def main() -> None:
         if worker.is_alive():
             # It hangs in the system, on a dead mount perhaps; nobody is left to hear of it.
             os._exit(1)
+    # Taking a big listing apart piece by piece would take longer than all of its rows did.
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:
