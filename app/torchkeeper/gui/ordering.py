@@ -99,7 +99,7 @@ def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
     terms = _terms(query) or [""] * len(query.tests)
     for term, test in zip(terms, query.tests, strict=True):
         if not _PLAIN_WORD.fullmatch(term):
-            found = list(compress(found, map(test, map(_ENTRY, found))))
+            found = list(compress(found, test.mask(list(map(_ENTRY, found)))))
         elif term[0] == "-":
             word = term[1:]
             found = [row for row in found if word not in row.hay]

@@ -11,12 +11,16 @@ from __future__ import annotations
 import operator as op
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from math import nan
+from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 
-Test = Callable[[Entry], bool]
+#: Which of many entries a term lets through, in their order.
+Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
@@ -28,9 +32,24 @@ _SIZES = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "": 86400, "w": 604800, "y": 31557600}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge, "=": op.eq,
 }  # fmt: skip
+_ATTRIBUTES = {"age": "mtime", "compile": "compile_s"}
+
+
+@dataclass(frozen=True)
+class Test:
+    """One term of a filter.
+
+    mask: for many entries at once, in one loop: a call for each takes three times as long.
+    """
+
+    mask: Mask
+
+    def __call__(self, entry: Entry) -> bool:
+        """Whether the term holds for one entry."""
+        return all(self.mask((entry,)))
 
 
 @dataclass(frozen=True)
@@ -68,14 +87,20 @@ def parse(text: str, now: float | None = None) -> Query:
 
 
 def _negated(test: Test) -> Test:
-    return lambda entry: not test(entry)
+    mask = test.mask
+    return Test(lambda entries: map(op.not_, mask(entries)))
 
 
 def _term(token: str, now: float) -> Test:
     match = None if token.startswith('"') else _FIELD.fullmatch(token)
     if not match:
         word = token.strip('"').lower()
-        return lambda e: word in e.key.lower() or (e.name is not None and word in e.name.lower())
+        return Test(
+            lambda entries: [
+                word in e.key.lower() or (e.name is not None and word in e.name.lower())
+                for e in entries
+            ]
+        )
     field, operator, value = match[1].lower(), match[2], match[3].strip('"')
     if field not in _FIELDS:
         # Taken as a word, a negated slip of the pen would match everything.
@@ -95,14 +120,25 @@ def _text_term(token: str, field: str, value: str) -> Test:
         kinds = frozenset(value.split(","))
         if not kinds <= set(KINDS):
             raise Problem("bad-filter", token=token, why="the kinds are " + ", ".join(KINDS))
-        return lambda e: e.kind in kinds
+        return Test(lambda entries: [e.kind in kinds for e in entries])
     if field == "is":
         if value != "broken":
             raise Problem("bad-filter", token=token, why="the only state is is:broken")
-        return lambda e: e.broken
+        return Test(lambda entries: [e.problem is not None and e.broken for e in entries])
     if field == "torch":
-        return lambda e: e.torch is not None and _version_matches(e.torch.lower(), value)
-    return lambda e: e.device is not None and e.device.lower().startswith(value)
+        return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))
+    return _prefix_term(op.attrgetter("device"), lambda x: x.lower().startswith(value))
+
+
+def _prefix_term(get: Callable[[Entry], str | None], matches: Callable[[str], bool]) -> Test:
+    """Whether a text of which many entries have the same few matches."""
+
+    def mask(entries: Sequence[Entry]) -> Iterable[bool]:
+        texts = list(map(get, entries))
+        good = {text for text in set(texts) if text is not None and matches(text)}
+        return map(good.__contains__, texts)
+
+    return Test(mask)
 
 
 def _version_matches(version: str, wanted: str) -> bool:
@@ -121,10 +157,18 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
         raise Problem("bad-filter", token=token, why=f"{field} takes <, >, <=, >= or =")
     limit = float(match[1]) * units[match[2].lower()]
     compare = _COMPARE[operator]
-    if field == "size":
-        return lambda e: compare(e.size, limit)
-    if field == "files":
-        return lambda e: compare(e.files, limit)
+    get: Callable[[Entry], float | None] = op.attrgetter(_ATTRIBUTES.get(field, field))
+    if field == "age":
+        # What is not known compares as nothing does.
+        return Test(
+            lambda entries: map(
+                compare, [nan if x is None else now - x for x in map(get, entries)], repeat(limit)
+            )
+        )
     if field == "compile":
-        return lambda e: e.compile_s is not None and compare(e.compile_s, limit)
-    return lambda e: e.mtime is not None and compare(now - e.mtime, limit)
+        return Test(
+            lambda entries: map(
+                compare, [nan if x is None else x for x in map(get, entries)], repeat(limit)
+            )
+        )
+    return Test(lambda entries: map(compare, map(get, entries), repeat(limit)))
