@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,8 @@ _TICK_MS = 50
 _STEPS = 4
 #: Seconds between two progress messages of one request that are passed on.
 _PROGRESS_EVERY = 0.05
+#: Seconds that rows wait at most for those before them to be heard on the main thread.
+_HEARD = 0.05
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
 
@@ -117,6 +120,8 @@ class Worker(QObject):
         self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
         self._timer: QTimer | None = None
         self._files: FileManager | None = None
+        #: Set by the main thread when it has heard the rows that were emitted last.
+        self.heard = threading.Event()
 
     @Slot(object)
     def start(self, request: Request) -> None:
@@ -214,7 +219,11 @@ class Worker(QObject):
             except ValueError as e:
                 self._lost(line, _misspoken(str(e)))
                 return
+            self.heard.clear()
             self.rows.emit(ticket, rows)
+            # Both threads at once would only take the interpreter from each other all the time,
+            # and make the main thread late.
+            self.heard.wait(_HEARD)
         elif message.type == "progress":
             self._progress(asked, body)
         elif message.type == "result":
@@ -601,6 +610,7 @@ class Engines(QObject):
         listener = self._listeners.get(ticket)
         if listener and listener.rows:
             listener.rows(rows)
+        self.worker.heard.set()
 
     def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
         listener = self._listeners.get(ticket)
