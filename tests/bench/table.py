@@ -8,6 +8,7 @@ many entries, which is the least that could be done.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import statistics
@@ -159,6 +160,7 @@ def measured(rows: int = ROWS) -> Bench:
     qInstallMessageHandler(
         lambda kind, _, text: None if kind == QtMsgType.QtWarningMsg else sys.stderr.write(text)
     )
+    gc.set_threshold(200_000, 10, 10)  # as cli.main does
     application()
     made = entries(rows)
     model = EntriesModel()

@@ -8,7 +8,7 @@ from itertools import chain
 
 from torchkeeper.gui.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.ordering import Key, Row, bisect, bisect_after
-from torchkeeper.gui.slices import Work, pieces
+from torchkeeper.gui.slices import STEP, Work, pieces
 
 Line = Row | Group
 
@@ -191,10 +191,8 @@ def difference(old: Sequence[Line], new: Sequence[Line], touched: set[Line]) -> 
     come = _runs(after[line] for line in after if line not in before)
     if len(gone) + len(come) > MAX_PIECES:
         return None
-    left = _without(old, gone)
-    yield
-    middle = _without(new, come)
-    yield
+    left = yield from _without(old, gone)
+    middle = yield from _without(new, come)
     return Change(gone, None if left == middle else middle, come)
 
 
@@ -220,11 +218,12 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _without(lines: Sequence[Line], runs: list[tuple[int, int]]) -> list[Line]:
+def _without(lines: Sequence[Line], runs: list[tuple[int, int]]) -> Work[list[Line]]:
     left: list[Line] = []
     at = 0
-    for first, last in runs:
-        left += lines[at:first]
+    for first, last in [*runs, (len(lines), len(lines))]:
+        for begin in range(at, first, STEP):
+            left += lines[begin : min(begin + STEP, first)]
+            yield
         at = last + 1
-    left += lines[at:]
     return left

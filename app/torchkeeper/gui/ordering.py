@@ -145,10 +145,15 @@ def merged(runs: Sequence[list[Row]], key: Key, descending: bool) -> Iterator[li
     which could not be interrupted.
     """
     runs = [run for run in runs if run]
+    if len(runs) < 2:
+        for run in runs:
+            for first in range(0, len(run), _BETWEEN):
+                yield run[first : first + _BETWEEN]
+        return
     at = [0] * len(runs)
     sample = sorted((key(row) for run in runs for row in run[::_SAMPLE]), reverse=descending)
     step = _BETWEEN // _SAMPLE
-    for cut in dict.fromkeys(sample[step::step]) if len(runs) > 1 else ():
+    for cut in dict.fromkeys(sample[step::step]):
         first = [bisect(run, key, cut, descending, at[n]) for n, run in enumerate(runs)]
         last = [bisect_after(run, key, cut, descending, first[n]) for n, run in enumerate(runs)]
         yield _sorted([run[at[n] : first[n]] for n, run in enumerate(runs)], key, descending)
