@@ -147,8 +147,8 @@ def merged(runs: Sequence[list[Row]], key: Key, descending: bool) -> Iterator[li
     runs = [run for run in runs if run]
     if len(runs) < 2:
         for run in runs:
-            for first in range(0, len(run), _BETWEEN):
-                yield run[first : first + _BETWEEN]
+            for start in range(0, len(run), _BETWEEN):
+                yield run[start : start + _BETWEEN]
         return
     at = [0] * len(runs)
     sample = sorted((key(row) for run in runs for row in run[::_SAMPLE]), reverse=descending)
