@@ -235,6 +235,8 @@ class ImportDialog(WorkDialog):
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())
+        nothing = self.tr("Nothing to import") if file.ready else self.tr("Reading…")
+        self._detail.say(nothing)
         marks = self._marks(file)
         self._detail.fill(
             [

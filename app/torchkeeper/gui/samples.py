@@ -63,17 +63,17 @@ def entries(long: bool = False) -> list[Entry]:
         names = _NAMES[kind]
         digest = f"{(number + 7) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128):032x}"
         graph = kind in ("fxgraph", "aotautograd")
-        name = names[number % len(names)]
+        name = names[number // 3 % len(names)]
         if long and number % 3 == 0:
             name = "_".join([name.partition(":")[0], *["fused_native_layer_norm_gelu_add"] * 6])
-        old = number % 4 == 3
+        old = number % 5 == 3
         torch = "2.9.1+cu128" if old else "2.13.0+cu130"
         made.append(
             Entry(
                 kind=kind,
                 key=digest if kind == "lock" else f"{kind[0]}{digest}",
                 name=name,
-                size=_SIZES[kind] * (30 + number * 37 % 140) // 100 + number % 7,
+                size=_SIZES[kind] * (3000 + number * 3701 % 14_000) // 10_000,
                 files=9 if kind == "triton" else 2 if kind == "code" else 1,
                 mtime=now - number**3 * 61 - 40,
                 torch=None if kind in ("lock", "pgo") else torch,

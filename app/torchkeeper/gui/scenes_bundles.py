@@ -158,7 +158,8 @@ def _end(
             ("lock", "qz7h4wnbd3tpmu6x.lock", "kind-not-portable", {"kind": "lock"}),
         )[number]
         if job.kind == "import":
-            code, about = "key-taken", {"path": f"{kind}/{key}"}
+            kind, key = "code", f"cmnvkzanes3ggbbm{number}"
+            code, about = "key-taken", {"path": f"mn/{key}.py"}
         why = user_error(code, about)
         job.leave(f"Left out: {kind} {key}: {why.what}", why.what)
     if error is None:

@@ -82,7 +82,6 @@ def _help(stage: Stage) -> None:
     window.show_about()
     stage.opened("about", window)
     text = (
-        "Torchkeeper 0.9.0 · Python 3.11.9 · Qt 6.8.1 · Linux\n\n"
         "Traceback (most recent call last):\n"
         '  File "torchkeeper/gui/window.py", line 214, in _update\n'
         "    self.totals.setText(status_text(listing, self.entries, selected))\n"

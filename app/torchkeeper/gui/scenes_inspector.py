@@ -21,7 +21,9 @@ def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
 
 def _select(window: Window, kind: str) -> Entry:
     every = window.entries.shown()
-    entry = next(entry for entry in every if entry.kind == kind and not entry.problem)
+    fit = [entry for entry in every if entry.kind == kind and not entry.problem]
+    # What is told in full of a graph is of this one.
+    entry = next((x for x in fit if str(x.name).startswith("decoder_layer")), fit[0])
     window.table.select({entry.identity})
     turn(_REST)
     return entry
@@ -43,6 +45,8 @@ def _entry(stage: Stage) -> None:
     every = window.entries.shown()
     window.table.select({entry.identity for entry in every if entry.problem})
     stage.take("inspector-broken", window, _REST)
+    window.table.select({graph.identity})
+    turn(_REST)
     inspector.notice.tell(user_error("entry-gone", {"path": graph.path}), again=True)
     stage.take("inspector-gone", window)
     window.table.selectAll()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QMenu
 
 from torchkeeper.gui import samples, theme
 from torchkeeper.gui.dragging import picture
 from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.pace import Pace
 from torchkeeper.gui.sample_engines import SampleEngines
 from torchkeeper.gui.stage import Stage, turn
 from torchkeeper.gui.start import CURRENT
@@ -99,12 +100,12 @@ def _jobs(stage: Stage) -> None:
 def halfway(window: Window, job: Job) -> None:
     """A running job is amid its bytes, at a steady pace."""
     total = 184_300_000
-    window.jobs.progress(job, 0, total, "bytes")
-    now = time.monotonic()
     job.started = time.time() - 9.2
+    job.pace, now = Pace(), time.monotonic()
     for second in range(9):
-        job.pace.add(now + (second - 8) * 1.0 + 8.5, second * 8_400_000, total)
-    job.done, job.now = 8 * 8_400_000, "fxgraph/k2/fk2v5qzx7h4wnbd3"
+        job.pace.add(now + second - 8.2, second * 8_400_000, total)
+    job.done, job.total, job.unit = 8 * 8_400_000, total, "bytes"
+    job.now = "fxgraph/k2/fk2v5qzx7h4wnbd3"
     window.jobs.touch(job)
 
 
@@ -112,10 +113,12 @@ def _busy(window: Window) -> None:
     jobs = window.jobs
     job = jobs.add("Export to torchinductor_ada.torchcache", "export", None)
     jobs.begin(job)
-    jobs.end(job, State.DONE, note="35 entries (5.1 MB)")
+    job.started = time.time() - 1.3
+    jobs.end(job, State.DONE, note="33 entries (5.0 MB)")
     job = jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     jobs.begin(job)
-    error = UserError("The bundle is damaged.", "It ends in the middle of an entry.", "")
+    job.started = time.time() - 0.4
+    error = user_error("bundle-damaged", {"why": "It ends in the middle of an entry"})
     jobs.end(job, State.FAILED, error=error)
     job = jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
     jobs.begin(job)
@@ -165,8 +168,8 @@ def _empty(stage: Stage) -> None:
 def _reading(stage: Stage) -> None:
     for name, progress in (
         ("window-reading", None),
-        ("window-counting", (18_240.0, None, "files")),
-        ("window-progress", (41_000.0, 118_200.0, "entries")),
+        ("window-counting", (18_240, None, "files")),
+        ("window-progress", (41_000, 118_200, "entries")),
     ):
         engines = SampleEngines(silent={"list"}, progress={"list": progress} if progress else {})
         window = stage.window(engines, settings={CURRENT: samples.PLACE})
@@ -212,6 +215,7 @@ def _drag(stage: Stage) -> None:
     stage.take("window-dragging", window)
     stage.close(window)
     label = QLabel()
+    label.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
     theme.follow(label, lambda: label.setPixmap(picture("5 entries", label.devicePixelRatioF())))
     label.resize(label.sizeHint())
     label.show()

@@ -286,6 +286,8 @@ class TextPane(QWidget):
             total = f"{len(self._matches):,}" + ("+" if len(self._matches) >= _COUNTED else "")
             text = f"{self._current + 1:,}/{total}" if self._current >= 0 else total
         self.count.setText(text)
+        # The search field would take its room too.
+        self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
         self.previous.setEnabled(bool(self._matches))
         self.next.setEnabled(bool(self._matches))
         said = self.tr("Match {} of the part of the text that is shown").format(text)

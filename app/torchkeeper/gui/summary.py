@@ -30,9 +30,10 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
     if listing.loading and not listing.result:
         reading = _tr("reading…")
         if listing.total:
-            reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
+            of = f"{listing.done:,.0f}", f"{listing.total:,.0f}"
+            reading = _tr("reading {} of {}…").format(*of)
         elif listing.done:
-            reading = _tr("looking: {} files…").format(f"{listing.done:,}")
+            reading = _tr("looking: {} files…").format(f"{listing.done:,.0f}")
         if listing.silent:
             reading = _tr("the place does not answer")
         return f"{say.count(model.count, 'entry', 'entries')} · {reading}"

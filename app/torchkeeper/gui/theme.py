@@ -239,10 +239,7 @@ QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
     border-bottom: 1px solid {s.line}; padding: 6px 8px; font-weight: 600; }}
 QHeaderView::section:hover {{ color: {s.text}; background: {s.hover}; }}
-QHeaderView::up-arrow, QHeaderView::down-arrow {{ subcontrol-origin: border;
-    subcontrol-position: top center; width: 10px; height: 8px; }}
-QHeaderView::up-arrow {{ image: url({icons.path("chevron-" + tone)}); }}
-QHeaderView::down-arrow {{ image: url({icons.path("chevron-up-" + tone)}); }}
+QHeaderView::up-arrow, QHeaderView::down-arrow {{ image: none; width: 0; height: 0; }}
 QTableCornerButton::section {{ background: {s.raised}; border: none; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}
