@@ -136,8 +136,9 @@ def shots(args: argparse.Namespace) -> int:
 
     unknown = [name for name in args.scene or () if name not in SCENES]
     if unknown:
-        sys.stderr.write(f"There is no scene {unknown[0]}; there are {', '.join(SCENES)}.\n")
-        return 2
+        there = "There are " + ", ".join(SCENES) + "."
+        output.complain(UserError(f"There is no scene “{unknown[0]}”.", "", there))
+        return USAGE
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
