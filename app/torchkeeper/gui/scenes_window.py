@@ -32,7 +32,7 @@ def _table(stage: Stage) -> None:
     window.table.setFocus()
     stage.take("window-selected", window)
     stage.close(window)
-    window = stage.window(SampleEngines(samples.entries(long=True)), size=(1000, 640))
+    window = stage.window(SampleEngines(samples.entries(long=True)), size=(1120, 700))
     window.places.add(samples.LONG_PLACE)
     window.places_pane.choose(samples.LONG_PLACE)
     stage.take("window-long", window)
