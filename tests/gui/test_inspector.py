@@ -29,7 +29,7 @@ from torchkeeper.gui.details import Counts, Need, detail_from_json, sections
 from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.inspector import SETTLE_MS, Inspector
 from torchkeeper.gui.rows import RowsModel
-from torchkeeper.gui.shots import SampleEngines
+from torchkeeper.gui.sample_engines import SampleEngines
 from torchkeeper.gui.sources import Text, TextPane
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window

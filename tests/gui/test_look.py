@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -48,18 +49,99 @@ def test_text_can_be_read(shades: Shades) -> None:
         assert contrast(shades.kinds[kind], shades.base) >= 3.0, kind
 
 
-def test_pictures_of_everything(
+#: Every state there is a picture of, by scene. Who takes one away has to say so here.
+STATES = {
+    "table": "window window-filtered window-no-match window-wrong-filter window-selected "
+    "window-long",
+    "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
+    "bars": "window-undo window-error window-engine window-partly",
+    "jobs": "window-busy window-importing",
+    "empty": "window-empty window-no-places window-looking window-choose window-missing "
+    "window-unreadable",
+    "reading": "window-reading window-silent window-counting window-progress",
+    "menus": "menu-file menu-edit menu-cache menu-view menu-group menu-columns menu-theme "
+    "menu-help menu-of-entries menu-of-places",
+    "drag": "window-dragging drag",
+    "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
+    "inspector-factors inspector-files inspector-broken inspector-gone inspector-several",
+    "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
+    "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
+    "export": "export-free export-replace export-no-room export-no-folder export-no-path "
+    "export-reading export-unreadable export-nothing",
+    "import": "import-one import-several import-bad import-same import-no-room "
+    "import-new-folder import-no-target import-reading import-comparing",
+    "work": "export-starting export-working export-cancelling export-cancelled export-entries "
+    "import-starting import-working import-cancelling import-cancelled",
+    "results": "export-done export-left export-failed export-none export-result import-done "
+    "import-left import-nothing-new import-failed",
+    "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
+    "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing",
+    "confirm": "empty-trash quit",
+    "help": "shortcuts about bug",
+}
+#: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
+SOME = ("bars", "empty", "drag", "work", "purge", "confirm")
+
+
+def _names(scenes: Iterable[str], suffix: str = "") -> set[str]:
+    return {
+        f"{name}-{tone}{suffix}.png"
+        for scene in scenes
+        for name in STATES[scene].split()
+        for tone in ("light", "dark")
+    }
+
+
+def test_every_scene_has_its_states() -> None:
+    assert set(shots.SCENES) == set(STATES)
+
+
+def test_pictures_of_a_place(
     qtbot: QtBot, tmp_path: Path, fixture_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert shots.run(str(tmp_path / "place"), str(fixture_cache), 1) == 0
+    assert shots.run(str(tmp_path), str(fixture_cache), 1) == 0
     said = capsys.readouterr().out.split()
-    assert [Path(path).name for path in said] == ["window-light.png", "window-dark.png"]
-    assert shots.run(str(tmp_path / "shots"), scale=1) == 0
-    said = capsys.readouterr().out.split()
-    names = {Path(path).name for path in said}
-    assert all(Path(path).stat().st_size > 1000 for path in said)
-    for name in ("window", "import", "purge", "warm", "empty-trash", "shortcuts", "about"):
-        assert {f"{name}-light.png", f"{name}-dark.png"} <= names
+    assert {Path(path).name for path in said} == {"window-light.png", "window-dark.png"}
+
+
+def test_pictures_of_the_states(
+    qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shots.run(str(tmp_path), scale=1, scenes=SOME) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert {Path(path).name for path in said.out.split()} == _names(SOME)
+    for path in map(Path, said.out.split()):
+        # A picture of one colour shows nothing.
+        assert len(_colours(QImage(str(path)))) > 3, path
+    for name in {name.rpartition("-")[0] for name in _names(SOME)}:
+        light, dark = (QImage(str(tmp_path / f"{name}-{tone}.png")) for tone in ("light", "dark"))
+        assert light.size() == dark.size(), name
+        assert light != dark, name
+
+
+def _colours(image: QImage) -> set[int]:
+    wide, high = image.width(), image.height()
+    return {image.pixel(x, y) for x in range(2, wide, 3) for y in range(2, high, 3)}
+
+
+@pytest.mark.slow
+def test_pictures_of_everything_at_both_scales(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path)]
+    run = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    sizes = {Path(path).name: QImage(path).size() for path in run.stdout.split()}
+    assert set(sizes) == _names(STATES) | _names(STATES, "@2x")
+    for name in _names(STATES):
+        assert sizes[name.replace(".png", "@2x.png")] == sizes[name] * 2, name
+
+
+def test_a_scene_that_there_is_not(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--scene", "sunset"]
+    run = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "sunset" in run.stderr
+    assert "table" in run.stderr
 
 
 def test_pictures_at_both_scales(tmp_path: Path, fixture_cache: Path) -> None:

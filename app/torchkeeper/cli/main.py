@@ -123,13 +123,23 @@ def add_shots(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2"
     )
+    command.add_argument(
+        "--scene", action="append", metavar="NAME",
+        help="these made-up states only, for example table or export; may be given several times",
+    )  # fmt: skip
 
 
 def shots(args: argparse.Namespace) -> int:
     """torchkeeper shots"""
+    from torchkeeper.gui.shots import SCENES
     from torchkeeper.gui.shots import run as run_shots
 
-    return run_shots(args.dir, args.place, args.scale)
+    unknown = [name for name in args.scene or () if name not in SCENES]
+    if unknown:
+        there = "There are " + ", ".join(SCENES) + "."
+        output.complain(UserError(f"There is no scene “{unknown[0]}”.", "", there))
+        return USAGE
+    return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
 _FILTERED = ("ls", "export", "purge")

@@ -11,7 +11,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHeaderView, QMenu
+from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui.cells import COLUMNS, NAME, SIZE, header_text
 from torchkeeper.gui.table import WIDTHS, EntryTable
@@ -140,7 +140,7 @@ class Columns(QObject):
             if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
                 width = own
             self._header.resizeSection(column, width)
-        self._header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        self._table.fit_name()
         self._sort(kept.get("sort"))
 
     def _sort(self, kept: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
@@ -16,6 +16,9 @@ from torchkeeper.link.words import printable
 class Dialog(QDialog):
     """A dialog that belongs to the window, is not waited for, and is gone when it closes."""
 
+    #: Whether it grows when a text takes more lines than before.
+    grows = True
+
     def __init__(self, parent: QWidget | None, title: str, width: int = 560) -> None:
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -24,6 +27,16 @@ class Dialog(QDialog):
         self.setMinimumWidth(width)
         self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
         self.setLayout(self.body)
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        # A text that takes one line more would push the rest out of the dialog.
+        if event.type() == QEvent.Type.LayoutRequest and self.grows and self.isVisible():
+            needed = self.body.minimumHeightForWidth(self.width())
+            needed = min(needed, self.screen().availableSize().height() - 80)
+            if needed > self.height():
+                self.resize(self.width(), needed)
+        return done
 
     def buttons(self, *widgets: QWidget) -> None:
         """The row of buttons at the bottom; the last is the one that goes on."""
@@ -47,6 +60,7 @@ class ConfirmDialog(Dialog):
         self.detail = forms.label(detail, wrap=True)
         texts.addWidget(self.question)
         texts.addWidget(self.detail)
+        texts.addStretch(1)
         line = forms.row(gap=16)
         line.addWidget(forms.picture("warning", 32, "warning"), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)

@@ -128,7 +128,7 @@ class DragOut(QObject):
         data.setUrls([QUrl.fromLocalFile(output)])
         drag = QDrag(self._table)
         drag.setMimeData(data)
-        drag.setPixmap(_picture(count, self._table.devicePixelRatioF()))
+        drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
         dropped = drag.exec(Qt.DropAction.CopyAction)
         self._held = False
         self._table.end_drag()
@@ -140,7 +140,7 @@ class DragOut(QObject):
             self._folder = ""
 
 
-def _picture(text: str, scale: float) -> QPixmap:
+def picture(text: str, scale: float) -> QPixmap:
     """A label that goes with the pointer."""
     shades = theme.shades()
     made = QPixmap(round(180 * scale), round(30 * scale))

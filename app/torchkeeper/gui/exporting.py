@@ -210,22 +210,33 @@ class ExportDialog(WorkDialog):
         else:
             self.title.setText(self.tr("Export {}").format(entries))
         self.origin.setText(self._origin())
+        self.origin.setVisible(bool(self.origin.text()))
+        self.table.say(self._nothing())
         self.out.setText(self._out())
         self.out.setVisible(bool(self._left))
         self._say_target()
-        self.go.setText(self.tr("Export {}").format(entries))
+        able = count and not self.error
+        self.go.setText(self.tr("Export {}").format(entries) if able else self.tr("Export"))
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
 
     def _origin(self) -> str:
-        if self.plan is None:
-            return "" if self.error else self.tr("Working out what goes in…")
+        if self.plan is None or not self.plan["entries"]:
+            return ""
         torches = [self.tr("torch {}").format(name) for name, _ in self.plan["torches"]]
         named = [*_some(torches), *_some([name for name, _ in self.plan["devices"]])]
         if not named:
             return self.tr("The entries do not say where they were made.")
         return self.tr("Made by {}").format(" · ".join(printable(name, 60) for name in named))
+
+    def _nothing(self) -> str:
+        """What the table says while it has no rows."""
+        if self.error:
+            return self.tr("Nothing to show")
+        if self.plan is None:
+            return self.tr("Working out what goes in…")
+        return self.tr("A bundle can hold none of these entries")
 
     def _out(self) -> str:
         count = sum(self._left.values())

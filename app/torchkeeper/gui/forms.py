@@ -80,7 +80,8 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     made.setFixedSize(size, size)
 
     def paint() -> None:
-        made.setPixmap(icons.pixmap(name, size, getattr(theme.shades(), colour), 1.0))
+        scale = made.devicePixelRatioF()
+        made.setPixmap(icons.pixmap(name, size, getattr(theme.shades(), colour), scale))
 
     theme.follow(made, paint)
     return made

@@ -61,6 +61,7 @@ class ImportDialog(WorkDialog):
         self._lay_out()
         for number in range(len(self.files)):
             self._inspect(number)
+        theme.follow(self, self._paint)
         self._tree.setCurrentIndex(self._tree.model().index(0, 0))
         self._show_file()
         self._allow()
@@ -160,17 +161,25 @@ class ImportDialog(WorkDialog):
         item = self._tree.topLevelItem(number)
         if item is not None:
             bad = not file.good
-            colour = theme.shades().error if bad else theme.shades().good
-            item.setIcon(0, icons.icon("error" if bad else "done", colour))
             item.setText(1, "" if file.error else f"{file.entries:,}")
             item.setText(2, "" if file.error else say.size(file.bytes))
             said = self.tr("cannot be imported") if bad else self.tr("can be imported")
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, f"{item.text(0)}, {said}")
+        self._paint()
         if self._tree.currentItem() is item:
             self._show_file()
         if self.ready:
             self._compare(soon=False)
         self._allow()
+
+    def _paint(self) -> None:
+        """The marks of the files, in the colours of the theme."""
+        shades = theme.shades()
+        for number, file in enumerate(self.files):
+            mark = ("done", shades.good) if file.good else ("error", shades.error)
+            item = self._tree.topLevelItem(number)
+            if item is not None:
+                item.setIcon(0, icons.icon(*(mark if file.ready else ("queued", shades.muted))))
 
     def _compare(self, soon: bool = True) -> None:
         """Find out what of the files is new in the target."""
@@ -235,6 +244,8 @@ class ImportDialog(WorkDialog):
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())
+        nothing = self.tr("Nothing to import") if file.ready else self.tr("Reading…")
+        self._detail.say(nothing)
         marks = self._marks(file)
         self._detail.fill(
             [

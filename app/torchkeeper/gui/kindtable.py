@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import theme
@@ -34,6 +34,7 @@ class KindTable(QTreeWidget):
             header.resizeSection(column, max(88, wide))
             self.headerItem().setTextAlignment(column, _RIGHT)
         self._kinds: list[str] = []
+        self._nothing = ""
         theme.follow(self, self._paint)
 
     def fill(self, rows: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -46,6 +47,21 @@ class KindTable(QTreeWidget):
                 item.setTextAlignment(column, _RIGHT)
             self.addTopLevelItem(item)
         self._paint()
+
+    def say(self, nothing: str) -> None:
+        """What to show as long as there are no rows."""
+        self._nothing = nothing
+        self.setAccessibleDescription(nothing if not self._kinds else "")
+        self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._kinds and self._nothing:
+            with QPainter(self.viewport()) as painter:
+                painter.setPen(QColor(theme.shades().muted))
+                box = self.viewport().rect().adjusted(16, 0, -16, 0)
+                flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+                painter.drawText(box, flags, self._nothing)
 
     def room_for(self, rows: int) -> None:
         """Be at least as high as so many rows are."""

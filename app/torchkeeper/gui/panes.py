@@ -148,7 +148,7 @@ class Head(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._path = ""
+        self._title = self._path = ""
         self.valid = True
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted")
@@ -176,6 +176,7 @@ class Head(QWidget):
         names = forms.column(gap=2)
         names.addWidget(self.title)
         names.addWidget(self.path)
+        names.addStretch(1)
         filters = forms.column(gap=2)
         filters.addWidget(self.box)
         filters.addWidget(self.wrong)
@@ -190,7 +191,8 @@ class Head(QWidget):
     def show_place(self, title: str, path: str) -> None:
         """Name the place."""
         self._path = path
-        self.title.setText(title)
+        self._title = title
+        self.title.setToolTip(title)
         self.path.setToolTip(path)
         self._elide()
 
@@ -233,9 +235,9 @@ class Head(QWidget):
 
     def _elide(self) -> None:
         width = max(80, self.width() - self.box.width() - 48)
-        self.path.setText(
-            self.path.fontMetrics().elidedText(self._path, Qt.TextElideMode.ElideMiddle, width)
-        )
+        for label, text in ((self.title, self._title), (self.path, self._path)):
+            cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+            label.setText(cut)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

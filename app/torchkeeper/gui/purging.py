@@ -95,12 +95,17 @@ class PurgeDialog(Dialog):
             )
         else:
             self.title.setText(self.tr("There is nothing to purge"))
+            self.text.setText(
+                self.tr("What was selected is not in {} any more.").format(printable(self._place))
+            )
+            self._end()
+            return
         self.text.setText(
             self.tr("{} in {}, with the space they take on the disk.").format(
                 say.count(int(plan.get("files") or 0), "file", "files"), printable(self._place)
             )
         )
-        self.go.setEnabled(count > 0)
+        self.go.setEnabled(True)
         self.go.setDefault(True)
         self.go.setFocus()
 
@@ -108,6 +113,19 @@ class PurgeDialog(Dialog):
         self.model.end()
         self.title.setText(error.what)
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
+        self._end()
+
+    def _end(self) -> None:
+        """There is nothing to decide: only what is said is left, and a way out."""
+        for widget in (self.table, self.at_once, self.hint, self.go):
+            widget.hide()
+        self.body.setStretchFactor(self.table, 0)
+        self.cancel.setText(self.tr("Close"))
+        self.cancel.setAccessibleName(self.tr("Close"))
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
     def _say(self) -> None:
         at_once = self.at_once.isChecked()

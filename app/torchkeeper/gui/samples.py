@@ -1,17 +1,102 @@
-"""A made-up entry in full, for the pictures of the inspector."""
+"""A made-up cache for the pictures: its places, its entries, and one of them in full."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.worker import Listener
+from torchkeeper.artifacts.entry import Entry
+
+PLACE = "/tmp/torchinductor_ada"  # noqa: S108  # only its name is shown
+KERNELS = "/home/ada/.triton/cache"
+NIGHTLY = "/home/ada/llama/nightly.torchcache"
+#: A place as clusters have them.
+LONG_PLACE = (
+    "/mnt/projects/vision-language/experiments/2026-11-sweep-lr3e-4-bs512-bf16/"
+    "checkpoints/step-120000/rank-07/torchinductor_ada_feature_rope_scaling"
+)
+MADE_IN = {"torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["NVIDIA H200"], "threads": 32}
+ENVIRONMENT = {
+    "python": "3.11.9",
+    "platform": "Linux",
+    "cpu": "AMD EPYC 9654",
+    "threads": 32,
+    "torch": "2.13.0+cu130",
+    "triton": "3.7.1",
+    "cuda": "13.0",
+    "devices": [{"type": "cuda", "name": "NVIDIA H200", "arch": "sm_90"}],
+}
+PYTHON = "/home/ada/llama/.venv/bin/python"
+
+_NAMES = {
+    "fxgraph": (
+        "decoder_layer: addmm, gelu, native_layer_norm",
+        "attention: mm, scaled_dot_product (backward)",
+        "rotary_embed: cat, mul",
+        "loss: log_softmax, nll_loss",
+        "swiglu: mm, silu, mul (backward)",
+    ),
+    "aotautograd": (
+        "decoder_layer: addmm, gelu, native_layer_norm (forward and backward)",
+        "attention: mm, scaled_dot_product (forward and backward)",
+        "rotary_embed: cat, mul",
+    ),
+    "code": ("cpp_fused_add_relu_0", "cpp_fused_softmax_2", "decoder_layer: addmm, gelu"),
+    "triton": ("triton_poi_fused_add_gelu_0", "triton_red_fused_softmax_1"),
+    "autotune": ("triton_poi_fused_add_gelu_0", "triton_red_fused_softmax_1"),
+    "pgo": ("profile of decoder_layer, rotary_embed",),
+    "lock": ("cmnvkzanes3ggbbm.lock",),
+}
+#: About how large entries of a kind are, in bytes.
+_SIZES = {"fxgraph": 190_000, "aotautograd": 310_000, "code": 46_000, "triton": 128_000,
+          "autotune": 700, "pgo": 2_100, "lock": 0}  # fmt: skip
+#: The first two kinds are what a cache is mostly made of.
+_ORDER = (*("fxgraph", "code", "aotautograd", "triton") * 3, "fxgraph", "autotune", "lock", "pgo")
+
+
+def entries(long: bool = False) -> list[Entry]:
+    """Entries of every common kind, one of them broken; long: with names as long as they get."""
+    now = time.time()
+    made = []
+    for number in range(36):
+        kind = _ORDER[number % len(_ORDER)]
+        names = _NAMES[kind]
+        digest = f"{(number + 7) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 128):032x}"
+        graph = kind in ("fxgraph", "aotautograd")
+        name = names[number // 3 % len(names)]
+        if long and number % 3:
+            name = "_".join([name.partition(":")[0], *["fused_native_layer_norm_gelu_add"] * 6])
+        old = number % 5 == 3
+        torch = "2.9.1+cu128" if old else "2.13.0+cu130"
+        made.append(
+            Entry(
+                kind=kind,
+                key=digest if kind == "lock" else f"{kind[0]}{digest}",
+                name=name,
+                size=_SIZES[kind] * (3000 + number * 3701 % 14_000) // 10_000,
+                files=9 if kind == "triton" else 2 if kind == "code" else 1,
+                mtime=now - number**3 * 61 - 40,
+                torch=None if kind in ("lock", "pgo") else torch,
+                device=_device(kind, name),
+                compile_s=(number * 13 % 47) / 7 + 0.3 if graph else None,
+                path=f"{kind}/{digest[:2]}/{digest}",
+                sha256=digest * 2,
+                problem="payload-unreadable" if number == 4 else None,
+            )
+        )
+    return made
+
+
+def _device(kind: str, name: str) -> str | None:
+    if kind in ("lock", "pgo"):
+        return None
+    return "cpu" if name.startswith("cpp_") else "cuda:90"
+
 
 GRAPH = """class GraphModule(torch.nn.Module):
     def forward(self, primals_1: "f32[2048, 512][512, 1]cuda:0", primals_2: "f32[2048][1]cuda:0",
                 primals_3: "f32[64, 512][512, 1]cuda:0"):
-         # File: /home/ada/train/mlp.py:18 in forward, code: x = F.gelu(self.up(x))
+         # File: /home/ada/llama/decoder.py:18 in forward, code: x = F.gelu(self.up(x))
         permute: "f32[512, 2048][1, 512]cuda:0" = torch.ops.aten.permute.default(primals_1, [1, 0])
         addmm: "f32[64, 2048][2048, 1]cuda:0" = torch.ops.aten.addmm.default(
             primals_2, primals_3, permute)
@@ -111,12 +196,11 @@ def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
     needs: dict[str, list[str]] = {}
     texts: list[dict[str, Any]] = []
     if graph:
-        made = {"torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["NVIDIA H200"], "threads": 32}
         facts |= {
-            "function": "forward at mlp.py:18",
+            "function": "forward at decoder.py:18",
             "ops": ["addmm", "gelu", "native_layer_norm"],
             "inputs": [row["value"] for row in factors() if row["name"].startswith("example")],
-            "made_in": {**made, "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb"},
+            "made_in": {**MADE_IN, "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb"},
         }
         there = [x.key for x in every if x.kind == "code"][:1]
         needs = {
@@ -129,83 +213,28 @@ def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
     return {
         "entry": entry.to_json(),
         "facts": facts,
-        "files": [{"path": entry.path, "size": entry.size, "mtime": entry.mtime}],
+        "files": _files(entry),
         "needs": needs,
         "texts": texts,
         "factors": len(factors()) if graph else 0,
     }
 
 
-def foretold(
-    op: str, params: dict[str, Any], every: list[Entry], listener: Listener
-) -> dict[str, Any]:
-    """What an engine would say of an export or an import that is to come.
-
-    A file whose name begins with "there" is there already; into a place that ends in "full"
-    there is no room, and where it ends in "same" nothing is new.
-    """
-    where = str(params.get("into") or params.get("path") or "")
-    free = 1_200_000 if "full" in where else 78_100_000_000
-    space = {"free": free, "why": None, "exists": "missing" not in where}
-    if op == "target":
-        there = where.rpartition("/")[2].startswith("there")
-        about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if there else {}
-        return {"what": "file" if there else "missing", **about, "space": space}
-    portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
-    if op == "compare":
-        files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
-        return {"files": files, "needed": 4_300_000, "space": space}
-    if listener.findings:
-        for entry in every:
-            if entry not in portable:
-                code = "entry-broken" if entry.problem else "kind-not-portable"
-                params = {"kind": entry.kind, "problem": entry.problem}
-                listener.findings([{"left": {"code": code, "params": params}}])
-    held = sum(entry.size for entry in portable)
-    return {
-        "entries": len(portable),
-        "files": sum(entry.files for entry in portable),
-        "bytes": held,
-        "size": held + 21_400,
-        "room": 2 * held,
-        "kinds": [
-            {"kind": kind, "entries": len(ones), "files": len(ones),
-             "bytes": sum(entry.size for entry in ones)}
-            for kind, ones in _by_kind(portable).items()
-        ],
-        "torches": [["2.13.0+cpu", 20], ["2.9.1", 9]],
-        "devices": [["cpu", 26], ["cuda:90", 3]],
-        "made_in": None,
-    }  # fmt: skip
-
-
-def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for kind in KINDS:
-        ones = [entry for entry in entries if entry.kind == kind]
-        if ones:
-            found[kind] = ones
-    return found
-
-
-def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
-    kinds: list[dict[str, Any]] = []
-    for kind, ones in _by_kind(entries).items():
-        new = [] if same else ones[: max(1, len(ones) // 2)]
-        differs = ones[-1:] if kind == "code" and not same else []
-        there = ones[len(new) : len(ones) - len(differs)]
-        named = {"new": new, "there": there, "differs": differs, "left": []}
-        counts = {name: _counts(some) for name, some in named.items()}
-        kinds.append({"kind": kind, **counts})
-    whole = {
-        name: {what: sum(kind[name][what] for kind in kinds) for what in ("entries", "bytes")}
-        for name in ("new", "there", "differs", "left")
-    }
-    return {"file": path, "kinds": kinds, **whole}
-
-
-def _counts(entries: list[Entry]) -> dict[str, int]:
-    return {"entries": len(entries), "bytes": sum(entry.size for entry in entries)}
+def _files(entry: Entry) -> list[dict[str, Any]]:
+    names = [entry.path]
+    if entry.files == 9:
+        stem = f"{entry.path}/{entry.name}"
+        endings = ("ttir", "ttgir", "llir", "ptx", "cubin", "source", "json")
+        names = [f"{stem}.{ending}" for ending in endings]
+        names += [f"{entry.path}/__grp__{entry.name}.json", f"{entry.path}/__{entry.name}.so"]
+    elif entry.files == 2:
+        names = [f"{entry.path}.main.cpp", f"{entry.path}.main.so"]
+    part = entry.size // len(names)
+    sizes = [part] * (len(names) - 1)
+    return [
+        {"path": name, "size": size, "mtime": entry.mtime}
+        for name, size in zip(names, [*sizes, entry.size - sum(sizes)], strict=True)
+    ]
 
 
 def page(name: str) -> dict[str, Any]:

@@ -243,6 +243,7 @@ class TextPane(QWidget):
     def _search(self, go: bool = True) -> None:
         self._timer.stop()
         needle = _in_utf16(cleaned(self.search.text()))
+        at = self._matches[self._current] if self._current >= 0 else -1
         self._matches, self._current = [], -1
         if needle:
             # toPlainText gives pairs as one character, and so moves what follows.
@@ -255,6 +256,8 @@ class TextPane(QWidget):
             at = self.edit.textCursor().selectionStart()
             self._go(bisect.bisect_left(self._matches, at) % len(self._matches))
         else:
+            # More text has come; the match that was gone to is still the one.
+            self._current = self._matches.index(at) if at in self._matches else -1
             self._say()
             self._mark()
 
@@ -286,6 +289,8 @@ class TextPane(QWidget):
             total = f"{len(self._matches):,}" + ("+" if len(self._matches) >= _COUNTED else "")
             text = f"{self._current + 1:,}/{total}" if self._current >= 0 else total
         self.count.setText(text)
+        # The search field would take its room too.
+        self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
         self.previous.setEnabled(bool(self._matches))
         self.next.setEnabled(bool(self._matches))
         said = self.tr("Match {} of the part of the text that is shown").format(text)

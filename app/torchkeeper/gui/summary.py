@@ -28,13 +28,7 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
         size = say.size(sum(entry.size for entry in selected))
         return _tr("{} of {} selected · {}").format(f"{len(selected):,}", f"{model.count:,}", size)
     if listing.loading and not listing.result:
-        reading = _tr("reading…")
-        if listing.total:
-            reading = _tr("reading {} of {}…").format(f"{listing.done:,}", f"{listing.total:,}")
-        elif listing.done:
-            reading = _tr("looking: {} files…").format(f"{listing.done:,}")
-        if listing.silent:
-            reading = _tr("the place does not answer")
+        reading = _tr("the place does not answer") if listing.silent else _reading(listing)
         return f"{say.count(model.count, 'entry', 'entries')} · {reading}"
     parts = [say.count(model.count, "entry", "entries")]
     if model.count != model.total:
@@ -49,6 +43,16 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)
+
+
+def _reading(listing: Listing) -> str:
+    """How far the reading of a place is."""
+    if listing.total:
+        of = f"{listing.done:,.0f}", f"{listing.total:,.0f}"
+        return _tr("reading {} of {}…").format(*of)
+    if listing.done:
+        return _tr("looking: {} files…").format(f"{listing.done:,.0f}")
+    return _tr("reading…")
 
 
 def trash_text(trash: dict[str, int]) -> str:
@@ -98,7 +102,9 @@ def empty_state(
             "",
         )  # fmt: skip
     if listing.loading:
-        return "folder", _tr("Reading the place…"), printable(listing.place), "", ""
+        known = [_reading(listing)] if listing.done or listing.total else []
+        text = "\n".join([printable(listing.place), *known])
+        return "folder", _tr("Reading the place…"), text, "", ""
     return (
         "box",
         _tr("This cache is empty"),

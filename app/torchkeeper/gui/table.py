@@ -17,7 +17,15 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette, QPixmap
+from PySide6.QtGui import (
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPixmap,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -34,6 +42,7 @@ from torchkeeper.gui.cells import COMPILE, DEVICE, FILES, KEY, KIND, MTIME, NAME
 from torchkeeper.gui.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.grouping import Group
+from torchkeeper.gui.header import Header
 from torchkeeper.gui.ordering import Row
 
 WIDTHS = {
@@ -43,10 +52,12 @@ WIDTHS = {
     SIZE: 92,
     FILES: 68,
     MTIME: 108,
-    TORCH: 108,
+    TORCH: 120,
     DEVICE: 76,
     COMPILE: 116,
 }
+#: The name takes what the others leave, and no less than this.
+_NAME_WIDTH = 120
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 
@@ -80,8 +91,9 @@ class EntryTable(QTableView):
         self._model = model
         self._delegate = EntryDelegate(self, model)
         self.setItemDelegate(self._delegate)
+        header = Header(self)
+        self.setHorizontalHeader(header)
         self.setModel(model)
-        header = self.horizontalHeader()
         header.setHighlightSections(False)
         # A selection of its own, always empty: with the table's, every repaint of the header
         # asks row by row whether whole columns are selected (seconds at 200,000 rows).
@@ -90,7 +102,8 @@ class EntryTable(QTableView):
         header.setMinimumSectionSize(48)
         for column, width in WIDTHS.items():
             header.resizeSection(column, width)
-        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        header.sectionResized.connect(self._resized)
+        self.fit_name()
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
         self._kept: tuple[set[Line], Line | None, int] | None = None
@@ -107,6 +120,24 @@ class EntryTable(QTableView):
         model.merged.connect(self._hold)
         self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
         theme.follow(self, self._repaint, now=False)
+
+    def fit_name(self) -> None:
+        """Have the name take what the others leave; where that is too little, all can scroll."""
+        header = self.horizontalHeader()
+        left = self.viewport().width() - header.length() + header.sectionSize(NAME)
+        if left >= _NAME_WIDTH:
+            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        else:
+            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
+            header.resizeSection(NAME, _NAME_WIDTH)
+
+    def _resized(self, column: int) -> None:
+        if column != NAME:
+            self.fit_name()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.fit_name()
+        super().resizeEvent(event)
 
     def _repaint(self) -> None:
         self.viewport().update()

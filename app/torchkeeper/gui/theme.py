@@ -170,6 +170,8 @@ def palette(shades: Shades) -> QPalette:
 def _style_sheet(s: Shades) -> str:
     tone = "dark" if s.dark else "light"
     chevron = icons.path(f"chevron-{tone}")
+    # The other theme's: it stands on the ground of a menu, not on the accent.
+    mark = icons.path("check-light" if s.dark else "check-dark")
     faded = QColor(s.muted)
     faded.setAlphaF(0.6)
     dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
@@ -183,6 +185,10 @@ QMenu::item {{ padding: 6px 24px 6px 8px; border-radius: 4px; margin: 0 2px; }}
 QMenu::item:selected {{ background: {s.selected}; color: {s.text}; }}
 QMenu::item:disabled {{ color: {dim}; }}
 QMenu::icon {{ padding-left: 8px; }}
+QMenu::indicator {{ width: 14px; height: 14px; margin-left: 6px; }}
+QMenu::indicator:checked {{ image: url({mark}); }}
+QMenu::right-arrow {{ image: url({icons.path("chevron-right-" + tone)}); width: 12px;
+    height: 12px; margin-right: 6px; }}
 QMenu::separator {{ height: 1px; background: {s.line}; margin: 4px 8px; }}
 QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.line};
     padding: 8px; spacing: 4px; }}
@@ -239,10 +245,7 @@ QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;
     border-bottom: 1px solid {s.line}; padding: 6px 8px; font-weight: 600; }}
 QHeaderView::section:hover {{ color: {s.text}; background: {s.hover}; }}
-QHeaderView::up-arrow, QHeaderView::down-arrow {{ subcontrol-origin: border;
-    subcontrol-position: top center; width: 10px; height: 8px; }}
-QHeaderView::up-arrow {{ image: url({icons.path("chevron-" + tone)}); }}
-QHeaderView::down-arrow {{ image: url({icons.path("chevron-up-" + tone)}); }}
+QHeaderView::up-arrow, QHeaderView::down-arrow {{ image: none; width: 0; height: 0; }}
 QTableCornerButton::section {{ background: {s.raised}; border: none; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}

@@ -28,6 +28,7 @@ class WarmDialog(Dialog):
         self.setWindowTitle(self.tr("Warm a cache"))
         self._engines = engines
         self._tickets: list[int] = []
+        self._looked = False
         self._found: dict[str, dict[str, Any] | UserError | None] = {}
         self.interpreter = QComboBox()
         self.interpreter.setSizeAdjustPolicy(
@@ -85,6 +86,7 @@ class WarmDialog(Dialog):
         super().done(result)
 
     def _offered(self, found: dict[str, Any]) -> None:
+        self._looked = True
         for one in found["interpreters"]:
             python, label = str(one["python"]), str(one["label"])
             self._found[python] = None
@@ -107,15 +109,19 @@ class WarmDialog(Dialog):
     def _say(self) -> None:
         found = self._found.get(self.python)
         if isinstance(found, UserError):
-            self.environment.setText(f"{found.what} {found.why}".strip())
-        elif found is None:
-            waiting = self.interpreter.count() > 0
+            self.environment.setText("\n".join(x for x in str(found).splitlines() if x))
+        elif found is not None:
+            self.environment.setText(environment.summary(found))
+        elif self.interpreter.count():
+            self.environment.setText(self.tr("Asking this interpreter for its torch…"))
+        elif self._looked:
             self.environment.setText(
-                self.tr("Asking this interpreter for its torch…")
-                if waiting
-                else self.tr("Looking for interpreters…")
+                self.tr("No interpreter was found. Name one in TORCHKEEPER_TORCH_PYTHON.")
             )
         else:
-            self.environment.setText(environment.summary(found))
+            self.environment.setText(self.tr("Looking for interpreters…"))
+        unable = self._looked and not self.interpreter.count()
+        unable = unable or (found is not None and not isinstance(found, dict))
+        forms.set_role(self.environment, "error" if unable else "muted")
         able = isinstance(found, dict) and environment.can_compile(found)
         self.go.setEnabled(able and self.target.path is not None)

@@ -114,7 +114,6 @@ class ResultPage(QWidget):
         self.left = QPlainTextEdit()
         self.left.setReadOnly(True)
         self.left.setTabChangesFocus(True)
-        self.left.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.left.setAccessibleName(self.tr("What was left out, and why"))
         theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
         self.left_title.setBuddy(self.left)
@@ -192,6 +191,9 @@ class WorkDialog(Dialog):
 
     Closed while the job runs, it leaves the job in the Activity pane.
     """
+
+    #: Its pages, all of which the layout counts, see to their height themselves.
+    grows = False
 
     #: What came of a job is to be shown in its folder, or opened.
     reveal = Signal(object)

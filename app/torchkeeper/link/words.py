@@ -175,7 +175,7 @@ CATALOGUE: dict[str, Words] = {
     "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
-    "entry-broken": Words("It is broken ({problem})."),
+    "entry-broken": Words("It is broken: {problem}."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
     "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
@@ -287,12 +287,21 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
         return UserError(f"The engine reported “{code}”.", said, code=code)
     shown = _Shown({k: "" if v is None else printable(str(v)) for k, v in params.items()})
+    if "problem" in shown:
+        shown["problem"] = _within(shown["problem"])
     return UserError(
         words.what.format_map(shown),
         words.why.format_map(shown),
         words.remedy.format_map(shown),
         code=code,
     )
+
+
+def _within(problem: str) -> str:
+    """The words for a code, as a part of a sentence; an unknown one as it is."""
+    words = CATALOGUE.get(problem)
+    what = words.what.format_map(_Shown()) if words else problem
+    return what[:1].lower() + what[1:].rstrip(".")
 
 
 def printable(text: str, limit: int = 400) -> str:

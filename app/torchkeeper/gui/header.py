@@ -1,0 +1,59 @@
+"""The header of the table of entries: its sort mark stands beside the title."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QHeaderView, QWidget
+
+from torchkeeper.gui import theme
+
+#: The padding of a section and the width of the mark, in device-independent pixels.
+_PADDING, _MARK, _GAP = 8, 8, 6
+
+
+class Header(QHeaderView):
+    """Style sheets put the mark at an edge of the section, wherever the title is."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self.setSectionsClickable(True)
+
+    def paintSection(self, painter: QPainter, rect: QRect, index: int) -> None:
+        painter.save()
+        super().paintSection(painter, rect, index)
+        painter.restore()
+        if self.isSortIndicatorShown() and index == self.sortIndicatorSection():
+            self._mark(painter, rect, index)
+
+    def _mark(self, painter: QPainter, rect: QRect, column: int) -> None:
+        model = self.model()
+        title = str(model.headerData(column, Qt.Orientation.Horizontal) or "")
+        where = model.headerData(
+            column, Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole
+        )
+        font = QFont(self.font())
+        font.setWeight(QFont.Weight.DemiBold)
+        used = _PADDING + QFontMetrics(font).horizontalAdvance(title) + _GAP
+        if where is not None and int(where) & int(Qt.AlignmentFlag.AlignRight):
+            left = rect.right() + 1 - used - _MARK
+        else:
+            left = rect.left() + used
+        # Where a title fills its section, the mark takes the last of its room.
+        left = max(rect.left() + 2, min(left, rect.right() - _MARK - 2))
+        middle = rect.center().y() + 0.5
+        way = 2 if self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder else -2
+        with_pen = QPen(QColor(theme.shades().text), 1.6)
+        with_pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        with_pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(with_pen)
+        painter.drawPolyline(
+            [
+                QPointF(left, middle - way),
+                QPointF(left + _MARK / 2, middle + way),
+                QPointF(left + _MARK, middle - way),
+            ]
+        )
+        painter.restore()

@@ -1,0 +1,168 @@
+"""The finish of the window: marks beside their titles, texts with room, colours that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QSettings, Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication, QHeaderView, QTreeWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import samples, theme
+from torchkeeper.gui.cells import NAME, SIZE
+from torchkeeper.gui.purging import PurgeDialog
+from torchkeeper.gui.sample_engines import SampleEngines
+from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.window import Window
+from torchkeeper.link.words import CATALOGUE, user_error
+
+
+@pytest.fixture
+def engines() -> SampleEngines:
+    return SampleEngines()
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings, engines: SampleEngines) -> Iterator[Window]:
+    """The window over the samples, once it shows them."""
+    made = Window(settings, engines)
+    made.resize(1360, 800)
+    made.show()
+    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
+    chosen = theme.look().theme
+    yield made
+    theme.look().choose(chosen)
+    made.close_surely()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def _marked(header: QHeaderView, column: int) -> list[int]:
+    """The x, within a section, of the pixels that the sort mark has changed."""
+    with_mark = header.grab().toImage()
+    header.setSortIndicatorShown(False)
+    without = header.grab().toImage()
+    header.setSortIndicatorShown(True)
+    left, width = header.sectionViewportPosition(column), header.sectionSize(column)
+    return [
+        x - left
+        for x in range(with_mark.width())
+        if any(with_mark.pixel(x, y) != without.pixel(x, y) for y in range(without.height()))
+        and left <= x < left + width
+    ]
+
+
+def test_the_sort_mark_stands_beside_the_title(window: Window) -> None:
+    header = window.table.horizontalHeader()
+    window.table.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+    found, width = _marked(header, SIZE), header.sectionSize(SIZE)
+    # Before a title that stands to the right, behind one that stands to the left.
+    title = header.fontMetrics().horizontalAdvance("Size")
+    assert found
+    assert width / 3 < found[0] and found[-1] < width - title
+    window.table.sortByColumn(NAME, Qt.SortOrder.AscendingOrder)
+    found = _marked(header, NAME)
+    assert found
+    title = header.fontMetrics().horizontalAdvance("Name")
+    assert title < found[0] and found[-1] < title + 48
+    assert len(found) >= 7
+
+
+def test_the_name_keeps_its_room(qtbot: QtBot, window: Window) -> None:
+    header = window.table.horizontalHeader()
+    qtbot.waitUntil(lambda: header.length() == window.table.viewport().width())
+    window.resize(900, 600)
+    qtbot.waitUntil(lambda: header.length() > window.table.viewport().width())
+    assert header.sectionSize(NAME) == 120
+    window.resize(1500, 600)
+    qtbot.waitUntil(lambda: header.length() == window.table.viewport().width())
+    assert header.sectionSize(NAME) > 120
+
+
+def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) -> None:
+    window.places.add(samples.LONG_PLACE + "_and_still_more_of_it" * 8)
+    window.places_pane.choose(samples.LONG_PLACE + "_and_still_more_of_it" * 8)
+    window.resize(1000, 600)
+    qtbot.waitUntil(lambda: "…" in window.head.title.text())
+    assert window.width() == 1000
+    assert window.head.title.toolTip().endswith("_and_still_more_of_it")
+
+
+def test_a_dialog_grows_with_what_it_says(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    engines.failing["probe"] = user_error(
+        "torch-broken", {"python": samples.PYTHON, "why": "libcudart.so.13 is missing. " * 8}
+    )
+    dialog = window.flows.warm()
+    low = dialog.height()
+    qtbot.waitUntil(lambda: "cannot be imported" in dialog.environment.text())
+    qtbot.waitUntil(lambda: dialog.height() > low)
+    combo = dialog.target.combo
+    assert combo.height() >= combo.sizeHint().height()
+    below = combo.mapTo(dialog, QPoint(0, combo.height())).y()
+    assert below < dialog.go.mapTo(dialog, QPoint(0, 0)).y()
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+
+
+def test_without_an_interpreter_warm_says_so(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    engines.failing["interpreters"] = user_error("torch-missing", {})
+    dialog = window.flows.warm()
+    qtbot.waitUntil(lambda: "TORCHKEEPER_TORCH_PYTHON" in dialog.environment.text())
+    dialog.reject()
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "busy"])
+def test_a_purge_of_nothing_leaves_only_a_way_out(
+    qtbot: QtBot, window: Window, engines: SampleEngines, gone: bool
+) -> None:
+    window.table.selectAll()
+    if gone:
+        engines.entries = []
+    else:
+        engines.failing["plan_purge"] = user_error("place-busy", {"place": samples.PLACE})
+    window.flows.purge_selected()
+    (dialog,) = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.cancel.text() == "Close")
+    shown = (dialog.table, dialog.at_once, dialog.hint, dialog.go)
+    assert not any(widget.isVisible() for widget in shown)
+    assert dialog.height() < 300
+    dialog.reject()
+
+
+def test_the_marks_of_files_follow_the_theme(qtbot: QtBot, window: Window) -> None:
+    dialog = window.flows.open_import([samples.NIGHTLY, "/home/ada/llama/notes.txt"])
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    tree = next(x for x in dialog.findChildren(QTreeWidget) if x.topLevelItemCount() == 2)
+    for which in (Theme.DARK, Theme.LIGHT):
+        theme.look().choose(which)
+        shades = theme.shades()
+        for row, colour in enumerate((shades.good, shades.error)):
+            item = tree.topLevelItem(row)
+            assert item is not None
+            image: QImage = item.icon(0).pixmap(16, 16).toImage()
+            drawn = [
+                image.pixelColor(x, y) for x in range(16) for y in range(16)
+                if image.pixelColor(x, y).alpha() == 255
+            ]  # fmt: skip
+            assert QColor(colour) in drawn, (which, row)
+    dialog.reject()
+
+
+def test_no_code_is_shown_for_what_is_broken() -> None:
+    problems = ("payload-unreadable", "triton-incomplete", "file-unreadable")
+    for problem in problems:
+        said = user_error("entry-broken", {"problem": problem}).what
+        assert problem not in said
+        assert said.startswith("It is broken: ")
+        assert CATALOGUE[problem].what[1:] in said
+    assert "of-tomorrow" in user_error("entry-broken", {"problem": "of-tomorrow"}).what
+    assert {entry.kind for entry in samples.entries()} <= set(KINDS)
