@@ -26,6 +26,7 @@ from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.gui import syntax
 from torchkeeper.gui.code_edit import LINE, CodeEdit
 from torchkeeper.gui.details import Counts, Need, detail_from_json, sections
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.inspector import SETTLE_MS, Inspector
 from torchkeeper.gui.rows import RowsModel
@@ -33,7 +34,6 @@ from torchkeeper.gui.shots import SampleEngines
 from torchkeeper.gui.sources import Text, TextPane
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Listener
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
 PYTHON, CPP = syntax.PYTHON, syntax.CPP

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QApplication
 import torchkeeper
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines
 from torchkeeper.link.ahead import Ahead
 
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.asking import Latest, room_text
 from torchkeeper.gui.dialogs import choose_target
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.worker import Engines
 from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error

@@ -13,11 +13,11 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.asking import Latest, room_text
 from torchkeeper.gui.dialogs import PlaceChoice
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.inspected import Inspected
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.places import Place
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a word after which a place is said not to answer.

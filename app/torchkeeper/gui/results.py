@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.worker import Listener
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.worker import Listener
+from torchkeeper.gui.engines import Listener
 
 GRAPH = """class GraphModule(torch.nn.Module):
     def forward(self, primals_1: "f32[2048, 512][512, 1]cuda:0", primals_2: "f32[2048][1]cuda:0",

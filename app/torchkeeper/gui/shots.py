@@ -23,11 +23,11 @@ from torchkeeper.gui import samples, theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.bug_dialog import BugDialog
 from torchkeeper.gui.dialogs import ConfirmDialog
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.purging import PurgeDialog
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.words import UserError, user_error
 
 #: Seconds a listing of a real place may take.

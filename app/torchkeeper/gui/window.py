@@ -12,6 +12,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from torchkeeper.gui import copying
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.flows import Flows
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
@@ -21,7 +22,6 @@ from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.watching import Watch
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
