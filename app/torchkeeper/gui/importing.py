@@ -79,6 +79,7 @@ class ImportDialog(WorkDialog):
         for file in self.files:
             item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
             item.setToolTip(0, printable(file.path))
+            item.setIcon(0, icons.icon("running", theme.shades().muted))
             _align(item)
             tree.addTopLevelItem(item)
         tree.currentItemChanged.connect(lambda *_: self._show_file())

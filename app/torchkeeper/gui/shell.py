@@ -101,7 +101,6 @@ class Shell(QMainWindow):
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
-        self.across.setSizes([232, 1128, 0])
         self.wing.belong_to(self.across)
         self.setCentralWidget(self.across)
         self.statusBar().setSizeGripEnabled(False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -198,7 +199,7 @@ class Window(Shell):
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:
-            self.places.looked(one["path"], one["what"] != "missing")
+            self.places.looked(one["path"], one["what"])
 
     # Places.
 
@@ -272,7 +273,12 @@ class Window(Shell):
         """Ask for a folder and put it on the list."""
         from torchkeeper.gui.dialogs import choose_folder
 
-        choose_folder(self, self.tr("Add a cache folder"), lambda path: self.open_paths([path]))
+        choose_folder(
+            self,
+            self.tr("Add a cache folder"),
+            os.path.dirname(self.place or ""),
+            lambda path: self.open_paths([path]),
+        )
 
     def remove_place(self) -> None:
         """Take the chosen place off the list."""
