@@ -6,8 +6,9 @@ engine processes. ``gui.engines`` has its handle on the main thread.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.paths import what, what_at_once
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
 
@@ -288,21 +290,24 @@ class Worker(QObject):
     @Slot(int, object)
     def look(self, ticket: int, paths: Sequence[str]) -> None:
         """Say what each path is: a folder, a file or missing."""
-        found = []
-        for path in paths:
-            what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else ""
-            found.append({"path": path, "what": what or "missing"})
-        self.result.emit(ticket, {"paths": found}, [])
+        # On a dead mount this waits for ever, and nobody else shall wait for that.
+        args = (ticket, list(paths))
+        threading.Thread(target=self._look, args=args, name="torchkeeper-look", daemon=True).start()
+
+    def _look(self, ticket: int, paths: list[str]) -> None:
+        found = [{"path": path, "what": what(path)} for path in paths]
+        with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+            self.result.emit(ticket, {"paths": found}, [])
 
     @Slot(int, str)
     def reveal(self, ticket: int, path: str) -> None:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
-        what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else "missing"
+        found = what_at_once(path)
 
         def then(shown: bool) -> None:
-            self.result.emit(ticket, {"what": what, "shown": shown}, [])
+            self.result.emit(ticket, {"what": found, "shown": shown}, [])
 
-        if what == "missing":
+        if found in ("missing", "silent"):
             then(False)
             return
         if self._files is None:
@@ -310,7 +315,7 @@ class Worker(QObject):
             from torchkeeper.gui.revealing import FileManager
 
             self._files = FileManager(self)
-        self._files.show(path, what == "folder", then)
+        self._files.show(path, found == "folder", then)
 
     @Slot(int)
     def find_interpreters(self, ticket: int) -> None:
