@@ -35,8 +35,8 @@ from tests.bench.measure import Figure
 from tests.bench.table import ROWS, entries
 from torchkeeper.engine import wire
 from torchkeeper.gui.app import application
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines, Listener
 
 _TICK = 0.016
 #: Seconds the timer may be late at most, on an idle machine.

@@ -6,11 +6,17 @@ import shutil
 import time
 from pathlib import Path
 
+from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from tests.conftest import SlowDisk
-from tests.gui.conftest import PATIENCE, OpenWindow, listed
+from tests.gui.conftest import PATIENCE, OpenWindow, listed, settle
+from tests.stores.test_bundle import make
+from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text
+from torchkeeper.gui.window import Window
 
 
 def test_a_place_that_hangs_holds_up_no_other(
@@ -56,3 +62,48 @@ def test_the_window_closes_over_a_place_that_hangs(
     qtbot.waitUntil(lambda: window.listing.loading, timeout=PATIENCE)
     with qtbot.waitSignal(window.stopped, timeout=15_000):
         window.close()
+
+
+def test_what_was_shown_last_hangs_and_a_file_can_be_imported_all_the_same(
+    qtbot: QtBot, settings: QSettings, fixture_cache: Path,
+    kept_291: Path, tmp_path: Path, slow_disk: SlowDisk
+) -> None:  # fmt: skip
+    good = tmp_path / "good.torchcache"
+    make(kept_291, good)
+    PlacesModel(settings).add(str(fixture_cache))
+    settings.setValue(CURRENT, str(fixture_cache))
+    slow_disk.below(fixture_cache)
+    slow_disk.hang()
+    window = Window(settings)
+    window.listing._silence.start(300)
+    window.show()
+    window.open_paths([str(good)])
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
+    assert window.listing.silent
+    [dialog] = window.findChildren(ImportDialog)
+    assert isinstance(dialog, ImportDialog)
+    dialog.reject()
+    with qtbot.waitSignal(window.stopped, timeout=15_000):
+        window.close()
+    window.deleteLater()
+
+
+def test_a_place_that_goes_is_said_to_be_gone_until_it_is_back(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    away = fixture_cache.rename(tmp_path / "away")
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.listing.error is not None, timeout=PATIENCE)
+    settle(qtbot)
+    state = empty_state(window.listing, window.entries, True, 2)
+    assert state is not None
+    assert state[1] == "There is nothing here any more"
+    [place] = [place for place in window.places.places if place.path == str(fixture_cache)]
+    assert place.icon == "folder-missing"
+    away.rename(fixture_cache)
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.entries.total == 70, timeout=PATIENCE)
+    settle(qtbot)
+    [place] = [place for place in window.places.places if place.path == str(fixture_cache)]
+    assert place.icon == "folder"

@@ -17,8 +17,9 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.report import Report
-from torchkeeper.gui.exporting import FOLDER, ExportDialog
+from torchkeeper.gui.exporting import ExportDialog
 from torchkeeper.gui.jobs import State
+from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.window import Window
 from torchkeeper.gui.working import WorkDialog
 from torchkeeper.stores.bundle import Bundle
@@ -65,7 +66,7 @@ def test_it_foretells_the_bundle(
     assert dialog.plan is not None
     assert texts(dialog)["FX graph"][0] == "6"
     assert sum(int(count) for count, _ in texts(dialog).values()) == dialog.plan["entries"]
-    assert dialog.origin.text() == "Made by torch 2.9.1+cu128 · cpu"
+    assert dialog.origin.text() == "Made by torch 2.9.1+cu128 for cpu"
     assert "Entries of kind lock are of use on this machine only." in dialog.out.text()
     assert "It is broken" in dialog.out.text()
     assert "free" in dialog.check.text()
@@ -81,7 +82,7 @@ def test_it_foretells_the_bundle(
     assert len(page.left.toPlainText().splitlines()) == left == dialog._left.total()
     click(qtbot, page.copy)
     assert QGuiApplication.clipboard().text() == page.left.toPlainText()
-    assert window.settings.value(FOLDER) == str(tmp_path)
+    assert window.settings.value(EXPORTED_TO) == str(tmp_path)
     click(qtbot, page.close_)
     again = ask(qtbot, window)
     assert Path(again.file.text()).parent == tmp_path
@@ -135,7 +136,12 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     click(qtbot, page.again)
     qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
     assert not dialog.go.isEnabled()
-    dialog.reject()
+    dialog.replace.setChecked(True)
+    QTest.keyClick(dialog.file, Qt.Key.Key_Return)
+    idle(qtbot, window)
+    assert page.title.text() == "Exported"
+    QTest.keyClick(page.close_, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
@@ -130,8 +131,10 @@ def test_open_shows_the_place_with_the_new_entries_selected(
     listed(qtbot, window, fixture_cache)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
     assert {entry.kind for entry in window.table.selected()} == {"aotautograd"}
-    # The same from the Activity pane, also where the place is shown already.
+    # The same from the Activity pane, also where the place is shown already, under headings.
     window.table.clearSelection()
+    window.actions_["group-kind"].trigger()
+    window.actions_["collapse-all"].trigger()
     window.actions_["open-result"].trigger()
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
 
@@ -201,3 +204,28 @@ def test_a_refusal_has_a_result_and_what_was_left_can_be_copied(
     assert "entries (" in page.text.text()
     assert "there already" in page.text.text()
     click(qtbot, page.close_)
+
+
+def test_a_bundle_that_is_shown_is_what_to_import_and_no_place_to_import_into(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.places.add(str(good), bundle=True)
+    window.places_pane.choose(str(good))
+    listed(qtbot, window, good)
+    window.actions_["import"].trigger()
+    [chooser] = window.findChildren(QFileDialog)
+    assert chooser.selectedFiles() == [str(good)]
+    chooser.accept()
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)), timeout=PATIENCE)
+    [dialog] = window.findChildren(ImportDialog)
+    assert isinstance(dialog, ImportDialog)
+    offered = [dialog.target.combo.itemText(n) for n in range(dialog.target.combo.count())]
+    assert str(good) not in offered
+    assert str(fixture_cache) in offered
+    dialog.reject()
+    # It is still known to be one when the window is opened again.
+    again = open_window()
+    place = again.places.places[again.places.row_of(str(good))]
+    qtbot.waitUntil(lambda: again.places.places[again.places.row_of(str(good))].bundle)
+    assert place.added

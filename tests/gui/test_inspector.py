@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QSettings, Qt, QTimer, QUrl
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSplitter, QTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
@@ -26,6 +26,7 @@ from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.gui import syntax
 from torchkeeper.gui.code_edit import LINE, CodeEdit
 from torchkeeper.gui.details import Counts, Need, detail_from_json, sections
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.inspector import SETTLE_MS, Inspector
 from torchkeeper.gui.rows import RowsModel
@@ -33,7 +34,7 @@ from torchkeeper.gui.sample_engines import SampleEngines
 from torchkeeper.gui.sources import Text, TextPane
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Listener
+from torchkeeper.gui.wing import Wing
 
 SUMMARY, GRAPH, SOURCE, FACTORS, FILES = range(5)
 PYTHON, CPP = syntax.PYTHON, syntax.CPP
@@ -312,14 +313,39 @@ def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSetting
     sizes = window.across.sizes()
     window.across.setSizes([sizes[0], sizes[1] - 80, sizes[2] + 80])
     window.across.splitterMoved.emit(0, 2)
+    places = window.across.sizes()[0]
     width = window.inspector.width()
     again = open_window()
     assert again.inspector.isVisible()
     again.resize(1640, 900)
+    settle(qtbot)
     assert int(str(settings.value("inspector/width"))) == width
+    assert int(str(settings.value("places/width"))) == places
     again.actions_["inspector"].trigger()
     assert settings.value("inspector/shown") == "false"
     assert not open_window().inspector.isVisible()
+
+
+@pytest.mark.parametrize("shown", ["true", "false"])
+def test_the_places_are_as_wide_with_it_as_without(
+    qtbot: QtBot, settings: QSettings, shown: str
+) -> None:
+    settings.setValue("inspector/shown", shown)
+    splitter = QSplitter()
+    qtbot.addWidget(splitter)
+    for least in (200, 400):
+        part = QWidget()
+        part.setMinimumWidth(least)
+        splitter.addWidget(part)
+    wing = Wing(settings)
+    splitter.addWidget(wing)
+    splitter.setStretchFactor(1, 1)
+    wing.belong_to(splitter)
+    wing.restore(1640)
+    splitter.resize(1640, 900)
+    splitter.show()
+    assert splitter.sizes()[0] == 232
+    assert (splitter.sizes()[2] > 400) == (shown == "true")
 
 
 def test_every_part_can_be_reached_and_has_a_name(

@@ -241,7 +241,7 @@ def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettin
     model.found([Place("/b", "vllm"), Place("/c", "default")])
     assert {p.path for p in model.places} == {"/b", "/c", "/mine"}
     assert "vLLM" in model.index(model.row_of("/b")).data(Qt.ItemDataRole.ToolTipRole)
-    model.looked("/mine", False)
+    model.looked("/mine", "missing")
     assert "nothing" in model.index(model.row_of("/mine")).data(Qt.ItemDataRole.ToolTipRole)
     assert [p.path for p in PlacesModel(settings).places] == ["/mine"]
     model.remove(model.row_of("/c"))

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, listed
 from torchkeeper.gui import start
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.process import Engine
 

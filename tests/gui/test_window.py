@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui import actions
 from torchkeeper.gui.cells import NAME, SIZE
-from torchkeeper.gui.worker import Listener
+from torchkeeper.gui.engines import Listener
 from torchkeeper.link.process import Engine
 
 

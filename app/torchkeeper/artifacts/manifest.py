@@ -90,17 +90,17 @@ def parse(data: bytes) -> Manifest:
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError) as e:
-        raise Problem("bundle-damaged", why="its manifest is not JSON") from e
+        raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
-        raise Problem("bundle-damaged", why="its manifest is of another format")
+        raise Problem("bundle-damaged", why="Its manifest is of another format")
     version = whole.get("format_version")
     if not isinstance(version, int):
-        raise Problem("bundle-damaged", why="its manifest has no format version")
+        raise Problem("bundle-damaged", why="Its manifest has no format version")
     if version > VERSION:
         raise Problem("bundle-newer", version=version)
     made_in, listed = whole.get("made_in"), whole.get("entries")
     if not isinstance(listed, list) or not isinstance(made_in, (dict, type(None))):
-        raise Problem("bundle-damaged", why="its manifest lacks a field")
+        raise Problem("bundle-damaged", why="Its manifest lacks a field")
     made_by = whole.get("made_by")
     entries = tuple(_entry(item) for item in listed)
     made_by = made_by[:80] if isinstance(made_by, str) else "?"
@@ -128,16 +128,16 @@ def origin(made_in: object) -> dict[str, Any] | None:
 
 def _entry(item: object) -> Listed:
     if not isinstance(item, dict):
-        raise Problem("bundle-damaged", why="an entry of its manifest is not an object")
+        raise Problem("bundle-damaged", why="An entry of its manifest is not an object")
     files = item.get("files")
     texts = [item.get(name) for name in ("kind", "key", "sha256", "path")]
     if not isinstance(files, list) or not all(isinstance(text, str) for text in texts):
-        raise Problem("bundle-damaged", why="an entry of its manifest lacks a field")
+        raise Problem("bundle-damaged", why="An entry of its manifest lacks a field")
     kind, key, sha256, path = (str(text) for text in texts)
     if max(len(key), len(path)) > _MAX_TEXT:
-        raise Problem("bundle-damaged", why="a name in its manifest is too long")
+        raise Problem("bundle-damaged", why="A name in its manifest is too long")
     if kind not in PORTABLE or not _SHA256.fullmatch(sha256):
-        raise Problem("bundle-damaged", why=f"its manifest has a strange entry of kind {kind[:40]}")
+        raise Problem("bundle-damaged", why=f"Its manifest has a strange entry of kind {kind[:40]}")
     return Listed(kind, key, sha256, _size(item), path, tuple(_file(file) for file in files))
 
 
@@ -150,11 +150,11 @@ def _file(file: object) -> ListedFile:
         and _SHA256.fullmatch(sha256)
     ):
         return ListedFile(path, _size(file), sha256)
-    raise Problem("bundle-damaged", why="a file of its manifest lacks a field")
+    raise Problem("bundle-damaged", why="A file of its manifest lacks a field")
 
 
 def _size(item: dict[str, Any]) -> int:
     size = item.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise Problem("bundle-damaged", why="a size in its manifest is no size")
+        raise Problem("bundle-damaged", why="A size in its manifest is no size")
     return size

@@ -75,7 +75,9 @@ def _joined(argv: list[str]) -> list[str]:
 
 
 def _window(files: list[str]) -> int:
-    missing = [file for file in files if not os.path.exists(file)]
+    from torchkeeper.link.paths import what_at_once
+
+    missing = [file for file in files if what_at_once(file) == "missing"]
     if missing:
         output.complain(
             UserError(

@@ -143,7 +143,7 @@ class ActivityPane(QWidget):
         self.log.setMaximumBlockCount(LOG_LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.log.document().setDocumentMargin(12)
-        self.log.setPlaceholderText(self.tr("The log of the chosen job appears here."))
+        self.log.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.title = forms.label(self.tr("Activity"), "section")
         self.subject = forms.label("", "muted")
         self._offers = forms.row(gap=4)

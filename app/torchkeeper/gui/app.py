@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QApplication
 import torchkeeper
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
-from torchkeeper.gui.start import NAME
+from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.start import NAME, folder_of
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines
 from torchkeeper.link.ahead import Ahead
 
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.
@@ -70,8 +70,7 @@ def opened(files: list[str], ahead: Ahead | None = None) -> Window:
     """The window, shown, on these files and folders."""
     application(dressed=False)
     paths = [os.path.abspath(path) for path in files]
-    folders = [path for path in paths if os.path.isdir(path)]
-    window = Window(None, Engines(ahead), folders[-1] if folders else None)
+    window = Window(None, Engines(ahead), folder_of(files))
     theme.look().dress()
     window.show()
     if paths:

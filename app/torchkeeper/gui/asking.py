@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 
-from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 

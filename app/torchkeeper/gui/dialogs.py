@@ -101,9 +101,11 @@ class PlaceChoice(QWidget):
         self.combo.setMinimumContentsLength(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        bundles = {place.path for place in places if place.bundle}
         for place in places:
-            self.combo.addItem(printable(place.path), place.path)
-        if current is not None:
+            if not place.bundle:
+                self.combo.addItem(printable(place.path), place.path)
+        if current is not None and current not in bundles:
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
         self.other = forms.button(self.tr("Other folder…"))
@@ -140,12 +142,13 @@ class PlaceChoice(QWidget):
             line.setAccessibleName(name)
 
     def _other(self) -> None:
-        choose_folder(self, self.tr("Choose a folder"), self.choose)
+        above = os.path.dirname(self.path or "")
+        choose_folder(self, self.tr("Choose a folder"), above, self.choose)
 
 
-def choose_folder(parent: QWidget, title: str, then: Callable[[str], object]) -> None:
-    """Ask for a folder."""
-    dialog = QFileDialog(parent, title)
+def choose_folder(parent: QWidget, title: str, above: str, then: Callable[[str], object]) -> None:
+    """Ask for a folder; ``above``: where to look first, where that is known."""
+    dialog = QFileDialog(parent, title, above)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
@@ -154,12 +157,15 @@ def choose_folder(parent: QWidget, title: str, then: Callable[[str], object]) ->
 
 
 def choose_files(
-    parent: QWidget, title: str, kinds: str, then: Callable[[list[str]], object]
+    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[list[str]], object]
 ) -> None:
-    """Ask for files to read."""
+    """Ask for files to read; ``first``: the folder to look in, or the file chosen at first."""
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setDirectory(os.path.dirname(first))
+    if os.path.basename(first):
+        dialog.selectFile(first)
     dialog.filesSelected.connect(then)
     dialog.open()
 

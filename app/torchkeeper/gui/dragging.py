@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.table import EntryTable
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 

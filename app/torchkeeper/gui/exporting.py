@@ -13,16 +13,15 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.asking import Latest, room_text
 from torchkeeper.gui.dialogs import choose_target
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.worker import Engines
+from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
 
-#: Where the folder of the last export is remembered.
-FOLDER = "export/folder"
 #: Reasons, torch versions and devices that are named one by one.
 _NAMED = 4
 
@@ -58,7 +57,7 @@ class ExportDialog(WorkDialog):
         self._plan_of = Latest(engines, self)
         self._target_of = Latest(engines, self)
         self._make()
-        folder = str(settings.value(FOLDER) or "") or QStandardPaths.writableLocation(
+        folder = str(settings.value(EXPORTED_TO) or "") or QStandardPaths.writableLocation(
             QStandardPaths.StandardLocation.HomeLocation
         )
         self.file.setText(os.path.join(folder, name))
@@ -99,7 +98,6 @@ class ExportDialog(WorkDialog):
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Export"), primary=True)
-        self.go.setDefault(True)
         self.go.clicked.connect(self._go)
         layout = forms.column()
         for widget in (self.title, self.source):
@@ -114,7 +112,7 @@ class ExportDialog(WorkDialog):
         layout.addWidget(self.check)
         layout.addWidget(self.replace)
         layout.addLayout(button_row(self.cancel, self.go))
-        self.add_choice(page_of(layout))
+        self.add_choice(page_of(layout), self.go)
 
     # What is asked of engines.
 
@@ -225,10 +223,15 @@ class ExportDialog(WorkDialog):
         if self.plan is None or not self.plan["entries"]:
             return ""
         torches = [self.tr("torch {}").format(name) for name, _ in self.plan["torches"]]
-        named = [*_some(torches), *_some([name for name, _ in self.plan["devices"]])]
-        if not named:
-            return self.tr("The entries do not say where they were made.")
-        return self.tr("Made by {}").format(" · ".join(printable(name, 60) for name in named))
+        made_by = _some(torches)
+        made_for = _some([name for name, _ in self.plan["devices"]])
+        if made_by and made_for:
+            return self.tr("Made by {} for {}").format(made_by, made_for)
+        if made_by:
+            return self.tr("Made by {}").format(made_by)
+        if made_for:
+            return self.tr("Made for {}").format(made_for)
+        return self.tr("The entries do not say where they were made.")
 
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
@@ -310,7 +313,7 @@ class ExportDialog(WorkDialog):
         path = self.path
         if path is None:
             return
-        self._settings.setValue(FOLDER, os.path.dirname(path))
+        self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
         self.follow(self._start(path, self.replace.isChecked()))
 
     def choose_again(self) -> None:
@@ -325,5 +328,6 @@ class ExportDialog(WorkDialog):
         super().done(result)
 
 
-def _some(names: list[str]) -> list[str]:
-    return names if len(names) <= _NAMED else [*names[:_NAMED], "…"]
+def _some(names: list[str]) -> str:
+    shown = [printable(name, 60) for name in names[:_NAMED]]
+    return " · ".join([*shown, "…"] if len(names) > _NAMED else shown)

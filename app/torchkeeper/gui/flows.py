@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.results import Results
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from torchkeeper.gui.importing import ImportDialog
     from torchkeeper.gui.warming import WarmDialog
     from torchkeeper.gui.window import Window
+
+
+#: Where the folder of the last import is remembered.
+_IMPORTED_FROM = "import/folder"
 
 
 class Flows(QObject):
@@ -101,8 +107,19 @@ class Flows(QObject):
         """Ask for files, look into them, and import what the user agrees to."""
         from torchkeeper.gui.dialogs import choose_files
 
+        window = self._window
+        shown = window.places_pane.place
+        if shown is not None and shown.bundle:
+            first = shown.path
+        else:
+            kept = (window.settings.value(name) for name in (_IMPORTED_FROM, EXPORTED_TO))
+            first = os.path.join(next((str(one) for one in kept if one), QDir.homePath()), "")
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
-        choose_files(self._window, self.tr("Import"), kinds, self.open_import)
+        choose_files(window, self.tr("Import"), first, kinds, self._import_chosen)
+
+    def _import_chosen(self, files: list[str]) -> None:
+        self._window.settings.setValue(_IMPORTED_FROM, os.path.dirname(files[0]))
+        self.open_import(files)
 
     def open_import(self, files: Sequence[str]) -> ImportDialog:
         """Look into files."""

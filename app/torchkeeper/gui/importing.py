@@ -13,11 +13,11 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.asking import Latest, room_text
 from torchkeeper.gui.dialogs import PlaceChoice
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.inspected import Inspected
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.kindtable import KindTable
 from torchkeeper.gui.places import Place
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.gui.working import WorkDialog, button_row, page_of
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -80,6 +80,7 @@ class ImportDialog(WorkDialog):
         for file in self.files:
             item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
             item.setToolTip(0, printable(file.path))
+            item.setIcon(0, icons.icon("running", theme.shades().muted))
             _align(item)
             tree.addTopLevelItem(item)
         tree.currentItemChanged.connect(lambda *_: self._show_file())

@@ -27,12 +27,12 @@ from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.cells import kind_words, shown_name
 from torchkeeper.gui.details import Counts, Detail, Need, detail_from_json, sections
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.factors import FactorsPane
 from torchkeeper.gui.facts import FactsView
 from torchkeeper.gui.filelist import FilesPane
 from torchkeeper.gui.sources import TextPane
 from torchkeeper.gui.wing import NARROWEST
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
 

@@ -8,8 +8,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a word after which a place is said not to answer.
@@ -44,6 +44,8 @@ class Listing(QObject):
         self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
+        #: Whether the place is no longer there although it was.
+        self.gone = False
         self.result: dict[str, Any] = {}
         self.done: float = 0
         self.total: float | None = None
@@ -65,6 +67,13 @@ class Listing(QObject):
         return self.place is not None and self.error is None and not self.result.get("format")
 
     @property
+    def what(self) -> str:
+        """What the place is, as PlacesModel.looked wants it; empty while that is not known."""
+        if self.error is not None:
+            return "missing" if self.error.code == "place-missing" else ""
+        return "" if not self.result else "file" if self.result.get("format") else "folder"
+
+    @property
     def trash(self) -> dict[str, int]:
         """What lies in the place's trash."""
         trash = self.result.get("trash")
@@ -82,7 +91,7 @@ class Listing(QObject):
         self._engines.forget(self._ticket)
         self._ticket, self._again, self.silent = None, False, False
         self._silence.stop()
-        self.place, self.error, self.result = place, None, {}
+        self.place, self.error, self.result, self.gone = place, None, {}, False
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
@@ -163,7 +172,7 @@ class Listing(QObject):
     def _shown(self, told: dict[str, Any], result: dict[str, Any]) -> None:
         self._mark = str(result.get("mark") or "")
         news = self.error is not None or told != self.result
-        quiet, self.error, self.result = self._quiet, None, told
+        quiet, self.error, self.result, self.gone = self._quiet, None, told, False
         self._ended()
         if self._unreadable and not (quiet and self._unreadable == self._told):
             self._told = self._unreadable
@@ -191,6 +200,7 @@ class Listing(QObject):
             self._finish(False, False)
             return
         same = quiet and self.error is not None and self.error.code == error.code
+        self.gone = error.code == "place-missing" and (self.gone or bool(self.result))
         self.error, self.result, self._mark = error, {}, ""
         if same:
             self._model.abandon()

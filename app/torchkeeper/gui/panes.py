@@ -54,11 +54,10 @@ class PlaceDelegate(QStyledItemDelegate):
         elif state & QStyle.StateFlag.State_MouseOver:
             painter.setBrush(QColor(shades.hover))
             painter.drawRoundedRect(box, 6, 6)
-        name = "folder" if place.exists else "folder-missing"
         colour = shades.text if place.exists else shades.muted
         scale = option.widget.devicePixelRatioF()
         painter.drawPixmap(
-            box.left() + 8, box.center().y() - 9, icons.pixmap(name, 20, colour, scale)
+            box.left() + 8, box.center().y() - 9, icons.pixmap(place.icon, 20, colour, scale)
         )
         words = box.adjusted(38, 6, -8, -6)
         line = metrics.height()

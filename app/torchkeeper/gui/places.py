@@ -23,19 +23,28 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
+#: Where the folder of the last export is remembered.
+EXPORTED_TO = "export/folder"
 
 
 @dataclass(frozen=True)
 class Place:
     """One place: where it is, why it is listed, and whether there is anything.
 
-    added: put on the list by the user, who alone takes it off again.
+    added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
+    nothing can be written into.
     """
 
     path: str
     reason: str = ""
     exists: bool = True
     added: bool = False
+    bundle: bool = False
+
+    @property
+    def icon(self) -> str:
+        """The name of its icon."""
+        return "folder-missing" if not self.exists else "box" if self.bundle else "folder"
 
     @property
     def title(self) -> str:
@@ -97,7 +106,7 @@ class PlacesModel(QAbstractListModel):
             return "\n".join(line for line in lines if line)
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted
-            return icons.icon("folder" if place.exists else "folder-missing", colour)
+            return icons.icon(place.icon, colour)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
             return f"{place.title}, {printable(place.path)}{state}"
@@ -136,12 +145,12 @@ class PlacesModel(QAbstractListModel):
                 self._set(row, replace(place, added=old.added))
                 at = max(at, row + 1) if not old.added else at
 
-    def add(self, path: str, exists: bool = True) -> int:
+    def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
         """Put a place on the list for good; returns its row."""
         row = self.row_of(path)
         if row < 0:
             row = len(self._places)
-            self._insert(row, Place(path, exists=exists, added=True))
+            self._insert(row, Place(path, exists=exists, added=True, bundle=bundle))
             self._keep()
         return row
 
@@ -151,11 +160,13 @@ class PlacesModel(QAbstractListModel):
             self._remove(row)
             self._keep()
 
-    def looked(self, path: str, exists: bool) -> None:
-        """Whether there is anything at a path."""
+    def looked(self, path: str, what: str) -> None:
+        """What is at a path: "folder", "file" or "missing"."""
         row = self.row_of(path)
-        if row >= 0 and self._places[row].exists != exists:
-            self._set(row, replace(self._places[row], exists=exists))
+        if row >= 0:
+            old = self._places[row]
+            bundle = old.bundle if what == "missing" else what == "file"
+            self._set(row, replace(old, exists=what != "missing", bundle=bundle))
 
     def repaint(self) -> None:
         """The colours have changed."""

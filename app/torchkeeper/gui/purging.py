@@ -12,9 +12,9 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms
 from torchkeeper.gui.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH
 from torchkeeper.gui.dialogs import Dialog, confirm
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.table import EntryTable
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 

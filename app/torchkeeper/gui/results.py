@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.worker import Listener
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ class Results(QObject):
         if job is None or path is None:
             return
         window = self._window
-        window.places.add(path)
+        window.places.add(path, bundle=job.kind == "export")
         if window.place != path:
             window.places_pane.choose(path)
+        else:
+            # Nobody looks by itself whether a bundle is still the same.
+            window.listing.refresh()
         self._wanted = (path, set(job.placed)) if job.placed else None
         self._select_soon()
 
@@ -118,9 +121,11 @@ class Results(QObject):
         (place, identities), self._wanted = self._wanted, None
         if window.place != place:
             return
+        window.entries.expand_to(identities)
         rows = window.entries.rows_of(identities)
         if len(rows) < len(identities):
             window.head.clear_filter()
+            window.entries.expand_to(identities)
             rows = window.entries.rows_of(identities)
         if rows:
             window.table.setCurrentIndex(window.entries.index(rows[0], 0))

@@ -11,7 +11,7 @@ from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui import samples
-from torchkeeper.gui.worker import Engines, Listener
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link.words import UserError, user_error
 
 _BUNDLES = (".torchcache", ".bin")

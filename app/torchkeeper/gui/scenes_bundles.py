@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchkeeper.gui import samples
-from torchkeeper.gui.exporting import FOLDER
 from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.sample_engines import SampleEngines
 from torchkeeper.gui.scenes_window import halfway
 from torchkeeper.gui.stage import Stage, turn
@@ -22,7 +22,7 @@ _TYPED = 0.4
 
 def _export_choice(stage: Stage) -> None:
     engines = SampleEngines()
-    window = stage.window(engines, settings={FOLDER: _BUNDLES})
+    window = stage.window(engines, settings={EXPORTED_TO: _BUNDLES})
     for name, file in (
         ("free", _FILE),
         ("replace", f"{_BUNDLES}/there.torchcache"),

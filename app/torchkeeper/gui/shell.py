@@ -28,6 +28,7 @@ from torchkeeper.gui.bars import ErrorBar, UndoBar
 from torchkeeper.gui.cells import shown_name
 from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.groupby import GroupBy
 from torchkeeper.gui.jobs import JobsModel
@@ -37,7 +38,6 @@ from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.table import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
-from torchkeeper.gui.worker import Engines
 
 if TYPE_CHECKING:
     from torchkeeper.gui.activity import ActivityPane
@@ -101,7 +101,6 @@ class Shell(QMainWindow):
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
-        self.across.setSizes([232, 1128, 0])
         self.wing.belong_to(self.across)
         self.setCentralWidget(self.across)
         self.statusBar().setSizeGripEnabled(False)

@@ -24,8 +24,8 @@ from torchkeeper.gui import (
     theme,
 )
 from torchkeeper.gui.app import application
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.stage import Stage, turn
-from torchkeeper.gui.worker import Engines
 
 #: Seconds a listing of a real place may take.
 _PATIENCE = 60.0

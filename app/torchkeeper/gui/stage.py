@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs import ConfirmDialog
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.sample_engines import SampleEngines
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.worker import Engines
 
 #: Seconds that a state may take to come about.
 _PATIENCE = 10.0

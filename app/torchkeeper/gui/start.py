@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
@@ -18,11 +19,21 @@ def run(files: list[str]) -> int:
 
     Returns the exit code when it is closed.
     """
-    folders = [os.path.abspath(file) for file in files if os.path.isdir(file)]
-    ahead = started(folders[-1] if folders else None)
+    ahead = started(folder_of(files))
     from torchkeeper.gui import app
 
     return app.run(files, ahead)
+
+
+def folder_of(files: list[str]) -> str | None:
+    """The folder to show first: the last of these files that is one, as an absolute path.
+
+    One that does not answer at once counts as one: that it does not will be seen in the window.
+    """
+    for file in reversed(files):
+        if what_at_once(file) in ("folder", "silent"):
+            return os.path.abspath(file)
+    return None
 
 
 def started(folder: str | None) -> Ahead | None:

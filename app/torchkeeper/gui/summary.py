@@ -70,6 +70,15 @@ def empty_state(
         return _no_place(places_known, places)
     if listing.error is not None:
         error = listing.error
+        if listing.gone or listing.place.endswith(".torchcache"):
+            return (
+                "folder-missing",
+                _tr("There is nothing here any more"),
+                _tr("{} was moved or removed. When it is back, its entries are shown again.")
+                .format(printable(listing.place, 400)),
+                _tr("Try again"),
+                "refresh",
+            )  # fmt: skip
         if error.code == "place-missing":
             return (
                 "folder-missing",

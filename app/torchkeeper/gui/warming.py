@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from torchkeeper.gui import environment, forms
 from torchkeeper.gui.dialogs import Dialog, PlaceChoice
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link.words import UserError, printable
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from torchkeeper.gui import copying
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
+from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.flows import Flows
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
@@ -21,7 +23,6 @@ from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.watching import Watch
-from torchkeeper.gui.worker import Engines, Listener
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
@@ -53,7 +54,7 @@ class Window(Shell):
         self._first = first or str(self.settings.value(CURRENT) or "")
         # An engine reads it while the rest of the window is made.
         self.listing.show(self._first or None)
-        self._places_known = False
+        self._places_known = self._helped = False
         self._waiting: list[str] = []
         self._sure = False
         self._updated = 0.0
@@ -92,6 +93,7 @@ class Window(Shell):
         self.operations.failed.connect(self._job_failed)
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
+        self.listing.changed.connect(self._silent)
         self.dragging.asked.connect(self.flows.drag_out)
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
@@ -162,6 +164,8 @@ class Window(Shell):
             )
         )
         state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
+        if listing.place is not None and listing.what:
+            self.places.looked(listing.place, listing.what)
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
@@ -191,6 +195,12 @@ class Window(Shell):
         kinds = ("warm", "import")
         return any(job.kind in kinds and job.place == self.place for job in self.jobs.active)
 
+    def _silent(self) -> None:
+        """The place that is shown first does not answer, and the others are not known yet."""
+        if self.listing.silent and not self._places_known and not self._helped:
+            self._helped = True
+            self.refresh_places(aside=True)
+
     def _place_changed(self, path: str) -> None:
         if path == self.place:
             self.listing.refresh()
@@ -198,12 +208,15 @@ class Window(Shell):
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:
-            self.places.looked(one["path"], one["what"] != "missing")
+            self.places.looked(one["path"], one["what"])
 
     # Places.
 
-    def refresh_places(self) -> None:
-        """Look for caches on this machine, and whether the user's own are still there."""
+    def refresh_places(self, aside: bool = False) -> None:
+        """Look for caches on this machine, and whether the user's own are still there.
+
+        ``aside``: by the engine that no listing holds up.
+        """
         found: list[Place] = []
 
         def rows(some: list[Any]) -> None:
@@ -227,10 +240,10 @@ class Window(Shell):
             known()
 
         self.engines.ask("places", {}, Listener(rows=rows, result=known, failed=failed),
-                         shared=True)  # fmt: skip
-        added = [place.path for place in self.places.places if place.added]
-        if added:
-            self.engines.look(added, Listener(result=self._looked))
+                         shared=True, aside=aside)  # fmt: skip
+        for place in self.places.places:
+            if place.added:
+                self.engines.look([place.path], Listener(result=self._looked))
 
     def _choose_first(self) -> None:
         if self.places_pane.place is not None:
@@ -272,7 +285,12 @@ class Window(Shell):
         """Ask for a folder and put it on the list."""
         from torchkeeper.gui.dialogs import choose_folder
 
-        choose_folder(self, self.tr("Add a cache folder"), lambda path: self.open_paths([path]))
+        choose_folder(
+            self,
+            self.tr("Add a cache folder"),
+            os.path.dirname(self.place or ""),
+            lambda path: self.open_paths([path]),
+        )
 
     def remove_place(self) -> None:
         """Take the chosen place off the list."""

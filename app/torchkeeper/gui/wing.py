@@ -11,6 +11,8 @@ from torchkeeper.gui import forms
 WIDE = 1500
 #: Pixels: of the inspector where nobody said otherwise, and at least.
 WIDTH, NARROWEST = 420, 380
+#: Pixels of the first part of the splitter, the places.
+_SIDE = 232
 
 
 class Wing(QFrame):
@@ -25,8 +27,9 @@ class Wing(QFrame):
         self.setLayout(self._inside)
 
     def belong_to(self, splitter: QSplitter) -> None:
-        """It is the last part of this splitter."""
+        """It is the last part of this splitter, whose first is remembered too."""
         self._splitter = splitter
+        splitter.setSizes([self._kept("places/width", _SIDE), WIDE, 0])
         splitter.splitterMoved.connect(lambda *_: self._moved())
 
     def hold(self, widget: QWidget) -> None:
@@ -48,17 +51,25 @@ class Wing(QFrame):
         self.setVisible(shown)
         if not shown or self._splitter is None:
             return
-        try:
-            width = int(str(self._settings.value("inspector/width") or WIDTH))
-        except ValueError:
-            width = WIDTH
+        width = self._kept("inspector/width", WIDTH)
         sizes = self._splitter.sizes()
+        if not self._splitter.isVisible():
+            # It does not have its size yet, and has squeezed its parts.
+            sizes = [self._kept("places/width", _SIDE), WIDE, 0]
         at = self._splitter.indexOf(self)
         width = max(NARROWEST, self.minimumSizeHint().width(), width)
         sizes[at - 1] = max(0, sum(sizes[at - 1 :]) - width)
         sizes[at] = width
         self._splitter.setSizes(sizes)
 
+    def _kept(self, name: str, otherwise: int) -> int:
+        try:
+            return int(str(self._settings.value(name) or otherwise))
+        except ValueError:
+            return otherwise
+
     def _moved(self) -> None:
+        if self._splitter is not None:
+            self._settings.setValue("places/width", self._splitter.sizes()[0])
         if not self.isHidden():
             self._settings.setValue("inspector/width", self.width())

@@ -1,27 +1,25 @@
-"""The background thread that supervises the engines.
+"""What lives in the background thread: the supervisor of the engines.
 
 ``Worker`` lives in a QThread and is the only place of the window that starts, hears and stops
-engine processes. ``Engines`` is its handle on the main thread: it hands out tickets and brings
-what the engines say to whoever asked, always on the main thread. Nothing here waits except in the
-worker's thread.
+engine processes. ``gui.engines`` has its handle on the main thread.
 """
 
 from __future__ import annotations
 
-import os
-import sys
+import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QSocketNotifier, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.paths import what, what_at_once
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
 
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.revealing import FileManager
 
 
-#: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
-SWITCH = 0.0005
 #: Milliseconds between looks at engines that were asked to stop.
 _TICK_MS = 50
 #: How often an engine is told to end, by SIGTERM and then SIGKILL, before it is given up.
@@ -302,21 +298,24 @@ class Worker(QObject):
     @Slot(int, object)
     def look(self, ticket: int, paths: Sequence[str]) -> None:
         """Say what each path is: a folder, a file or missing."""
-        found = []
-        for path in paths:
-            what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else ""
-            found.append({"path": path, "what": what or "missing"})
-        self.result.emit(ticket, {"paths": found}, [])
+        # On a dead mount this waits for ever, and nobody else shall wait for that.
+        args = (ticket, list(paths))
+        threading.Thread(target=self._look, args=args, name="torchkeeper-look", daemon=True).start()
+
+    def _look(self, ticket: int, paths: list[str]) -> None:
+        found = [{"path": path, "what": what(path)} for path in paths]
+        with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+            self.result.emit(ticket, {"paths": found}, [])
 
     @Slot(int, str)
     def reveal(self, ticket: int, path: str) -> None:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
-        what = "folder" if os.path.isdir(path) else "file" if os.path.exists(path) else "missing"
+        found = what_at_once(path)
 
         def then(shown: bool) -> None:
-            self.result.emit(ticket, {"what": what, "shown": shown}, [])
+            self.result.emit(ticket, {"what": found, "shown": shown}, [])
 
-        if what == "missing":
+        if found in ("missing", "silent"):
             then(False)
             return
         if self._files is None:
@@ -324,7 +323,7 @@ class Worker(QObject):
             from torchkeeper.gui.revealing import FileManager
 
             self._files = FileManager(self)
-        self._files.show(path, what == "folder", then)
+        self._files.show(path, found == "folder", then)
 
     @Slot(int)
     def find_interpreters(self, ticket: int) -> None:
@@ -451,194 +450,3 @@ def _misspoken(why: str) -> UserError:
         "Look at the log; reinstall Torchkeeper if this happens again.",
         code="protocol",
     )
-
-
-@dataclass
-class Listener:
-    """Who wants to hear about a request. Everything is called on the main thread."""
-
-    rows: Callable[[list[Any]], None] | None = None
-    progress: Callable[[float, float | None, str], None] | None = None
-    findings: Callable[[list[dict[str, Any]]], None] | None = None
-    result: Callable[[dict[str, Any]], None] | None = None
-    failed: Callable[[UserError], None] | None = None
-    cancelled: Callable[[], None] | None = None
-    log: Callable[[list[str]], None] | None = None
-
-
-class Engines(QObject):
-    """The main thread's handle on the worker."""
-
-    trouble = Signal(object)
-    stopped = Signal()
-
-    _start = Signal(object)
-    _cancel = Signal(int)
-    _release = Signal(int)
-    _look = Signal(int, object)
-    _reveal = Signal(int, str)
-    _interpreters = Signal(int)
-    _scratch = Signal(int)
-    _discard = Signal(str)
-    _shut_down = Signal()
-
-    def __init__(self, ahead: Ahead | None = None, *, idle: bool = False) -> None:
-        """ahead: an engine that was started already, to browse with.
-
-        With ``idle``, no thread is started: nothing can be asked.
-        """
-        super().__init__()
-        self._listeners: dict[int, Listener] = {}
-        self._last = 0
-        self._asked_to_stop = False
-        self._thread = QThread(self)
-        self._thread.setObjectName("torchkeeper-worker")
-        self.worker = Worker(ahead)
-        self.worker.moveToThread(self._thread)
-        self._start.connect(self.worker.start)
-        self._cancel.connect(self.worker.cancel)
-        self._release.connect(self.worker.release)
-        self._look.connect(self.worker.look)
-        self._reveal.connect(self.worker.reveal)
-        self._interpreters.connect(self.worker.find_interpreters)
-        self._scratch.connect(self.worker.scratch)
-        self._discard.connect(self.worker.discard)
-        self._shut_down.connect(self.worker.shut_down)
-        self.worker.rows.connect(self._on_rows)
-        self.worker.progress.connect(self._on_progress)
-        self.worker.findings.connect(self._on_findings)
-        self.worker.result.connect(self._on_result)
-        self.worker.failed.connect(self._on_failed)
-        self.worker.cancelled.connect(self._on_cancelled)
-        self.worker.trouble.connect(self.trouble)
-        self.worker.ended.connect(self._thread.quit)
-        self._thread.finished.connect(self.stopped)
-        if not idle:
-            # The main thread gets its turn soon while the worker looks through what has arrived:
-            # every cell that is painted may have to wait so long for it.
-            sys.setswitchinterval(SWITCH)
-            self._thread.start()
-
-    def ask(
-        self,
-        op: str,
-        params: dict[str, Any],
-        listener: Listener,
-        *,
-        python: str | None = None,
-        shared: bool = False,
-        aside: bool = False,
-        keep: bool = False,
-        engine_of: int | None = None,
-        hold: Sequence[tuple[str, str]] = (),
-    ) -> int:
-        """Ask an engine (see Request); returns the ticket."""
-        ticket = self._ticket(listener)
-        self._start.emit(
-            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold))
-        )
-        return ticket
-
-    def look(self, paths: Sequence[str], listener: Listener) -> int:
-        """What each path is; the result is ``{"paths": [{path, what}]}``."""
-        ticket = self._ticket(listener)
-        self._look.emit(ticket, list(paths))
-        return ticket
-
-    def reveal(self, path: str, listener: Listener) -> int:
-        """Have the file manager show a path; the result is ``{"what", "shown"}``."""
-        ticket = self._ticket(listener)
-        self._reveal.emit(ticket, path)
-        return ticket
-
-    def interpreters(self, listener: Listener) -> int:
-        """The interpreters on offer; the result is ``{"interpreters": [{python, label}]}``."""
-        ticket = self._ticket(listener)
-        self._interpreters.emit(ticket)
-        return ticket
-
-    def scratch(self, listener: Listener) -> int:
-        """A private folder that goes with the window; the result is ``{"folder": path}``."""
-        ticket = self._ticket(listener)
-        self._scratch.emit(ticket)
-        return ticket
-
-    def discard(self, folder: str) -> None:
-        """Remove such a folder now."""
-        self._discard.emit(folder)
-
-    def cancel(self, ticket: int) -> None:
-        """Ask for an early end; the listener hears ``cancelled`` when it has come."""
-        self._cancel.emit(ticket)
-
-    def forget(self, ticket: int | None) -> None:
-        """Cancel and hear no more of it; also lets go of an engine that was kept."""
-        if ticket is not None:
-            self._listeners.pop(ticket, None)
-            self._cancel.emit(ticket)
-            self._release.emit(ticket)
-
-    def release(self, ticket: int) -> None:
-        """Let go of the engine that was kept after a request."""
-        self._release.emit(ticket)
-
-    def stop(self) -> None:
-        """Stop everything; ``stopped`` follows."""
-        if not self._asked_to_stop:
-            self._asked_to_stop = True
-            self._listeners.clear()
-            if self._thread.isRunning():
-                self._shut_down.emit()
-            else:
-                self.stopped.emit()
-
-    @property
-    def running(self) -> bool:
-        """Whether the worker's thread is alive."""
-        return self._thread.isRunning()
-
-    def join(self, seconds: float) -> bool:
-        """Wait for the thread, after the event loop has ended. True when it is gone."""
-        return self._thread.wait(int(seconds * 1000))
-
-    def _ticket(self, listener: Listener) -> int:
-        self._last += 1
-        self._listeners[self._last] = listener
-        return self._last
-
-    def _on_rows(self, ticket: int, rows: list[Any]) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.rows:
-            listener.rows(rows)
-        self.worker.heard.set()
-
-    def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.progress:
-            listener.progress(done, total, unit)
-
-    def _on_findings(self, ticket: int, findings: list[dict[str, Any]]) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.findings:
-            listener.findings(findings)
-
-    def _on_result(self, ticket: int, result: dict[str, Any], log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.result:
-            listener.result(result)
-
-    def _on_failed(self, ticket: int, error: UserError, log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.failed:
-            listener.failed(error)
-
-    def _on_cancelled(self, ticket: int, log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.cancelled:
-            listener.cancelled()

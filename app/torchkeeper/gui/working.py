@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPlainTextEdit,
     QProgressBar,
+    QPushButton,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -206,6 +207,7 @@ class WorkDialog(Dialog):
         self._height = 0
         self.job: Job | None = None
         self.choice: QWidget | None = None
+        self._goes_on: QPushButton | None = None
         self.progress = ProgressPage()
         self.result_page = ResultPage()
         self.pages = QStackedWidget()
@@ -225,20 +227,28 @@ class WorkDialog(Dialog):
         page.folder.clicked.connect(lambda: self.reveal.emit(self.job))
         page.open.clicked.connect(self._open)
 
-    def add_choice(self, page: QWidget) -> None:
-        """The first page."""
-        self.choice = page
+    def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
+        """The first page, and what Enter presses there."""
+        self.choice, self._goes_on = page, goes_on
         self.pages.insertWidget(0, page)
-        self._turn_to(page)
+        self._turn_to(page, 0, goes_on)
 
-    def _turn_to(self, page: QWidget, height: int = 0) -> None:
-        """Show a page, in a dialog that is as high as it needs to be."""
+    def _turn_to(self, page: QWidget, height: int = 0, goes_on: QPushButton | None = None) -> None:
+        """Show a page, in a dialog that is as high as it needs to be.
+
+        ``goes_on``: what Enter presses there.
+        """
         for number in range(self.pages.count()):
             other = self.pages.widget(number)
             policy = QSizePolicy.Policy.Preferred if other is page else QSizePolicy.Policy.Ignored
             if other is not None:
                 other.setSizePolicy(policy, policy)
         self.pages.setCurrentWidget(page)
+        if goes_on is not None:
+            # Enter is for the default of the dialog, and does nothing where that is not seen. One
+            # that is the default for having the focus would not stay it.
+            goes_on.setDefault(False)
+            goes_on.setDefault(True)
         layout = page.layout()
         if not height and layout is not None:
             layout.activate()
@@ -268,7 +278,7 @@ class WorkDialog(Dialog):
         """Back to the first page, for another try."""
         self.job = None
         if self.choice is not None:
-            self._turn_to(self.choice, self._height)
+            self._turn_to(self.choice, self._height, self._goes_on)
 
     def _show(self, *_: object) -> None:
         if self.job is not None and self.job.active:
@@ -279,7 +289,8 @@ class WorkDialog(Dialog):
             return
         self._timer.stop()
         self.result_page.show_job(job, self.choice is not None)
-        self._turn_to(self.result_page, _HIGH if self.result_page.left.isVisibleTo(self) else 0)
+        height = _HIGH if self.result_page.left.isVisibleTo(self) else 0
+        self._turn_to(self.result_page, height, self.result_page.close_)
         self.result_page.close_.setFocus()
 
     def _cancel(self) -> None:

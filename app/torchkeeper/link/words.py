@@ -144,19 +144,19 @@ CATALOGUE: dict[str, Words] = {
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
     "bundle-damaged": Words(
-        "The bundle is damaged.",
+        "{file} is damaged.",
         "{why}.",
-        "Get it again from where it was made. Nothing was imported.",
+        "Get it again from where it was made. Nothing was changed.",
     ),
     "bundle-newer": Words(
-        "The bundle was made by a newer Torchkeeper.",
+        "{file} was made by a newer Torchkeeper.",
         "It has format version {version}.",
         "Update Torchkeeper.",
     ),
     "mega-cache-damaged": Words(
-        "The mega-cache is damaged.",
-        "{why}.",
-        "Get it again from where it was made. Nothing was imported.",
+        "{file} is damaged.",
+        "The mega-cache cannot be read: {why}.",
+        "Get it again from where it was made. Nothing was changed.",
     ),
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."

@@ -123,8 +123,11 @@ class Bundle:
         self._file = _open(path)
         try:
             self._read(report)
-        except BaseException:
+        except BaseException as e:
             self.close()
+            if isinstance(e, Problem):
+                # Of several that are read, this is the one.
+                e.params.setdefault("file", path)
             raise
 
     def _read(self, report: Report) -> None:
@@ -172,12 +175,13 @@ class Bundle:
         try:
             self._zip = zipfile.ZipFile(self._file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
-            raise Problem("bundle-damaged", why=f"it is no whole zip file ({e})") from e
+            why = "It is not a whole zip file, its end may be missing"
+            raise Problem("bundle-damaged", why=why) from e
         members = _members(self._zip)
         if manifest.NAME not in members:
-            raise Problem("bundle-damaged", why="it has no manifest")
+            raise Problem("bundle-damaged", why="It has no manifest")
         if members[manifest.NAME].file_size > manifest.MAX_SIZE:
-            raise Problem("bundle-damaged", why="its manifest is too large")
+            raise Problem("bundle-damaged", why="Its manifest is too large")
         said = manifest.parse(self._read_member(manifest.NAME))
         self.made_in = said.made_in
         promised = {}
@@ -325,15 +329,15 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     end = -1
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if _is_bomb(sum(i.file_size for i in infos), sum(i.compress_size for i in infos)):
-        raise Problem("bundle-damaged", why="it unpacks out of proportion")
+        raise Problem("bundle-damaged", why="It unpacks out of proportion")
     for info in infos:
         name = info.filename
         if name in found:
-            raise Problem("bundle-damaged", why=f"it holds {name[:200]} twice")
+            raise Problem("bundle-damaged", why=f"It holds {name[:200]} twice")
         if name.startswith("/") or "\\" in name or ".." in name.split("/") or "\x00" in name:
-            raise Problem("bundle-damaged", why=f"it holds the path {name[:200]}")
+            raise Problem("bundle-damaged", why=f"It holds the path {name[:200]}")
         if info.header_offset < end:
-            raise Problem("bundle-damaged", why="parts of it overlap, as in a zip bomb")
+            raise Problem("bundle-damaged", why="Parts of it overlap, as in a zip bomb")
         if _is_bomb(info.file_size, info.compress_size):
             raise Problem("bundle-damaged", why=f"{name[:200]} unpacks out of proportion")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
