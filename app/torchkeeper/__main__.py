@@ -7,9 +7,13 @@ import sys
 
 def main() -> int:
     """Run the program; returns its exit code."""
-    from torchkeeper.cli.main import run
+    try:
+        from torchkeeper.cli.main import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:  # so early that nothing has begun
+        sys.stderr.write("torchkeeper: Cancelled.\n")
+        return 130
 
 
 if __name__ == "__main__":

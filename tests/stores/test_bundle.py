@@ -289,6 +289,31 @@ def test_payloads_that_are_missing_are_said(good: Path, tmp_path: Path) -> None:
     assert left.codes == ["promised-but-missing"] * 12
 
 
+class Begins(Report):
+    """Begins each kernel as Triton does, as soon as the import is at work on it."""
+
+    def __init__(self, source: Path, target: Path) -> None:
+        self.source, self.target = source, target
+
+    def check(self) -> None:
+        if any(self.target.glob("tmp.torchkeeper-*/*")):
+            for folder in self.source.iterdir():
+                mine = self.target / folder.name
+                if folder.is_dir() and not mine.exists():
+                    mine.mkdir()
+                    some = next(path for path in folder.iterdir() if path.suffix == ".ttir")
+                    shutil.copyfile(some, mine / some.name)
+
+
+def test_a_kernel_that_is_begun_meanwhile_is_completed(kernels: Path, tmp_path: Path) -> None:
+    make(kernels, tmp_path / "a.torchcache")
+    target = tmp_path / "t"
+    done, left, _ = bring(tmp_path / "a.torchcache", target, Begins(kernels, target))
+    assert (done.entries, left.codes) == (2, [])
+    names = {path.relative_to(kernels).as_posix() for path in kernels.glob("*/*")}
+    assert {path.relative_to(target).as_posix() for path in target.glob("*/*")} == names
+
+
 def test_damaged_bundles(good: Path, tmp_path: Path) -> None:
     data = good.read_bytes()
     file = tmp_path / "x.torchcache"
@@ -305,6 +330,8 @@ def test_damaged_bundles(good: Path, tmp_path: Path) -> None:
     _, left, _ = bring(file, tmp_path / "t")
     assert len(left.codes) == 1
     assert left.codes[0] in ("checksum-wrong", "entry-vanished")
+    folders = [path for path in (tmp_path / "t").rglob("*") if path.is_dir()]
+    assert all(any(folder.iterdir()) for folder in folders), "no folder is made for nothing"
 
 
 def test_zip_tricks(good: Path, tmp_path: Path) -> None:

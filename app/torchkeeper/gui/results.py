@@ -121,13 +121,5 @@ class Results(QObject):
         (place, identities), self._wanted = self._wanted, None
         if window.place != place:
             return
-        window.entries.expand_to(identities)
-        rows = window.entries.rows_of(identities)
-        if len(rows) < len(identities):
-            window.head.clear_filter()
-            window.entries.expand_to(identities)
-            rows = window.entries.rows_of(identities)
-        if rows:
-            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
-            window.table.select(identities)
+        if window.show_entries(identities):
             window.table.setFocus()

@@ -378,18 +378,25 @@ class Window(Shell):
         self.wing.toggle()
 
     def _follow(self, need: Need) -> None:
-        """Go to an entry that another needs; a filter that hides it is taken away."""
+        """Go to an entry that another needs."""
         found = self.entries.of_keys({(need.kind, need.key)})
-        wanted = {entry.identity for entries in found.values() for entry in entries}
-        if wanted and not self.entries.rows_of(wanted):
-            self.entries.expand_to(wanted)
-        if wanted and not self.entries.rows_of(wanted):
+        self.show_entries({entry.identity for entries in found.values() for entry in entries})
+
+    def show_entries(self, identities: set[tuple[str, str]]) -> bool:
+        """Select these entries, and go to the first; a filter that hides any is taken away.
+
+        False where none of them is there.
+        """
+        self.entries.expand_to(identities)
+        rows = self.entries.rows_of(identities)
+        if len(rows) < len(identities):
             self.head.clear_filter()
-            self.entries.expand_to(wanted)
-        rows = self.entries.rows_of(wanted)
+            self.entries.expand_to(identities)
+            rows = self.entries.rows_of(identities)
         if rows:
             self.table.setCurrentIndex(self.entries.index(rows[0], 0))
-            self.table.select(wanted)
+            self.table.select(identities)
+        return bool(rows)
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

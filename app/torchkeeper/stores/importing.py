@@ -111,8 +111,7 @@ def _import(
             try:
                 if problem is not None:
                     raise problem
-                plan = target.plan(item, progress)
-                _place(plan, item, bundle, root, trace, progress)
+                plan = _placed(target, item, bundle, root, trace, progress)
             except Problem as e:
                 left(bundle, item, e)
             else:
@@ -130,6 +129,22 @@ def _import(
     return done
 
 
+def _placed(
+    target: Target, item: Item, bundle: Bundle, root: str, trace: _Trace, progress: Progress
+) -> Plan:
+    """Place one entry; returns what was to be done. Raises as ``Target.plan`` and ``_place``."""
+    plan = target.plan(item, progress)
+    try:
+        _place(plan, item, bundle, root, trace, progress)
+    except OSError as e:
+        if not plan.whole or e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        # Triton has begun the same kernel meanwhile: only what is still missing is placed.
+        plan = target.plan(item, progress)
+        _place(plan, item, bundle, root, trace, progress)
+    return plan
+
+
 def _place(
     plan: Plan, item: Item, bundle: Bundle, root: str, trace: _Trace, progress: Progress
 ) -> None:
@@ -138,13 +153,13 @@ def _place(
     Raises Problem as ``contents``, after taking back what it wrote, and OSError for what concerns
     the whole target.
     """
-    if plan.whole:
-        _place_kernel(plan, item, bundle, root, trace, progress)
-        return
     mine = _Trace()
     try:
+        if plan.whole:
+            _place_kernel(plan, item, bundle, root, mine, progress)
+            return
         for file, target in plan.todo:
-            _make_folders(os.path.dirname(target), trace, root)
+            _make_folders(os.path.dirname(target), mine, root)
             partial = _written(bundle, item, file, os.path.dirname(target), progress, plan.folder)
             _rename(partial, target, mine, target in plan.replaced)
     except Problem:
