@@ -63,6 +63,8 @@ def environment(scratch: Path) -> dict[str, str]:
         "XDG_CONFIG_HOME": str(scratch / "config"),
         "QT_QPA_PLATFORM": "offscreen",
         "PYTHONDONTWRITEBYTECODE": "",
+        # The offscreen platform warns of every window: it has no screen to hint sizes to.
+        "QT_LOGGING_RULES": "default.warning=false",
     }
 
 

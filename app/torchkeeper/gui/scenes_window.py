@@ -118,7 +118,9 @@ def _busy(window: Window) -> None:
     job = jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     jobs.begin(job)
     job.started = time.time() - 0.4
-    error = user_error("bundle-damaged", {"why": "It ends in the middle of an entry"})
+    error = user_error(
+        "bundle-damaged", {"file": "nightly.torchcache", "why": "It ends in the middle of an entry"}
+    )
     jobs.end(job, State.FAILED, error=error)
     job = jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
     jobs.begin(job)
