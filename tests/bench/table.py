@@ -26,9 +26,9 @@ from PySide6.QtWidgets import QApplication
 from tests.bench.measure import Figure
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.app import application
-from torchkeeper.gui.cells import COLUMNS
-from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.cells import COLUMNS
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
 ROWS = 200_000

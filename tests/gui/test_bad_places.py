@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from tests.conftest import SlowDisk
 from tests.gui.conftest import PATIENCE, OpenWindow, listed, settle
 from tests.stores.test_bundle import make
-from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text

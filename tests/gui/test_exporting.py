@@ -17,11 +17,11 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.report import Report
-from torchkeeper.gui.exporting import ExportDialog
+from torchkeeper.gui.dialogs.exporting import ExportDialog
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.window import Window
-from torchkeeper.gui.working import WorkDialog
 from torchkeeper.stores.bundle import Bundle
 
 MB = 1 << 20

@@ -12,10 +12,11 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui import samples, theme
-from torchkeeper.gui.cells import NAME, SIZE
-from torchkeeper.gui.purging import PurgeDialog
-from torchkeeper.gui.sample_engines import SampleEngines
+from torchkeeper.gui import theme
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link.words import CATALOGUE, user_error

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QApplication, QDialog
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
-from torchkeeper.gui.dialogs import ConfirmDialog, confirm
-from torchkeeper.gui.exporting import ExportDialog
-from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.dialogs.exporting import ExportDialog
+from torchkeeper.gui.dialogs.importing import ImportDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs import State
-from torchkeeper.gui.purging import PurgeDialog
 from torchkeeper.gui.window import Window
 
 

@@ -14,11 +14,11 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow, settle
 from tests.gui.test_models import entry, filled, load
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.cells import KIND, NAME, SIZE
-from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.grouping import GROUPINGS, Group
-from torchkeeper.gui.ordering import Row
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.cells import KIND, NAME, SIZE
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.grouping import GROUPINGS, Group
+from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
@@ -112,7 +112,7 @@ def test_ages_move_on(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = {every[3].identity, every[7].identity}
     table.select(chosen)
     assert [group.title for group in headings(model)] == ["Last hour"]
-    monkeypatch.setattr("torchkeeper.gui.entries.time.time", lambda: now + 3 * 366 * 86400)
+    monkeypatch.setattr("torchkeeper.gui.table.entries.time.time", lambda: now + 3 * 366 * 86400)
     model.begin()
     model.same()
     qtbot.waitUntil(lambda: [group.title for group in headings(model)] == ["Older"])

@@ -15,7 +15,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_exporting import MB, big_cache
 from tests.snapshots import snapshot
 from tests.stores.test_bundle import make
-from torchkeeper.gui.importing import ImportDialog
+from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
 

@@ -23,15 +23,15 @@ from tests.gui.test_look import contrast
 from tests.gui.test_models import entry, under_test
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
-from torchkeeper.gui import syntax
-from torchkeeper.gui.code_edit import LINE, CodeEdit
-from torchkeeper.gui.details import Counts, Need, detail_from_json, sections
 from torchkeeper.gui.engines import Listener
-from torchkeeper.gui.factors import FactorsPane
-from torchkeeper.gui.inspector import SETTLE_MS, Inspector
-from torchkeeper.gui.rows import RowsModel
-from torchkeeper.gui.sample_engines import SampleEngines
-from torchkeeper.gui.sources import Text, TextPane
+from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.inspector.code_edit import LINE, CodeEdit
+from torchkeeper.gui.inspector.details import Counts, Need, detail_from_json, sections
+from torchkeeper.gui.inspector.factors import FactorsPane
+from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
+from torchkeeper.gui.inspector.rows import RowsModel
+from torchkeeper.gui.inspector.sources import Text, TextPane
+from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
 from torchkeeper.gui.wing import Wing

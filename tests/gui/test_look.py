@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui import shots
-from torchkeeper.gui.bug_dialog import BugDialog
 from torchkeeper.gui.bugs import Bugs
+from torchkeeper.gui.dialogs.bug import BugDialog
+from torchkeeper.gui.shots import run as shots
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 
 

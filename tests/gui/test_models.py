@@ -12,13 +12,13 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.artifacts.entry import KINDS, Entry
-from torchkeeper.gui.cells import COLUMNS, KIND, NAME, SIZE, TORCH
-from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.jobs import JobsModel, State, state_text
-from torchkeeper.gui.lines import SortRole
-from torchkeeper.gui.ordering import narrows
 from torchkeeper.gui.places import Place, PlacesModel
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.cells import COLUMNS, KIND, NAME, SIZE, TORCH
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.lines import SortRole
+from torchkeeper.gui.table.ordering import narrows
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link.words import UserError
 from torchkeeper.stores.query import parse
 

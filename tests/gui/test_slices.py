@@ -16,10 +16,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui.test_grouping import check
 from tests.gui.test_models import entry
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.cells import COLUMNS, KIND, SIZE
-from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.ordering import SORT_KEYS, Row, merged
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.ordering import SORT_KEYS, Row, merged
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
 #: Seconds of the main thread's own time; a frame takes 0.016, the rest is for a slow machine.

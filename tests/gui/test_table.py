@@ -26,12 +26,13 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, settle
 from tests.gui.test_models import entry, load, under_test
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import copying, watching
-from torchkeeper.gui.cells import COLUMNS, KEY, KIND, NAME, SIZE, TORCH
-from torchkeeper.gui.columns import KEY as KEPT
-from torchkeeper.gui.columns import Columns
-from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.table import WIDTHS, EntryTable
+from torchkeeper.gui import watching
+from torchkeeper.gui.table import copying
+from torchkeeper.gui.table.cells import COLUMNS, KEY, KIND, NAME, SIZE, TORCH
+from torchkeeper.gui.table.columns import KEY as KEPT
+from torchkeeper.gui.table.columns import Columns
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import WIDTHS, EntryTable
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 

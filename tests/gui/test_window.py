@@ -18,8 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.gui import actions
-from torchkeeper.gui.cells import NAME, SIZE
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.process import Engine
 
 
@@ -186,7 +186,7 @@ def test_the_engines_are_never_touched_on_the_main_thread(
 
 
 def _dialog(window: QWidget) -> Any:
-    from torchkeeper.gui.purging import PurgeDialog
+    from torchkeeper.gui.dialogs.purging import PurgeDialog
 
     return window.findChild(PurgeDialog)
 

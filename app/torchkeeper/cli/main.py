@@ -133,8 +133,8 @@ def add_shots(command: argparse.ArgumentParser) -> None:
 
 def shots(args: argparse.Namespace) -> int:
     """torchkeeper shots"""
-    from torchkeeper.gui.shots import SCENES
-    from torchkeeper.gui.shots import run as run_shots
+    from torchkeeper.gui.shots.run import SCENES
+    from torchkeeper.gui.shots.run import run as run_shots
 
     unknown = [name for name in args.scene or () if name not in SCENES]
     if unknown:

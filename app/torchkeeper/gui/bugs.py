@@ -49,6 +49,6 @@ class Bugs(QObject):
             self.found.emit(text)
 
     def _report(self, text: str) -> None:
-        from torchkeeper.gui.bug_dialog import BugDialog
+        from torchkeeper.gui.dialogs.bug import BugDialog
 
         BugDialog(self._window, text).open()

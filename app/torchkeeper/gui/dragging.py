@@ -18,7 +18,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 

@@ -17,9 +17,9 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.exporting import ExportDialog
-    from torchkeeper.gui.importing import ImportDialog
-    from torchkeeper.gui.warming import WarmDialog
+    from torchkeeper.gui.dialogs.exporting import ExportDialog
+    from torchkeeper.gui.dialogs.importing import ImportDialog
+    from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.window import Window
 
 
@@ -38,7 +38,7 @@ class Flows(QObject):
 
     def warm(self) -> WarmDialog:
         """Ask what to compile, then do."""
-        from torchkeeper.gui.warming import WarmDialog
+        from torchkeeper.gui.dialogs.warming import WarmDialog
 
         dialog = WarmDialog(
             self._window, self._window.engines, self._window.places.places, self._window.place
@@ -67,7 +67,7 @@ class Flows(QObject):
 
     def export(self) -> ExportDialog | None:
         """Write the selection, or all that is shown, into a bundle."""
-        from torchkeeper.gui.exporting import ExportDialog
+        from torchkeeper.gui.dialogs.exporting import ExportDialog
 
         window = self._window
         place = window.place
@@ -105,7 +105,7 @@ class Flows(QObject):
 
     def import_files(self) -> None:
         """Ask for files, look into them, and import what the user agrees to."""
-        from torchkeeper.gui.dialogs import choose_files
+        from torchkeeper.gui.dialogs.base import choose_files
 
         window = self._window
         shown = window.places_pane.place
@@ -123,7 +123,7 @@ class Flows(QObject):
 
     def open_import(self, files: Sequence[str]) -> ImportDialog:
         """Look into files."""
-        from torchkeeper.gui.importing import ImportDialog
+        from torchkeeper.gui.dialogs.importing import ImportDialog
 
         dialog = ImportDialog(
             self._window,
@@ -150,7 +150,7 @@ class Flows(QObject):
         place = self._window.place
         if place is None or not chosen:
             return
-        from torchkeeper.gui.purging import PurgeDialog
+        from torchkeeper.gui.dialogs.purging import PurgeDialog
 
         selection = Selection.of(chosen)
         dialog = PurgeDialog(
@@ -171,7 +171,7 @@ class Flows(QObject):
 
     def empty_trash(self) -> None:
         """Ask, then delete for good."""
-        from torchkeeper.gui.dialogs import confirm
+        from torchkeeper.gui.dialogs.base import confirm
 
         place, trash = self._window.place, self._window.listing.trash
         if place is None:

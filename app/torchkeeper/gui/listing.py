@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.entries import EntriesModel
+from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a word after which a place is said not to answer.

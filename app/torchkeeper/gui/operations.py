@@ -10,9 +10,9 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.cells import kind_words
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
 from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error

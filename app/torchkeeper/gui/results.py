@@ -13,8 +13,8 @@ from torchkeeper.gui.jobs import Job
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.window import Window
-    from torchkeeper.gui.working import WorkDialog
 
 
 class Results(QObject):
@@ -52,7 +52,7 @@ class Results(QObject):
         job = self._window.activity.job
         if job is None or not job.has_dialog:
             return None
-        from torchkeeper.gui.working import WorkDialog
+        from torchkeeper.gui.dialogs.working import WorkDialog
 
         dialog = WorkDialog(self._window, self._window.jobs)
         dialog.resize(640, 224)

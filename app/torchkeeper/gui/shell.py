@@ -25,27 +25,35 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import actions, forms, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.bars import ErrorBar, UndoBar
-from torchkeeper.gui.cells import shown_name
-from torchkeeper.gui.columns import Columns
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.entries import EntriesModel
-from torchkeeper.gui.groupby import GroupBy
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.panes import Head, PlacesPane
 from torchkeeper.gui.places import PlacesModel
-from torchkeeper.gui.table import EntryTable
+from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.table.columns import Columns
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.groupby import GroupBy
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
 
 if TYPE_CHECKING:
     from torchkeeper.gui.activity import ActivityPane
-    from torchkeeper.gui.details import Need
-    from torchkeeper.gui.inspector import Inspector
+    from torchkeeper.gui.inspector.details import Need
+    from torchkeeper.gui.inspector.pane import Inspector
 
 #: The modules of the parts that are made later; loading them is a step each.
-_LATER = ("code_edit", "sources", "details", "factors", "filelist", "inspector", "activity")
+_LATER = (
+    "inspector.code_edit",
+    "inspector.sources",
+    "inspector.details",
+    "inspector.factors",
+    "inspector.filelist",
+    "inspector.pane",
+    "activity",
+)
 
 
 class Shell(QMainWindow):
@@ -168,7 +176,7 @@ class Shell(QMainWindow):
     def inspector(self) -> Inspector:
         """What there is to know of the selection; made when it is first asked for."""
         if self._inspector is None:
-            from torchkeeper.gui.inspector import Inspector
+            from torchkeeper.gui.inspector.pane import Inspector
 
             self._inspector = Inspector(self.engines, self.needed)
             self.wing.hold(self._inspector)

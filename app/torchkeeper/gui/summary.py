@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.entries import EntriesModel
 from torchkeeper.gui.listing import Listing
+from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 

@@ -28,7 +28,7 @@ class Theme(StrEnum):
 @dataclass(frozen=True)
 class Shades:
     """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
-    the parts of generated sources (gui.syntax.PARTS).
+    the parts of generated sources (gui.inspector.syntax.PARTS).
     """
 
     dark: bool

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
-from torchkeeper.gui import copying
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.engines import Engines, Listener
@@ -22,12 +21,13 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.table import copying
 from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.details import Need
+    from torchkeeper.gui.inspector.details import Need
 
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
@@ -283,7 +283,7 @@ class Window(Shell):
 
     def add_folder(self) -> None:
         """Ask for a folder and put it on the list."""
-        from torchkeeper.gui.dialogs import choose_folder
+        from torchkeeper.gui.dialogs.base import choose_folder
 
         choose_folder(
             self,
@@ -400,13 +400,13 @@ class Window(Shell):
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""
-        from torchkeeper.gui.about import ShortcutsDialog
+        from torchkeeper.gui.dialogs.about import ShortcutsDialog
 
         ShortcutsDialog(self).open()
 
     def show_about(self) -> None:
         """Version and licence."""
-        from torchkeeper.gui.about import AboutDialog
+        from torchkeeper.gui.dialogs.about import AboutDialog
 
         AboutDialog(self).open()
 
@@ -432,7 +432,7 @@ class Window(Shell):
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
         if active and not self._sure:
-            from torchkeeper.gui.dialogs import confirm
+            from torchkeeper.gui.dialogs.base import confirm
 
             event.ignore()
             confirm(

@@ -1,0 +1,77 @@
+"""The help dialogs: all shortcuts on one page, and About."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, qVersion
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+import torchkeeper
+from torchkeeper.gui import actions, forms, icons, theme
+from torchkeeper.gui.dialogs.base import Dialog
+
+
+class ShortcutsDialog(Dialog):
+    """Every action with a shortcut, by menu."""
+
+    def __init__(self, parent: QWidget | None) -> None:
+        super().__init__(parent, "", 480)
+        self.setWindowTitle(self.tr("Keyboard shortcuts"))
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(32)
+        grid.setVerticalSpacing(4)
+        at = 0
+        for name, title in (*actions.MENUS[:-1], actions.GROUP_MENU, actions.MENUS[-1]):
+            specs = [s for s in actions.ACTIONS if s.menu == name and s.shortcut]
+            if not specs:
+                continue
+            heading = forms.label(actions.tr(title).replace("&", ""), "section")
+            heading.setContentsMargins(0, 8 if at else 0, 0, 0)
+            grid.addWidget(heading, at, 0, 1, 2)
+            at += 1
+            for spec in specs:
+                keys = QKeySequence(spec.shortcut)
+                native = keys.toString(QKeySequence.SequenceFormat.NativeText)
+                grid.addWidget(
+                    forms.label(actions.tr(spec.text).replace("&", "").rstrip("…")), at, 0
+                )
+                shown = forms.label(native, "muted")
+                shown.setFont(theme.monospace())
+                grid.addWidget(shown, at, 1, Qt.AlignmentFlag.AlignRight)
+                at += 1
+        grid.setColumnStretch(0, 1)
+        self.body.addLayout(grid)
+        close = forms.button(self.tr("Close"))
+        close.setDefault(True)
+        close.clicked.connect(self.accept)
+        self.buttons(close)
+
+
+class AboutDialog(Dialog):
+    """What this is, and which version."""
+
+    def __init__(self, parent: QWidget | None) -> None:
+        super().__init__(parent, "", 420)
+        self.setWindowTitle(self.tr("About Torchkeeper"))
+        picture = QLabel()
+        picture.setPixmap(icons.app_icon().pixmap(64, 64))
+        texts = forms.column(gap=4)
+        texts.addWidget(forms.label("Torchkeeper", "title"))
+        texts.addWidget(
+            forms.label(
+                self.tr("Version {} · Qt {}").format(torchkeeper.__version__, qVersion()), "muted"
+            )
+        )
+        texts.addSpacing(8)
+        texts.addWidget(
+            forms.label(self.tr("See, warm, bundle and purge torch.compile caches."), wrap=True)
+        )
+        texts.addWidget(forms.label(self.tr("Licence: Apache-2.0"), "muted"))
+        line = forms.row(gap=16)
+        line.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(texts, 1)
+        self.body.addLayout(line)
+        close = forms.button(self.tr("Close"))
+        close.setDefault(True)
+        close.clicked.connect(self.accept)
+        self.buttons(close)

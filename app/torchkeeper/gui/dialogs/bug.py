@@ -1,0 +1,39 @@
+"""The report of a bug: what to send us."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.dialogs.base import Dialog
+
+
+class BugDialog(Dialog):
+    """Says that this is our fault, and gives what a report needs."""
+
+    def __init__(self, parent: QWidget | None, text: str) -> None:
+        super().__init__(parent, "", 680)
+        self.setWindowTitle(self.tr("Something went wrong in Torchkeeper"))
+        self.body.addWidget(
+            forms.label(self.tr("This is a fault of Torchkeeper, not of your cache."), "heading")
+        )
+        self.body.addWidget(
+            forms.label(
+                self.tr("The window goes on. Please report this text; it is shown only once."),
+                "muted",
+                wrap=True,
+            )
+        )
+        view = QPlainTextEdit(text)
+        view.setReadOnly(True)
+        view.setAccessibleName(self.tr("The text of the report"))
+        view.setFont(theme.monospace())
+        view.setMinimumHeight(220)
+        self.body.addWidget(view)
+        copy = forms.button(self.tr("Copy"))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
+        close = forms.button(self.tr("Close"))
+        close.clicked.connect(self.accept)
+        close.setDefault(True)
+        self.buttons(copy, close)

@@ -1,0 +1,333 @@
+"""The export dialog: what is chosen and how big, where it goes, and what is there already."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QSettings, QStandardPaths, Qt
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.asking import Latest, room_text
+from torchkeeper.gui.dialogs.base import choose_target
+from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable, user_error
+
+#: Reasons, torch versions and devices that are named one by one.
+_NAMED = 4
+
+Start = Callable[[str, bool], Job]
+
+
+class ExportDialog(WorkDialog):
+    """Nothing is written before Export is pressed, and nothing is replaced unasked."""
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        jobs: JobsModel,
+        settings: QSettings,
+        place: str,
+        selection: Selection,
+        count: int,
+        name: str,
+        start: Start,
+    ) -> None:
+        super().__init__(parent, jobs, 640)
+        self.setWindowTitle(self.tr("Export"))
+        self._settings = settings
+        self._place = place
+        self._selection = selection
+        self._count = count
+        self._start = start
+        self.plan: dict[str, Any] | None = None
+        self.there: dict[str, Any] | None = None
+        self.error: UserError | None = None
+        self._left: Counter[str] = Counter()
+        self._plan_of = Latest(engines, self)
+        self._target_of = Latest(engines, self)
+        self._make()
+        folder = str(settings.value(EXPORTED_TO) or "") or QStandardPaths.writableLocation(
+            QStandardPaths.StandardLocation.HomeLocation
+        )
+        self.file.setText(os.path.join(folder, name))
+        self.file.textChanged.connect(lambda *_: self._look())
+        self._ask()
+        room = self.screen().availableSize()
+        self.resize(min(680, room.width() - 40), min(600, room.height() - 80))
+        self.file.setFocus()
+
+    def _make(self) -> None:
+        self.title = forms.label("", "title", wrap=True)
+        self.source = forms.label(
+            self.tr("From {}").format(printable(self._place, 4096)), "muted", wrap=True
+        )
+        self.table = KindTable(
+            self.tr("What goes into the bundle, by kind"),
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Size")],
+        )
+        self.table.room_for(3)
+        self.origin = forms.label("", "muted", wrap=True)
+        self.out = forms.label("", "muted", wrap=True)
+        self.file = QLineEdit()
+        self.browse = forms.button(self.tr("&Browse…"))
+        self.browse.setAutoDefault(False)
+        self.browse.clicked.connect(self._browse)
+        line = forms.row()
+        line.addWidget(self.file, 1)
+        line.addWidget(self.browse)
+        name = forms.label(self.tr("Bundle &file"), "heading")
+        name.setTextFormat(Qt.TextFormat.AutoText)
+        name.setBuddy(self.file)
+        self.file.setAccessibleName(self.tr("Bundle file"))
+        self.check = forms.label("", wrap=True)
+        self.replace = QCheckBox()
+        self.replace.hide()
+        self.replace.toggled.connect(self._say)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAutoDefault(False)
+        self.cancel.clicked.connect(self.reject)
+        self.go = forms.button(self.tr("Export"), primary=True)
+        self.go.clicked.connect(self._go)
+        layout = forms.column()
+        for widget in (self.title, self.source):
+            layout.addWidget(widget)
+        layout.addSpacing(4)
+        layout.addWidget(self.table, 1)
+        for widget in (self.origin, self.out):
+            layout.addWidget(widget)
+        layout.addSpacing(4)
+        layout.addWidget(name)
+        layout.addLayout(line)
+        layout.addWidget(self.check)
+        layout.addWidget(self.replace)
+        layout.addLayout(button_row(self.cancel, self.go))
+        self.add_choice(page_of(layout), self.go)
+
+    # What is asked of engines.
+
+    def _ask(self) -> None:
+        self.plan, self.error = None, None
+        self._left.clear()
+        self._plan_of.ask(
+            "plan_export",
+            {"place": self._place, "select": self._selection.select},
+            self._planned,
+            self._failed,
+            soon=False,
+            progress=self._reading,
+            findings=self._findings,
+            hold=self._selection.hold,
+        )
+        self._look(soon=False)
+
+    def _look(self, soon: bool = True) -> None:
+        self.there = None
+        self.replace.setChecked(False)
+        path = self.path
+        if path is None:
+            self._target_of.forget()
+        else:
+            self._target_of.ask("target", {"path": path}, self._looked, self._not_looked, soon=soon)
+        self._say()
+
+    def _reading(self, done: float, total: float | None, _unit: str) -> None:
+        if total:
+            self.source.setText(
+                self.tr("Reading the entries, {} of {}…").format(f"{done:,.0f}", f"{total:,.0f}")
+            )
+
+    def _findings(self, found: list[dict[str, Any]]) -> None:
+        for one in found:
+            left = one.get("left")
+            if isinstance(left, dict):
+                params = left.get("params")
+                about = params if isinstance(params, dict) else {}
+                self._left[user_error(str(left.get("code")), about).what] += 1
+
+    def _planned(self, plan: dict[str, Any]) -> None:
+        self.plan = plan
+        self.source.setText(self.tr("From {}").format(printable(self._place, 4096)))
+        self.table.fill(
+            [
+                (str(one["kind"]), [f"{one['entries']:,}", say.size(one["bytes"])])
+                for one in plan["kinds"]
+            ]
+        )
+        self._say()
+
+    def _failed(self, error: UserError) -> None:
+        self.error = error
+        self.source.setText("\n".join(part for part in (error.why, error.remedy) if part))
+        self._say()
+
+    def _looked(self, there: dict[str, Any]) -> None:
+        self.there = there
+        self._say()
+
+    def _not_looked(self, error: UserError) -> None:
+        self.there = {"what": "unknown", "space": {"why": error.what.rstrip("."), "exists": True}}
+        self._say()
+
+    # What is said.
+
+    @property
+    def path(self) -> str | None:
+        """The file to write as an absolute path; None while there is none."""
+        typed = os.path.expanduser(self.file.text().strip())
+        named = os.path.isabs(typed) and not typed.endswith("/")
+        return os.path.normpath(typed) if named else None
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything there is to know is known."""
+        return (self.plan is not None or self.error is not None) and not self._target_of.busy
+
+    def _say(self) -> None:
+        plan = self.plan
+        count = int(plan["entries"]) if plan else self._count
+        entries = say.count(count, "entry", "entries")
+        if self.error:
+            self.title.setText(self.error.what)
+        elif plan and not count:
+            self.title.setText(self.tr("There is nothing to export"))
+        elif plan:
+            self.title.setText(
+                self.tr("Export {}: a bundle of {}").format(entries, say.size(plan["size"]))
+            )
+        else:
+            self.title.setText(self.tr("Export {}").format(entries))
+        self.origin.setText(self._origin())
+        self.origin.setVisible(bool(self.origin.text()))
+        self.table.say(self._nothing())
+        self.out.setText(self._out())
+        self.out.setVisible(bool(self._left))
+        self._say_target()
+        able = count and not self.error
+        self.go.setText(self.tr("Export {}").format(entries) if able else self.tr("Export"))
+        why = self._why_not()
+        self.go.setEnabled(not why)
+        self.go.setToolTip(why)
+
+    def _origin(self) -> str:
+        if self.plan is None or not self.plan["entries"]:
+            return ""
+        torches = [self.tr("torch {}").format(name) for name, _ in self.plan["torches"]]
+        made_by = _some(torches)
+        made_for = _some([name for name, _ in self.plan["devices"]])
+        if made_by and made_for:
+            return self.tr("Made by {} for {}").format(made_by, made_for)
+        if made_by:
+            return self.tr("Made by {}").format(made_by)
+        if made_for:
+            return self.tr("Made for {}").format(made_for)
+        return self.tr("The entries do not say where they were made.")
+
+    def _nothing(self) -> str:
+        """What the table says while it has no rows."""
+        if self.error:
+            return self.tr("Nothing to show")
+        if self.plan is None:
+            return self.tr("Working out what goes in…")
+        return self.tr("A bundle can hold none of these entries")
+
+    def _out(self) -> str:
+        count = sum(self._left.values())
+        stay = self.tr("{} stay out").format(say.count(count, "entry", "entries"))
+        if count == 1:
+            stay = self.tr("One entry stays out")
+        reasons = [f"{number:,} × {why}" for why, number in self._left.most_common(_NAMED)]
+        if len(self._left) > _NAMED:
+            reasons.append(self.tr("and {} reasons more").format(len(self._left) - _NAMED))
+        if len(reasons) == 1:
+            return f"{stay}: {reasons[0].partition('× ')[2]}"
+        return "\n".join([f"{stay}:", *reasons])
+
+    def _say_target(self) -> None:
+        there = self.there
+        text, role = "", ""
+        what = there["what"] if there else ""
+        if self.path is None:
+            text, role = self.tr("Give the whole path of a file, or choose one."), "error"
+        elif there is None:
+            text = self.tr("Looking there…")
+        elif what == "folder":
+            text, role = self.tr("That is a folder. Give the name of a file in it."), "error"
+        elif what == "other":
+            text, role = self.tr("Something that is not a file is there."), "error"
+        elif not there["space"].get("exists"):
+            folder = printable(os.path.dirname(self.path))
+            text, role = self.tr("There is no folder {}.").format(folder), "error"
+        else:
+            needed = int(self.plan["room"]) if self.plan else 0
+            text, role = room_text(needed, there["space"], self.tr)
+        forms.set_role(self.check, role or "muted")
+        self.check.setText(text)
+        self.replace.setVisible(what == "file")
+        if there and what == "file":
+            self.replace.setText(
+                self.tr("&Replace the file that is there ({}, {})").format(
+                    say.size(there["size"]), say.ago(there["mtime"])
+                )
+            )
+
+    def _why_not(self) -> str:
+        """Why it cannot begin; empty where it can."""
+        if self.error:
+            return self.error.what
+        if self.plan is None or (self.there is None and self.path is not None):
+            return self.tr("What goes in and where it goes is still being looked at.")
+        if not self.plan["entries"]:
+            return self.tr("A bundle can hold none of these entries.")
+        there = self.there
+        if there is None or there["what"] in ("folder", "other"):
+            return self.check.text()
+        if there["space"].get("why") or not there["space"].get("exists"):
+            return self.check.text()
+        if there["what"] == "file" and not self.replace.isChecked():
+            return self.tr("A file is there already. Say that it is to be replaced.")
+        return ""
+
+    # What is done.
+
+    def _browse(self) -> None:
+        choose_target(
+            self,
+            self.tr("Export to"),
+            self.path or "",
+            self.tr("Torchkeeper bundles (*.torchcache)"),
+            self.file.setText,
+        )
+
+    def _go(self) -> None:
+        path = self.path
+        if path is None:
+            return
+        self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
+        self.follow(self._start(path, self.replace.isChecked()))
+
+    def choose_again(self) -> None:
+        super().choose_again()
+        self.setWindowTitle(self.tr("Export"))
+        self._ask()
+        self.go.setFocus()
+
+    def done(self, result: int) -> None:
+        self._plan_of.forget()
+        self._target_of.forget()
+        super().done(result)
+
+
+def _some(names: list[str]) -> str:
+    shown = [printable(name, 60) for name in names[:_NAMED]]
+    return " · ".join([*shown, "…"] if len(names) > _NAMED else shown)

@@ -1,0 +1,382 @@
+"""The import dialog: what is inside the files, where it goes, and what of it is new there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.dialogs.asking import Latest, room_text
+from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.inspected import Inspected
+from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.places import Place
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
+
+Start = Callable[[Sequence[str], str], Job]
+
+
+class ImportDialog(WorkDialog):
+    """Reads every file first; nothing is written before Import is pressed."""
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        jobs: JobsModel,
+        files: Sequence[str],
+        places: Sequence[Place],
+        current: str | None,
+        start: Start,
+    ) -> None:
+        super().__init__(parent, jobs, 720)
+        self.setWindowTitle(self.tr("Import"))
+        self._engines = engines
+        self._start = start
+        self._compare_of = Latest(engines, self)
+        self.compared: dict[str, Any] | None = None
+        self._compare_error: UserError | None = None
+        self.files = [Inspected(path) for path in dict.fromkeys(files)]
+        self._tickets: list[int] = []
+        self._tree = self._make_tree()
+        self._detail = KindTable(
+            self.tr("What is inside, by kind"),
+            [self.tr("Kind"), self.tr("Entries"), self.tr("Size"), self.tr("New"),
+             self.tr("Already there"), self.tr("Differ")],
+        )  # fmt: skip
+        self._detail.room_for(4)
+        self._heading = forms.label("", "heading", wrap=True)
+        self._made_in = forms.label("", "muted", wrap=True)
+        self.target = PlaceChoice(places, current)
+        self.target.changed.connect(self._compare)
+        self._lay_out()
+        for number in range(len(self.files)):
+            self._inspect(number)
+        theme.follow(self, self._paint)
+        self._tree.setCurrentIndex(self._tree.model().index(0, 0))
+        self._show_file()
+        self._allow()
+
+    def _make_tree(self) -> QTreeWidget:
+        tree = QTreeWidget()
+        tree.setAccessibleName(self.tr("Files to import"))
+        tree.setRootIsDecorated(False)
+        tree.setUniformRowHeights(True)
+        tree.setHeaderLabels([self.tr("File"), self.tr("Entries"), self.tr("Size")])
+        header = tree.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.resizeSection(1, 88)
+        header.resizeSection(2, 96)
+        for file in self.files:
+            item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
+            item.setToolTip(0, printable(file.path))
+            item.setIcon(0, icons.icon("running", theme.shades().muted))
+            _align(item)
+            tree.addTopLevelItem(item)
+        tree.currentItemChanged.connect(lambda *_: self._show_file())
+        tree.setFixedHeight(36 + 26 * min(max(len(self.files), 1), 5))
+        _align_numbers(tree)
+        return tree
+
+    def _lay_out(self) -> None:
+        files = forms.label(self.tr("&Files"), "heading")
+        files.setTextFormat(Qt.TextFormat.AutoText)
+        files.setBuddy(self._tree)
+        self.news = forms.label("", wrap=True)
+        self.room = forms.label("", "muted", wrap=True)
+        body = forms.column()
+        body.addWidget(files)
+        body.addWidget(self._tree)
+        body.addSpacing(4)
+        body.addWidget(self._heading)
+        body.addWidget(self._made_in)
+        body.addWidget(self._detail, 1)
+        body.addSpacing(4)
+        forms.field(body, self.tr("Import &into"), self.target)
+        body.addWidget(self.news)
+        body.addWidget(self.room)
+        body.addSpacing(4)
+        body.addWidget(_trust_notice(self))
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.reject)
+        self.cancel.setAutoDefault(False)
+        # Never the default: to import is to be pressed on purpose.
+        self.go = forms.button(self.tr("Import"), primary=True)
+        self.go.setAutoDefault(False)
+        self.go.clicked.connect(self._go)
+        body.addLayout(button_row(self.cancel, self.go))
+        self.add_choice(page_of(body))
+        # On a small or magnified screen the lists give way, never the buttons.
+        room = self.screen().availableSize()
+        wanted = 636 + self._tree.height()
+        self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
+
+    @property
+    def chosen(self) -> list[Inspected]:
+        """The files that can be imported."""
+        return [file for file in self.files if file.good]
+
+    @property
+    def ready(self) -> bool:
+        """Whether every file was read."""
+        return all(file.ready for file in self.files)
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known what of the files is new in the target."""
+        return self.compared is not None or self._compare_error is not None
+
+    def done(self, result: int) -> None:
+        self._compare_of.forget()
+        for ticket in self._tickets:
+            self._engines.forget(ticket)
+        super().done(result)
+
+    def _inspect(self, number: int) -> None:
+        file = self.files[number]
+
+        def result(found: dict[str, Any]) -> None:
+            file.end(found)
+            self._read(number)
+
+        def failed(error: UserError) -> None:
+            file.fail(error)
+            self._read(number)
+
+        listener = Listener(rows=file.add, result=result, failed=failed, findings=file.add_findings)
+        # An engine of its own: a file that brings one down leaves the others alone.
+        self._tickets.append(self._engines.ask("list", {"place": file.path}, listener))
+
+    def _read(self, number: int) -> None:
+        file = self.files[number]
+        item = self._tree.topLevelItem(number)
+        if item is not None:
+            bad = not file.good
+            item.setText(1, "" if file.error else f"{file.entries:,}")
+            item.setText(2, "" if file.error else say.size(file.bytes))
+            said = self.tr("cannot be imported") if bad else self.tr("can be imported")
+            item.setData(0, Qt.ItemDataRole.AccessibleTextRole, f"{item.text(0)}, {said}")
+        self._paint()
+        if self._tree.currentItem() is item:
+            self._show_file()
+        if self.ready:
+            self._compare(soon=False)
+        self._allow()
+
+    def _paint(self) -> None:
+        """The marks of the files, in the colours of the theme."""
+        shades = theme.shades()
+        for number, file in enumerate(self.files):
+            mark = ("done", shades.good) if file.good else ("error", shades.error)
+            item = self._tree.topLevelItem(number)
+            if item is not None:
+                item.setIcon(0, icons.icon(*(mark if file.ready else ("queued", shades.muted))))
+
+    def _compare(self, soon: bool = True) -> None:
+        """Find out what of the files is new in the target."""
+        self.compared, self._compare_error = None, None
+        into = self.target.path
+        if self.ready and self.chosen and into is not None and self.job is None:
+            self._compare_of.ask(
+                "compare",
+                {"files": [file.path for file in self.chosen], "into": into},
+                self._is_compared,
+                self._not_compared,
+                soon=soon,
+                progress=self._comparing,
+            )
+        else:
+            self._compare_of.forget()
+        self._show_file()
+        self._allow()
+
+    def _comparing(self, done: float, total: float | None, unit: str) -> None:
+        if unit == "bytes" and total:
+            self.news.setText(
+                self.tr("Comparing with what is there, {} of {}…").format(
+                    say.size(done), say.size(total)
+                )
+            )
+
+    def _is_compared(self, found: dict[str, Any]) -> None:
+        self.compared = found
+        self._show_file()
+        self._allow()
+
+    def _not_compared(self, error: UserError) -> None:
+        self._compare_error = error
+        self._allow()
+
+    def _go(self) -> None:
+        into = self.target.path
+        if into is not None:
+            self._compare_of.forget()
+            self.follow(self._start([file.path for file in self.chosen], into))
+
+    def choose_again(self) -> None:
+        super().choose_again()
+        self.setWindowTitle(self.tr("Import"))
+        self._compare(soon=False)
+        self.cancel.setFocus()
+
+    def _show_file(self) -> None:
+        item = self._tree.currentItem()
+        number = self._tree.indexOfTopLevelItem(item) if item is not None else -1
+        if number < 0:
+            return
+        file = self.files[number]
+        forms.set_role(self._heading, "error" if file.error else "heading")
+        if file.error:
+            self._heading.setText(file.error.what)
+            self._made_in.setText("\n".join(x for x in (file.error.why, file.error.remedy) if x))
+        elif not file.ready:
+            self._heading.setText(self.tr("Reading the file…"))
+            self._made_in.setText(self.tr("Nothing is written before you press Import."))
+        else:
+            self._heading.setText(file.title())
+            self._made_in.setText(file.origin())
+        nothing = self.tr("Nothing to import") if file.ready else self.tr("Reading…")
+        self._detail.say(nothing)
+        marks = self._marks(file)
+        self._detail.fill(
+            [
+                (kind, [f"{count:,}", say.size(size), *marks.get(kind, ("", "", ""))])
+                for kind in KINDS
+                if kind in file.kinds and not file.error
+                for count, size in [file.kinds[kind]]
+            ]
+        )
+
+    def _marks(self, file: Inspected) -> dict[str, tuple[str, ...]]:
+        """For each kind how many are new, there already, and differ."""
+        for one in self.compared["files"] if self.compared else ():
+            if one["file"] == file.path:
+                return {
+                    kind["kind"]: tuple(
+                        f"{kind[name]['entries']:,}" if kind[name]["entries"] else "–"
+                        for name in ("new", "there", "differs")
+                    )
+                    for kind in one["kinds"]
+                }
+        return {}
+
+    def _total(self, outcome: str, what: str = "entries") -> int:
+        found = self.compared["files"] if self.compared else ()
+        return sum(int(one[outcome][what]) for one in found)
+
+    def _allow(self) -> None:
+        count = sum(file.entries for file in self.chosen)
+        if self.compared is not None:
+            count = self._total("new")
+        self._say_news()
+        why = self._why_not()
+        self.go.setEnabled(not why)
+        self.go.setToolTip(why)
+        self.go.setText(
+            self.tr("Import {}").format(say.count(count, "entry", "entries"))
+            if count
+            else self.tr("Import")
+        )
+
+    def _why_not(self) -> str:
+        """Why it cannot begin; empty where it can."""
+        if not self.ready:
+            return self.tr("The files are still being read.")
+        if not self.chosen:
+            return self.tr("There is nothing to import in these files.")
+        if self.target.path is None:
+            return self.tr("Give the whole path of a folder, or choose one.")
+        if self._compare_error is not None:
+            return self._compare_error.what
+        if self.compared is not None:
+            if not self._total("new"):
+                return self.news.text()
+            if self.compared["space"].get("why"):
+                return self.room.text()
+        return ""
+
+    def _say_news(self) -> None:
+        news, role, room, room_role = "", "", "", "muted"
+        if self.target.path is None:
+            news, role = self.tr("Give the whole path of a folder, or choose one."), "error"
+        elif self._compare_error is not None:
+            error = self._compare_error
+            news, role = f"{error.what} {error.why}".strip(), "error"
+        elif self.compared is None:
+            waiting = self.ready and self.chosen
+            news = self.tr("Comparing with what is there…") if waiting else ""
+            role = "muted"
+        else:
+            news = self._news()
+            space = self.compared["space"]
+            room, room_role = room_text(int(self.compared["needed"]), space, self.tr)
+            if not space.get("exists") and not space.get("why"):
+                room = self.tr("The folder will be made.") + " " + room
+        forms.set_role(self.news, role)
+        self.news.setText(news)
+        forms.set_role(self.room, room_role or "muted")
+        self.room.setText(room)
+
+    def _news(self) -> str:
+        new, there, differ, bad = (
+            self._total(name) for name in ("new", "there", "differs", "left")
+        )
+        parts = []
+        if new:
+            size = say.size(self._total("new", "bytes"))
+            parts.append(self.tr("{} new ({})").format(f"{new:,}", size))
+        else:
+            parts.append(self.tr("Nothing is new"))
+        if there:
+            parts.append(self.tr("{} there already").format(f"{there:,}"))
+        if differ:
+            text = self.tr("{} differ: what is there is kept")
+            if differ == 1:
+                text = self.tr("{} differs: what is there is kept")
+            parts.append(text.format(f"{differ:,}"))
+        if bad:
+            parts.append(self.tr("{} cannot be placed").format(f"{bad:,}"))
+        return " · ".join(parts)
+
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+def _align(item: QTreeWidgetItem) -> None:
+    item.setTextAlignment(1, _RIGHT)
+    item.setTextAlignment(2, _RIGHT)
+
+
+def _align_numbers(tree: QTreeWidget) -> None:
+    head = tree.headerItem()
+    if head is not None:
+        _align(head)
+
+
+def _trust_notice(dialog: QWidget) -> QWidget:
+    texts = forms.column(gap=2)
+    texts.addWidget(
+        forms.label(dialog.tr("What is imported is code that PyTorch will run."), "heading")
+    )
+    texts.addWidget(
+        forms.label(
+            dialog.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
+                      "Import only files from people you trust."),
+            wrap=True,
+        )
+    )  # fmt: skip
+    line = forms.row(gap=12)
+    line.setContentsMargins(12, 10, 12, 10)
+    line.addWidget(forms.picture("shield", 28, "error"), 0, Qt.AlignmentFlag.AlignTop)
+    line.addLayout(texts, 1)
+    return forms.frame("notice", line)

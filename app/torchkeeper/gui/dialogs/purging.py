@@ -1,0 +1,162 @@
+"""The purge dialog: exactly what goes, and whether it goes to the trash or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.base import Dialog, confirm
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
+
+
+class PurgeDialog(Dialog):
+    """Shows the plan an engine made; the same engine carries exactly this plan out."""
+
+    #: The plan is to be carried out: the ticket of the plan, its number, whether at once.
+    decided = Signal(int, int, bool)
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        place: str,
+        select: dict[str, Any],
+        hold: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        super().__init__(parent, "", 720)
+        self.setWindowTitle(self.tr("Purge"))
+        room = self.screen().availableSize()
+        self.resize(min(760, room.width() - 40), min(520, room.height() - 80))
+        self._engines = engines
+        self._place = place
+        self._decided = False
+        self.plan: dict[str, Any] | None = None
+        self.model = EntriesModel(self)
+        self.table = EntryTable(self.model)
+        self.table.setObjectName("plan")
+        self.table.setFrameShape(QFrame.Shape.StyledPanel)
+        self.table.setAccessibleName(self.tr("What goes"))
+        for column in (KEY, FILES, TORCH, DEVICE, COMPILE):
+            self.table.setColumnHidden(column, True)
+        self.table.setColumnWidth(MTIME, 120)
+        self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
+        self.text = forms.label(printable(place), "muted", wrap=True)
+        self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
+        self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
+        self.at_once.toggled.connect(self._say)
+        self.hint = forms.label("", "muted", wrap=True)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.reject)
+        self.go = forms.button(self.tr("Move to trash"), primary=True)
+        self.go.setEnabled(False)
+        self.go.clicked.connect(self._go)
+        self.body.addWidget(self.title)
+        self.body.addWidget(self.text)
+        self.body.addWidget(self.table, 1)
+        self.body.addWidget(self.at_once)
+        self.body.addWidget(self.hint)
+        self.buttons(self.cancel, self.go)
+        self._say()
+        self.model.begin()
+        self.ticket = engines.ask(
+            "plan_purge",
+            {"place": place, "select": select},
+            Listener(rows=self._rows, result=self._planned, failed=self._failed),
+            keep=True,
+            hold=hold,
+        )
+
+    def done(self, result: int) -> None:
+        if not self._decided:
+            self._engines.forget(self.ticket)
+        super().done(result)
+
+    def _rows(self, entries: list[Entry]) -> None:
+        self.model.add(entries)
+
+    def _planned(self, plan: dict[str, Any]) -> None:
+        self.model.end()
+        self.plan = plan
+        count = int(plan.get("entries") or 0)
+        if count:
+            entries = say.count(count, "entry", "entries")
+            self.title.setText(
+                self.tr("Purge {} ({})?").format(entries, say.size(plan.get("bytes") or 0))
+            )
+        else:
+            self.title.setText(self.tr("There is nothing to purge"))
+            self.text.setText(
+                self.tr("What was selected is not in {} any more.").format(printable(self._place))
+            )
+            self._end()
+            return
+        self.text.setText(
+            self.tr("{} in {}, with the space they take on the disk.").format(
+                say.count(int(plan.get("files") or 0), "file", "files"), printable(self._place)
+            )
+        )
+        self.go.setEnabled(True)
+        self.go.setDefault(True)
+        self.go.setFocus()
+
+    def _failed(self, error: UserError) -> None:
+        self.model.end()
+        self.title.setText(error.what)
+        self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
+        self._end()
+
+    def _end(self) -> None:
+        """There is nothing to decide: only what is said is left, and a way out."""
+        for widget in (self.table, self.at_once, self.hint, self.go):
+            widget.hide()
+        self.body.setStretchFactor(self.table, 0)
+        self.cancel.setText(self.tr("Close"))
+        self.cancel.setAccessibleName(self.tr("Close"))
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+
+    def _say(self) -> None:
+        at_once = self.at_once.isChecked()
+        self.go.setText(self.tr("Remove at once…") if at_once else self.tr("Move to trash"))
+        self.hint.setText(
+            self.tr("The space is free again at once. This cannot be undone.")
+            if at_once
+            else self.tr("You can undo this. The space is free again when the trash is emptied.")
+        )
+
+    def _go(self) -> None:
+        if self.plan is None:
+            return
+        if not self.at_once.isChecked():
+            self._decide()
+            return
+        confirm(
+            self,
+            self.tr("Remove at once"),
+            self.tr("Remove {} for good?").format(
+                say.count(int(self.plan["entries"]), "entry", "entries")
+            ),
+            self.tr("{} in {} are deleted. This cannot be undone.").format(
+                say.size(self.plan["bytes"]), printable(self._place)
+            ),
+            self.tr("Remove for good"),
+            self._decide,
+        )
+
+    def _decide(self) -> None:
+        assert self.plan is not None
+        self._decided = True
+        self.decided.emit(self.ticket, int(self.plan["plan"]), self.at_once.isChecked())
+        self.accept()

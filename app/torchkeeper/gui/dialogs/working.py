@@ -1,0 +1,303 @@
+"""A dialog that stays: it asks, then shows how far its job is, then what came of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.outcome import Outcome, left_summary, outcome
+from torchkeeper.gui.jobs import Job, JobsModel, State, progress_text, state_text
+
+#: What the bar counts to.
+_STEPS = 1000
+#: How high a dialog is with little to say, and with a list.
+_LOW = 224
+_HIGH = 440
+
+
+def page_of(layout: QVBoxLayout) -> QWidget:
+    """A page of a dialog."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
+
+
+def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:
+    """The buttons at the bottom of a page; the last is the one that goes on."""
+    line = forms.row()
+    line.setContentsMargins(0, forms.GAP, 0, 0)
+    if before is not None:
+        line.addWidget(before)
+    line.addStretch(1)
+    for widget in widgets:
+        line.addWidget(widget)
+    return line
+
+
+class ProgressPage(QWidget):
+    """How far a job is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = forms.label("", "title", wrap=True)
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(self.tr("Progress"))
+        self.bar.setTextVisible(False)
+        self.numbers = forms.label("")
+        self.now = forms.label("", "muted")
+        self.background = forms.button(self.tr("Go on in the &background"))
+        self.background.setToolTip(
+            self.tr("Close this dialog; the job goes on and shows in the Activity pane")
+        )
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setToolTip(self.tr("Stop at once; nothing is left behind"))
+        layout = forms.column()
+        layout.addWidget(self.title)
+        layout.addSpacing(forms.GAP)
+        layout.addWidget(self.bar)
+        layout.addWidget(self.numbers)
+        layout.addWidget(self.now)
+        layout.addStretch(1)
+        layout.addLayout(button_row(self.background, self.cancel))
+        self.setLayout(layout)
+
+    def show_job(self, job: Job) -> None:
+        """Bring it up to date."""
+        self.title.setText(job.title)
+        fraction = job.fraction()
+        if fraction is None:
+            self.bar.setRange(0, 0)
+        else:
+            self.bar.setRange(0, _STEPS)
+            self.bar.setValue(round(fraction * _STEPS))
+        self.numbers.setText(self._numbers(job))
+        self.now.setText(job.now)
+        self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
+
+    def _numbers(self, job: Job) -> str:
+        if job.state is State.RUNNING and job.total and job.unit == "bytes":
+            return progress_text(job)
+        if job.state is State.RUNNING and job.total:
+            return self.tr("Reading the entries, {} of {}").format(
+                f"{job.done:,.0f}", f"{job.total:,.0f}"
+            )
+        return self.tr("Starting…") if job.state is State.RUNNING else state_text(job)
+
+
+class ResultPage(QWidget):
+    """What came of a job, what it left out, and what can be done now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.picture = forms.picture("done", 32, "good")
+        self.title = forms.label("", "title", wrap=True)
+        self.text = forms.label("", wrap=True)
+        for label in (self.title, self.text):
+            label.setTextInteractionFlags(
+                Qt.TextInteractionFlag.TextSelectableByMouse
+                | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            )
+            label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.left_title = forms.label("", "heading")
+        self.left_reasons = forms.label("", "muted", wrap=True)
+        self.left = QPlainTextEdit()
+        self.left.setReadOnly(True)
+        self.left.setTabChangesFocus(True)
+        self.left.setAccessibleName(self.tr("What was left out, and why"))
+        theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
+        self.left_title.setBuddy(self.left)
+        self.copy = forms.button(self.tr("Co&py list"))
+        self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
+        self.copy.clicked.connect(self._copy)
+        self.again = forms.button(self.tr("&Try again"))
+        self.folder = forms.button(self.tr("Show in &folder"))
+        self.open = forms.button(self.tr("&Open"))
+        self.close_ = forms.button(self.tr("Close"), primary=True)
+        self.close_.setDefault(True)
+        self._outcome: Outcome | None = None
+        texts = forms.column(gap=forms.GAP)
+        texts.addWidget(self.title)
+        texts.addWidget(self.text)
+        head = forms.row(gap=16)
+        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
+        head.addLayout(texts, 1)
+        above = forms.row()
+        above.addWidget(self.left_title, 1)
+        above.addWidget(self.copy)
+        layout = forms.column()
+        layout.addLayout(head)
+        layout.addSpacing(forms.GAP)
+        layout.addLayout(above)
+        layout.addWidget(self.left_reasons)
+        layout.addWidget(self.left, 1)
+        layout.addStretch(0)
+        layout.addLayout(button_row(self.folder, self.open, self.close_, before=self.again))
+        self._layout = layout
+        self.setLayout(layout)
+        theme.follow(self, self._paint)
+
+    def show_job(self, job: Job, again: bool) -> None:
+        """Say how it ended; ``again``: whether it can be tried again from here."""
+        self._outcome = outcome(job)
+        self.title.setText(self._outcome.title)
+        self.text.setText("\n".join(self._outcome.lines))
+        left = job.left if job.state is State.DONE else 0
+        for widget in (self.left_title, self.left_reasons, self.left, self.copy):
+            widget.setVisible(left > 0)
+        self._layout.setStretchFactor(self.left, 1 if left else 0)
+        self._layout.setStretch(self._layout.count() - 2, 0 if left else 1)
+        if left:
+            self.left_title.setText(
+                self.tr("{} left out").format(f"{left:,}")
+                if left > 1
+                else self.tr("One entry was left out")
+            )
+            self.left_reasons.setText("\n".join(left_summary(job)))
+            self.left.setPlainText("\n".join(job.left_lines))
+        over = job.state in (State.FAILED, State.CANCELLED)
+        self.again.setVisible(over and again)
+        for widget in (self.folder, self.open):
+            widget.setVisible(job.fruit is not None)
+        if job.kind == "import":
+            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
+        else:
+            self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
+        self._paint()
+
+    def _paint(self) -> None:
+        if self._outcome is not None:
+            colour = getattr(theme.shades(), self._outcome.colour)
+            self.picture.setPixmap(
+                icons.pixmap(self._outcome.icon, 32, colour, self.devicePixelRatioF())
+            )
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.left.toPlainText())
+
+
+class WorkDialog(Dialog):
+    """Its first page, if it has one, ends in ``follow``; the other two are of every job.
+
+    Closed while the job runs, it leaves the job in the Activity pane.
+    """
+
+    #: Its pages, all of which the layout counts, see to their height themselves.
+    grows = False
+
+    #: What came of a job is to be shown in its folder, or opened.
+    reveal = Signal(object)
+    opened = Signal(object)
+    cancelled = Signal(object)
+
+    def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
+        super().__init__(parent, "", width)
+        self._jobs = jobs
+        self._height = 0
+        self.job: Job | None = None
+        self.choice: QWidget | None = None
+        self._goes_on: QPushButton | None = None
+        self.progress = ProgressPage()
+        self.result_page = ResultPage()
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.progress)
+        self.pages.addWidget(self.result_page)
+        self.body.addWidget(self.pages)
+        self._timer = QTimer(self)
+        self._timer.setInterval(200)
+        self._timer.timeout.connect(self._show)
+        jobs.dataChanged.connect(self._show)
+        jobs.finished.connect(self._finished)
+        self.progress.background.clicked.connect(self.reject)
+        self.progress.cancel.clicked.connect(self._cancel)
+        page = self.result_page
+        page.close_.clicked.connect(self.accept)
+        page.again.clicked.connect(self.choose_again)
+        page.folder.clicked.connect(lambda: self.reveal.emit(self.job))
+        page.open.clicked.connect(self._open)
+
+    def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
+        """The first page, and what Enter presses there."""
+        self.choice, self._goes_on = page, goes_on
+        self.pages.insertWidget(0, page)
+        self._turn_to(page, 0, goes_on)
+
+    def _turn_to(self, page: QWidget, height: int = 0, goes_on: QPushButton | None = None) -> None:
+        """Show a page, in a dialog that is as high as it needs to be.
+
+        ``goes_on``: what Enter presses there.
+        """
+        for number in range(self.pages.count()):
+            other = self.pages.widget(number)
+            policy = QSizePolicy.Policy.Preferred if other is page else QSizePolicy.Policy.Ignored
+            if other is not None:
+                other.setSizePolicy(policy, policy)
+        self.pages.setCurrentWidget(page)
+        if goes_on is not None:
+            # Enter is for the default of the dialog, and does nothing where that is not seen. One
+            # that is the default for having the focus would not stay it.
+            goes_on.setDefault(False)
+            goes_on.setDefault(True)
+        layout = page.layout()
+        if not height and layout is not None:
+            layout.activate()
+            edges = self.body.contentsMargins()
+            around = edges.top() + edges.bottom()
+            inner = self.width() - edges.left() - edges.right()
+            height = max(_LOW, layout.totalHeightForWidth(inner) + around)
+        self.pages.updateGeometry()
+        self.body.activate()
+        self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))
+
+    def follow(self, job: Job) -> None:
+        """Show this job from now on."""
+        self.job = job
+        self.setWindowTitle(job.title)
+        if self.pages.currentWidget() is self.choice:
+            self._height = self.height()
+        if job.active:
+            self._show()
+            self._turn_to(self.progress)
+            self.progress.background.setFocus()
+            self._timer.start()
+        else:
+            self._finished(job)
+
+    def choose_again(self) -> None:
+        """Back to the first page, for another try."""
+        self.job = None
+        if self.choice is not None:
+            self._turn_to(self.choice, self._height, self._goes_on)
+
+    def _show(self, *_: object) -> None:
+        if self.job is not None and self.job.active:
+            self.progress.show_job(self.job)
+
+    def _finished(self, job: Job) -> None:
+        if job is not self.job:
+            return
+        self._timer.stop()
+        self.result_page.show_job(job, self.choice is not None)
+        height = _HIGH if self.result_page.left.isVisibleTo(self) else 0
+        self._turn_to(self.result_page, height, self.result_page.close_)
+        self.result_page.close_.setFocus()
+
+    def _cancel(self) -> None:
+        if self.job is not None:
+            self.cancelled.emit(self.job)
+
+    def _open(self) -> None:
+        job = self.job
+        self.accept()
+        self.opened.emit(job)

@@ -1,0 +1,287 @@
+"""What an engine tells of one entry, checked, and the words for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.artifacts.entry import Entry, entry_from_json
+from torchkeeper.gui.inspector.sources import Text
+from torchkeeper.gui.table.cells import kind_words
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: The kind of entry that each list of needed keys names.
+_NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
+#: Values of one fact that are shown; the rest is counted.
+_SHOWN = 12
+_GRAPHS = ("graph", "backward_graph")
+_TENSOR = re.compile(
+    r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
+    r"(?:.*?device=device\(type='(\w+)'(?:, index=(\d+))?\))?"
+)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Details", text)
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of an entry."""
+
+    path: str
+    size: int
+    mtime: float | None
+
+
+@dataclass(frozen=True)
+class Need:
+    """An entry that another needs: its kind and key."""
+
+    kind: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One entry in full, without its long texts."""
+
+    entry: Entry
+    facts: dict[str, Any]
+    files: list[File]
+    needs: list[Need]
+    graphs: list[Text]
+    sources: list[Text]
+    factors: int
+
+
+def detail_from_json(told: object) -> Detail:
+    """A Detail from what came over the wire; raises ValueError where it is not as promised."""
+    if not isinstance(told, dict):
+        raise ValueError("a detail is not an object")
+    needs = told.get("needs")
+    needs = needs if isinstance(needs, dict) else {}
+    facts = told.get("facts")
+    factors = told.get("factors")
+    texts = [
+        Text(x["name"], _title(x["name"]), x["chars"])
+        for x in _list(told.get("texts"))
+        if isinstance(x, dict)
+        and isinstance(x.get("name"), str)
+        and isinstance(x.get("chars"), int)
+    ]
+    return Detail(
+        entry=entry_from_json(told.get("entry")),
+        facts=facts if isinstance(facts, dict) else {},
+        files=[
+            File(x["path"], x["size"], _number(x.get("mtime")))
+            for x in _list(told.get("files"))
+            if isinstance(x, dict)
+            and isinstance(x.get("path"), str)
+            and isinstance(x.get("size"), int)
+        ],
+        needs=[
+            Need(kind, key)
+            for name, kind in _NEEDS
+            for key in dict.fromkeys(x for x in _list(needs.get(name)) if isinstance(x, str))
+        ],
+        graphs=[text for text in texts if text.name in _GRAPHS],
+        sources=[text for text in texts if text.name not in _GRAPHS],
+        factors=factors if isinstance(factors, int) else 0,
+    )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _title(name: str) -> str:
+    """What to call a text."""
+    return {
+        "graph": _tr("Forward graph"),
+        "backward_graph": _tr("Backward graph"),
+        "source": _tr("Generated module"),
+        "config": _tr("Chosen configuration"),
+        "metadata": _tr("Metadata"),
+    }.get(name) or _file_title(name)
+
+
+def _file_title(name: str) -> str:
+    shown = printable(name)
+    stem, dot, ending = shown.partition(".")
+    return f"{stem[:8]}….{ending}" if dot and len(stem) > 16 else shown
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a fact. ``need`` is the entry to go to; fixed: in the fixed-width font."""
+
+    text: str
+    need: Need | None = None
+    fixed: bool = False
+    muted: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """Facts under a title."""
+
+    title: str
+    rows: list[tuple[str, list[Value]]] = field(default_factory=list)
+
+    def add(self, label: str, *values: Value | str | None) -> None:
+        """A fact, unless there is nothing to say."""
+        made = [Value(x) if isinstance(x, str) else x for x in values if x]
+        if made:
+            self.rows.append((label, made))
+
+
+def sections(entry: Entry, detail: Detail | None, listed: dict[Need, str]) -> list[Section]:
+    """All facts. Those that the row of the table tells come first, before the rest is read.
+
+    listed: the names of the needed entries that are in the place.
+    """
+    facts = detail.facts if detail else {}
+    found = [_what(entry, facts), _made(entry, facts)]
+    if detail and detail.needs:
+        found.append(_needs(detail.needs, listed))
+    found.append(_disk(entry))
+    return [section for section in found if section.rows]
+
+
+def _what(entry: Entry, facts: dict[str, Any]) -> Section:
+    section = Section("")
+    section.add(_tr("Function"), _text(facts.get("function"), fixed=True))
+    section.add(_tr("Functions"), *_several(facts.get("functions")))
+    section.add(_tr("Direction"), _text(facts.get("direction")))
+    ops = [printable(str(op)) for op in _list(facts.get("ops"))]
+    section.add(_tr("Main ops"), ", ".join(ops))
+    inputs = [_input(str(x)) for x in _list(facts.get("inputs"))]
+    section.add(_tr("Inputs"), *_several(inputs))
+    section.add(_tr("Device"), printable(entry.device or ""))
+    if entry.compile_s is not None:
+        section.add(_tr("Compile time"), say.seconds(entry.compile_s))
+    section.add(_tr("Guards"), _text(facts.get("guards"), fixed=True))
+    section.add(_tr("Missing files"), *_several(facts.get("missing")))
+    return section
+
+
+def _made(entry: Entry, facts: dict[str, Any]) -> Section:
+    section = Section(_tr("Made with"))
+    made = facts.get("made_in")
+    made = made if isinstance(made, dict) else {}
+    section.add(_tr("Torch"), _text(made.get("torch") or entry.torch or facts.get("torch")))
+    commit = made.get("torch_git")
+    section.add(_tr("Torch commit"), _text(str(commit or "")[:12], fixed=True))
+    section.add(_tr("Triton"), _text(facts.get("triton")))
+    section.add(_tr("CUDA"), _text(made.get("cuda")))
+    section.add(_tr("GPUs"), *_several(made.get("gpus"), fixed=False))
+    if isinstance(made.get("threads"), int):
+        section.add(_tr("CPU threads"), f"{made['threads']:,}")
+    return section
+
+
+def _needs(needs: Sequence[Need], listed: dict[Need, str]) -> Section:
+    section = Section(_tr("Needs"))
+    for kind in dict.fromkeys(need.kind for need in needs):
+        keys = [need for need in needs if need.kind == kind]
+        values = []
+        for need in keys[:_SHOWN]:
+            there = need in listed
+            key = printable(need.key)
+            short = f"{key[:12]}…{key[-8:]}" if len(key) > 24 else key
+            values.append(Value(short, need if there else None, fixed=True, muted=not there))
+            name = listed[need] if there else _tr("not in this place")
+            values.append(Value(name, muted=True))
+        section.add(kind_words(kind), *values, *_rest(len(keys)))
+    return section
+
+
+def _disk(entry: Entry) -> Section:
+    section = Section(_tr("On disk"))
+    exact = _tr("{} bytes").format(f"{entry.size:,}")
+    size = say.size(entry.size)
+    section.add(_tr("Size"), exact if entry.size < 1000 else f"{size} ({exact})")
+    section.add(_tr("Files"), f"{entry.files:,}")
+    if entry.mtime is not None:
+        section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
+    section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
+    section.add(_tr("SHA-256"), Value(printable(entry.sha256 or ""), fixed=True)
+                if entry.sha256 else None)  # fmt: skip
+    return section
+
+
+def _text(value: object, *, fixed: bool = False) -> Value | None:
+    return Value(printable(value, 1000), fixed=fixed) if isinstance(value, str) and value else None
+
+
+def _several(values: object, *, fixed: bool = True) -> list[Value]:
+    texts = [printable(x) for x in _list(values) if isinstance(x, str)]
+    return [*(Value(x, fixed=fixed) for x in texts[:_SHOWN]), *_rest(len(texts))]
+
+
+def _rest(count: int) -> list[Value]:
+    if count <= _SHOWN:
+        return []
+    return [Value(_tr("and {} more").format(f"{count - _SHOWN:,}"), muted=True)]
+
+
+def _input(text: str) -> str:
+    """An example input as people write it: ``float32 [100, 100] on cpu``."""
+    match = _TENSOR.match(text)
+    if match is None:
+        return printable(text)
+    device = "" if match[3] is None else match[3] + (f":{match[4]}" if match[4] else "")
+    shape = f"{match[1]} [{match[2]}]"
+    return _tr("{} on {}").format(shape, device) if device else shape
+
+
+class Counts:
+    """Adds up a large selection a piece at a time."""
+
+    def __init__(self) -> None:
+        self.entries = self.size = self.files = self.broken = 0
+        self.compile_s = 0.0
+        self.kinds: dict[str, tuple[int, int]] = {}
+        self.torches: dict[str, int] = {}
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Count some more."""
+        for entry in entries:
+            count, size = self.kinds.get(entry.kind, (0, 0))
+            self.kinds[entry.kind] = (count + 1, size + entry.size)
+            self.entries += 1
+            self.size += entry.size
+            self.files += entry.files
+            self.broken += entry.problem is not None
+            self.compile_s += entry.compile_s or 0.0
+            if entry.torch is not None:
+                self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
+
+    def sections(self) -> list[Section]:
+        """The words for it."""
+        kinds = Section(_tr("By kind"))
+        for kind, (count, size) in sorted(self.kinds.items(), key=lambda x: -x[1][1]):
+            kinds.add(
+                kind_words(kind), f"{say.count(count, 'entry', 'entries')} · {say.size(size)}"
+            )
+        whole = Section("")
+        whole.add(_tr("Size"), say.size(self.size))
+        whole.add(_tr("Files"), f"{self.files:,}")
+        if self.compile_s:
+            whole.add(_tr("Compile time"), say.seconds(self.compile_s))
+        if self.broken:
+            whole.add(_tr("Broken"), f"{self.broken:,}")
+        made = Section(_tr("By torch"))
+        for torch, count in sorted(self.torches.items(), key=lambda x: -x[1])[:_SHOWN]:
+            made.add(printable(torch), say.count(count, "entry", "entries"))
+        return [section for section in (whole, kinds, made) if section.rows]

@@ -1,0 +1,164 @@
+"""The key factors of an entry: what PyTorch hashed into its key, as a table to search in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHeaderView, QPlainTextEdit, QSplitter, QStackedWidget, QWidget
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Blank
+from torchkeeper.gui.inspector.code_edit import cleaned
+from torchkeeper.gui.inspector.rows import RowsModel, RowsView
+from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.link.words import UserError, printable
+
+NAME, VALUE, HASH = range(3)
+
+
+class FactorsPane(QWidget):
+    """The table, its search field, and the chosen factor in full."""
+
+    #: The factors are wanted: the pane is shown for the first time for this entry.
+    wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._there = 0
+        self._asked = False
+        self.model = RowsModel(
+            (self.tr("Name"), self.tr("Value"), self.tr("Hash")),
+            fixed=frozenset({VALUE, HASH}),
+            parent=self,
+        )
+        self.search = SearchBox(self.tr("Search name, value or hash"))
+        self.count = forms.label("", "muted")
+        self.copy = forms.icon_button("copy", self.tr("Copy the chosen factors"))
+        self.table = RowsView(self.model, self.tr("Key factors"))
+        header = self.table.horizontalHeader()
+        header.resizeSection(NAME, 152)
+        header.resizeSection(HASH, 84)
+        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
+        self.full = QPlainTextEdit()
+        self.full.setObjectName("code")
+        self.full.setReadOnly(True)
+        self.full.setTabChangesFocus(True)
+        self.full.setAcceptDrops(False)
+        self.full.setAccessibleName(self.tr("The chosen factor in full"))
+        self.full.setPlaceholderText(self.tr("The chosen factor appears here in full."))
+        self.full.document().setDocumentMargin(8)
+        self.blank = Blank("shield")
+        self._lay_out()
+        self.search.textChanged.connect(self._filter)
+        self.search.leave.connect(self._to_table)
+        self.search.step.connect(lambda _: self._to_table())
+        self.copy.clicked.connect(self._copy)
+        self.table.copied.connect(self._copy)
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self._chosen())
+        self.model.modelReset.connect(self._chosen)
+        theme.follow(self, lambda: self.full.setFont(theme.monospace()))
+        self.offer(0)
+
+    def _lay_out(self) -> None:
+        line = forms.row(gap=4)
+        line.setContentsMargins(12, 8, 8, 8)
+        line.addWidget(self.search, 1)
+        line.addWidget(self.count)
+        line.addWidget(self.copy)
+        split = QSplitter(Qt.Orientation.Vertical)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.table)
+        split.addWidget(self.full)
+        split.setStretchFactor(0, 1)
+        split.setSizes([400, 120])
+        whole = forms.column(gap=0)
+        whole.addLayout(line)
+        whole.addWidget(split, 1)
+        self._page = QWidget()
+        self._page.setLayout(whole)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.blank)
+        self._stack.addWidget(self._page)
+        outer = forms.column(gap=0)
+        outer.addWidget(self._stack)
+        self.setLayout(outer)
+
+    def clear(self, waiting: str = "") -> None:
+        """Show nothing, or that something is being read."""
+        self._there, self._asked = 0, False
+        self.model.fill([])
+        self.blank.say(waiting)
+        self._stack.setCurrentWidget(self.blank)
+
+    def offer(self, count: int) -> None:
+        """How many factors the entry has."""
+        self.clear()
+        self._there = count
+        if not count:
+            self.blank.say(
+                self.tr("No key factors"),
+                self.tr("Graphs keep what their key was made of; other entries do not, "
+                        "nor do those of older versions of torch."),
+            )  # fmt: skip
+        elif self.isVisible():
+            self._ask()
+
+    def _ask(self) -> None:
+        self._asked = True
+        self.blank.say(self.tr("Reading…"))
+        self.wanted.emit()
+
+    def add(self, rows: list[Any]) -> None:
+        """Rows that were asked for."""
+        made = []
+        for row in rows:
+            if isinstance(row, dict):
+                name, value, digest = (str(row.get(x, "")) for x in ("name", "value", "hash"))
+                made.append((printable(name), cleaned(value), printable(digest)))
+        self.model.add(made)
+        self._stack.setCurrentWidget(self._page)
+        self._say()
+
+    def fail(self, error: UserError) -> None:
+        """They cannot be shown."""
+        self.blank.say(error.what, "\n".join(part for part in (error.why, error.remedy) if part))
+        self._stack.setCurrentWidget(self.blank)
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        if self._there and not self._asked:
+            self._ask()
+
+    def _filter(self, text: str) -> None:
+        self.model.filter(text)
+        self._say()
+
+    def _say(self) -> None:
+        shown, total = self.model.rowCount(), self.model.total
+        text = f"{total:,}" if shown == total else self.tr("{} of {}").format(shown, total)
+        self.count.setText(text)
+
+    def _to_table(self) -> None:
+        self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not self.table.rows() and self.model.rowCount():
+            self.table.selectRow(0)
+
+    def _chosen(self) -> None:
+        rows = self.table.rows()
+        self.copy.setEnabled(bool(rows))
+        text = ""
+        if rows:
+            name, value, digest = self.model.row_at(rows[-1])
+            text = f"{name}\n[{digest}]\n\n{value}"
+        self.full.setPlainText(text)
+
+    def _copy(self) -> None:
+        lines = []
+        for row in self.table.rows():
+            name, value, digest = self.model.row_at(row)
+            # As PyTorch itself writes them.
+            lines.append(f"[{digest}] {name}: {value}")
+        if lines:
+            QGuiApplication.clipboard().setText("\n".join(lines))

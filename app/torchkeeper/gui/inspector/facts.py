@@ -1,0 +1,131 @@
+"""Facts as a form: labels on the left, values that can be selected and followed on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QUrl, Signal
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QKeySequence,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextFrameFormat,
+    QTextLength,
+    QTextOption,
+    QTextTableCell,
+    QTextTableFormat,
+)
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+
+from torchkeeper.gui import theme
+from torchkeeper.gui.inspector.details import Need, Section, Value
+from torchkeeper.link.words import printable
+
+_LABELS = 108
+
+
+class FactsView(QTextBrowser):
+    """Built of tables, never of HTML: what comes from a cache stays plain text."""
+
+    #: A needed entry was clicked, or chosen with Return.
+    followed = Signal(object)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setOpenLinks(False)
+        self.setUndoRedoEnabled(False)
+        self.setAcceptDrops(False)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.document().setDocumentMargin(12)
+        self._sections: list[Section] = []
+        self._needs: list[Need] = []
+        self.anchorClicked.connect(self._follow)
+        theme.follow(self, self._draw)
+
+    def show_sections(self, sections: Sequence[Section]) -> None:
+        """Show these facts; the place of reading stays when they are the same."""
+        if list(sections) != self._sections:
+            self._sections = list(sections)
+            self._draw()
+
+    def _draw(self) -> None:
+        at = self.verticalScrollBar().value()
+        self._needs = []
+        self.clear()
+        cursor = QTextCursor(self.document())
+        for section in self._sections:
+            self._heading(cursor, section.title)
+            self._table(cursor, section)
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+        self.verticalScrollBar().setValue(at)
+
+    def _heading(self, cursor: QTextCursor, title: str) -> None:
+        look, block = QTextCharFormat(), QTextBlockFormat()
+        look.setForeground(QColor(theme.shades().muted))
+        look.setFontWeight(600)
+        if not title:
+            # Qt wants a line over a table; this one has no height to speak of.
+            block.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        cursor.setBlockFormat(block)
+        cursor.insertText(title, look)
+
+    def _table(self, cursor: QTextCursor, section: Section) -> None:
+        form = QTextTableFormat()
+        form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
+        form.setBorder(0)
+        form.setCellPadding(3)
+        form.setBottomMargin(12)
+        form.setCellSpacing(0)
+        form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
+        form.setColumnWidthConstraints(
+            [
+                QTextLength(QTextLength.Type.FixedLength, _LABELS),
+                QTextLength(QTextLength.Type.VariableLength, 0),
+            ]
+        )
+        table = cursor.insertTable(len(section.rows), 2, form)
+        plain = QTextBlockFormat()
+        for row, (label, values) in enumerate(section.rows):
+            muted = QTextCharFormat()
+            muted.setForeground(QColor(theme.shades().muted))
+            left: QTextTableCell = table.cellAt(row, 0)
+            left.firstCursorPosition().insertText(label, muted)
+            into = table.cellAt(row, 1).firstCursorPosition()
+            for number, value in enumerate(values):
+                if number:
+                    into.insertBlock(plain)
+                into.insertText(value.text, self._look(value))
+
+    def _look(self, value: Value) -> QTextCharFormat:
+        shades = theme.shades()
+        look = QTextCharFormat()
+        if value.fixed:
+            look.setFont(theme.monospace())
+        look.setForeground(QColor(shades.muted if value.muted else shades.text))
+        if value.need is not None:
+            look.setAnchor(True)
+            look.setAnchorHref(f"need:{len(self._needs)}")
+            look.setForeground(QColor(shades.accent))
+            look.setFontUnderline(True)
+            look.setToolTip(printable(value.need.key))
+            self._needs.append(value.need)
+        return look
+
+    def _follow(self, url: QUrl) -> None:
+        number = url.path()
+        if url.scheme() == "need" and number.isdigit() and int(number) < len(self._needs):
+            self.followed.emit(self._needs[int(number)])
+
+    def event(self, event: QEvent) -> bool:
+        # Copy is this view's own here, not the window's.
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            mine = QKeySequence.StandardKey
+            if event.matches(mine.Copy) or event.matches(mine.SelectAll):
+                event.accept()
+                return True
+        return super().event(event)

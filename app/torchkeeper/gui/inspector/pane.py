@@ -1,0 +1,355 @@
+"""The inspector: what the chosen entry is, beside the table.
+
+It asks an engine of its own, so that it never waits for a listing. What the row of the table
+tells is shown at once; the rest is asked for when the selection has come to rest, and long texts
+when their tab is shown. Answers for what is no longer chosen are not heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QSizePolicy,
+    QStackedWidget,
+    QTabWidget,
+    QWidget,
+)
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.inspector.details import Counts, Detail, Need, detail_from_json, sections
+from torchkeeper.gui.inspector.factors import FactorsPane
+from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.inspector.filelist import FilesPane
+from torchkeeper.gui.inspector.sources import TextPane
+from torchkeeper.gui.table.cells import kind_words, shown_name
+from torchkeeper.gui.wing import NARROWEST
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable, user_error
+
+#: Milliseconds the selection has to rest before an engine is asked.
+SETTLE_MS = 120
+#: Entries of a large selection that are counted in one turn of the event loop.
+_COUNT = 5000
+
+#: The names of those of the needed entries that are in the place.
+Lookup = Callable[[Sequence[Need]], dict[Need, str]]
+
+
+class Elided(QLabel):
+    """One line of plain text that is cut in its middle where there is no room."""
+
+    def __init__(self, role: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        if role:
+            self.setProperty("role", role)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        box = self.contentsRect()
+        shown = self.fontMetrics().elidedText(
+            self.text(), Qt.TextElideMode.ElideMiddle, box.width()
+        )
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+class Chip(QWidget):
+    """A kind, with its mark."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._kind = "unknown"
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme.follow(self, self.update)
+
+    def show_kind(self, kind: str) -> None:
+        """Name another kind."""
+        self._kind = kind
+        self.setAccessibleName(self.tr("Kind: {}").format(kind_words(kind)))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        return QSize(metrics.horizontalAdvance(kind_words(self._kind)) + 34, metrics.height() + 8)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        shades = theme.shades()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setPen(QColor(shades.line))
+        painter.setBrush(QColor(shades.raised))
+        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(shades.kinds.get(self._kind, shades.muted)))
+        painter.drawRoundedRect(QRectF(11, box.center().y() - 4.5, 9, 9), 3, 3)
+        painter.setPen(QColor(shades.text))
+        words = self.rect().adjusted(26, 0, -6, 0)
+        painter.drawText(
+            words, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+            kind_words(self._kind),
+        )  # fmt: skip
+
+
+class Inspector(QFrame):
+    """Shows what is selected: nothing, one entry or several."""
+
+    #: An entry that the one shown needs is to be selected.
+    followed = Signal(object)
+
+    def __init__(self, engines: Engines, lookup: Lookup, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pane")
+        self.setAccessibleName(self.tr("Inspector"))
+        self._engines = engines
+        self._lookup = lookup
+        self._place = ""
+        self._root = ""
+        self._entries: list[Entry] = []
+        #: What is shown in full, or being asked for.
+        self._entry: Entry | None = None
+        self.detail: Detail | None = None
+        self._tickets: dict[str, int] = {}
+        self._make()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(SETTLE_MS)
+        self._timer.timeout.connect(self._settled)
+        self._counting: tuple[Counts, Any] | None = None
+        self._count_timer = QTimer(self)
+        self._count_timer.setInterval(0)
+        self._count_timer.timeout.connect(self._count)
+        self._show_none()
+
+    def _make(self) -> None:
+        self.blank = Blank("inspector")
+        self.name = Elided("heading")
+        self.chip = Chip()
+        self.key = Elided("muted")
+        self.copy_key = forms.icon_button("copy", self.tr("Copy the key"))
+        self.copy_key.clicked.connect(self._copy_key)
+        self.notice = Notice()
+        self.notice.again.connect(self._ask)
+        self.problem = Notice()
+        self.facts = FactsView(self.tr("Facts of the entry"))
+        self.graph = TextPane(self.tr("Graph"), "log", self.tr("This entry holds no graph"))
+        self.source = TextPane(self.tr("Source"), "log", self.tr("This entry holds no sources"))
+        self.factors = FactorsPane()
+        self.files = FilesPane()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setAccessibleName(self.tr("Parts of the inspector"))
+        self.tabs.tabBar().setExpanding(False)
+        summary = forms.column(gap=0)
+        aside = forms.column(gap=8)
+        aside.setContentsMargins(12, 8, 12, 0)
+        aside.addWidget(self.problem)
+        summary.addLayout(aside)
+        summary.addWidget(self.facts, 1)
+        self._summary = QWidget()
+        self._summary.setLayout(summary)
+        for widget, title in (
+            (self._summary, self.tr("Summary")),
+            (self.graph, self.tr("Graph")),
+            (self.source, self.tr("Source")),
+            (self.factors, self.tr("Key factors")),
+            (self.files, self.tr("Files")),
+        ):
+            self.tabs.addTab(widget, title)
+        for pane in (self.graph, self.source):
+            pane.wanted.connect(lambda name, at, pane=pane: self._ask_text(pane, name, at))
+        self.factors.wanted.connect(self._ask_factors)
+        self.facts.followed.connect(self.followed)
+        line = forms.row(gap=8)
+        line.addWidget(self.chip)
+        line.addWidget(self.key, 1)
+        line.addWidget(self.copy_key)
+        head = forms.column(gap=8)
+        head.setContentsMargins(16, 14, 8, 6)
+        head.addWidget(self.name)
+        head.addLayout(line)
+        told = forms.column(gap=0)
+        told.setContentsMargins(12, 4, 12, 4)
+        told.addWidget(self.notice)
+        one = forms.column(gap=0)
+        one.addLayout(head)
+        one.addLayout(told)
+        one.addWidget(self.tabs, 1)
+        self._one = QWidget()
+        self._one.setLayout(one)
+        self.several = FactsView(self.tr("Facts of the selected entries"))
+        self.several_title = forms.label("", "heading")
+        self.several_title.setContentsMargins(16, 14, 16, 2)
+        several = forms.column(gap=0)
+        several.addWidget(self.several_title)
+        several.addWidget(self.several, 1)
+        self._several = QWidget()
+        self._several.setLayout(several)
+        self.stack = QStackedWidget()
+        for page in (self.blank, self._one, self._several):
+            self.stack.addWidget(page)
+        whole = forms.column(gap=0)
+        whole.addWidget(self.stack)
+        self.setLayout(whole)
+        self.setMinimumWidth(NARROWEST)
+        theme.follow(self, lambda: self.key.setFont(theme.monospace()))
+
+    # What is selected.
+
+    def select(self, place: str | None, is_folder: bool, entries: list[Entry]) -> None:
+        """What is selected now. Cheap when nothing changed."""
+        self._root = (place or "") if is_folder else ""
+        if (place or "") == self._place and entries == self._entries:
+            return
+        self._place = place or ""
+        self._entries = entries
+        if self.isVisible():
+            self._changed()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        # All tabs have room, whatever the size of the font.
+        self.setMinimumWidth(max(NARROWEST, self.tabs.tabBar().sizeHint().width() + 24))
+        self._changed()
+
+    def _changed(self) -> None:
+        one = self._entries[0] if len(self._entries) == 1 else None
+        if one is not None and one == self._entry and self.stack.currentWidget() is self._one:
+            return
+        self._forget()
+        if one is not None:
+            self._show_one(one)
+        elif self._entries:
+            self._entry = None
+        else:
+            self._show_none()
+        self._timer.start()
+
+    def _forget(self) -> None:
+        self._timer.stop()
+        self._count_timer.stop()
+        for ticket in self._tickets.values():
+            self._engines.forget(ticket)
+        self._tickets.clear()
+        self.detail = None
+
+    def _settled(self) -> None:
+        if len(self._entries) > 1:
+            self._counting = (Counts(), iter(self._entries))
+            self._count_timer.start()
+        elif self._entries:
+            self._ask()
+
+    def _show_none(self) -> None:
+        self._entry = None
+        self.blank.say(
+            self.tr("No entry is selected"),
+            self.tr("Select one in the table to see what it is, its graph, its generated code "
+                    "and what its key was made of."),
+        )  # fmt: skip
+        self.stack.setCurrentWidget(self.blank)
+
+    def _count(self) -> None:
+        if self._counting is None:
+            return
+        counts, rest = self._counting
+        piece = list(islice(rest, _COUNT))
+        counts.add(piece)
+        if len(piece) == _COUNT:
+            return
+        self._count_timer.stop()
+        self._counting = None
+        self.several_title.setText(
+            self.tr("{} selected").format(say.count(counts.entries, "entry", "entries"))
+        )
+        self.several.show_sections(counts.sections())
+        self.stack.setCurrentWidget(self._several)
+
+    # One entry.
+
+    def _show_one(self, entry: Entry) -> None:
+        """What the row of the table tells."""
+        self._entry = entry
+        name = shown_name(entry)
+        self.name.setText(name)
+        self.name.setToolTip(f"{name}\n{printable(entry.path, 4096)}")
+        self.chip.show_kind(entry.kind)
+        self.key.setText(printable(entry.key))
+        self.key.setToolTip(printable(entry.key))
+        self.key.setAccessibleName(self.tr("Key: {}").format(printable(entry.key)))
+        self.notice.tell(None)
+        self.problem.tell(user_error(entry.problem, {}) if entry.problem else None)
+        self.facts.show_sections(sections(entry, None, {}))
+        for pane in (self.graph, self.source, self.factors):
+            pane.clear(self.tr("Reading…"))
+        self.files.show_files(self._root, [])
+        self.stack.setCurrentWidget(self._one)
+
+    def _ask(self) -> None:
+        entry = self._entry
+        if entry is None:
+            return
+        self.notice.tell(None)
+
+        def told(findings: list[dict[str, Any]]) -> None:
+            for one in findings:
+                if "detail" in one and self.detail is None:
+                    self._show_detail(one["detail"])
+
+        self._ask_engine("detail", "detail", {}, Listener(findings=told, failed=self._failed))
+
+    def _ask_engine(self, what: str, op: str, more: dict[str, Any], listener: Listener) -> None:
+        entry = self._entry
+        if entry is None:
+            return
+        params = {"place": self._place, "kind": entry.kind, "path": entry.path, **more}
+        self._engines.forget(self._tickets.get(what))
+        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=True)
+
+    def _show_detail(self, told: object) -> None:
+        entry = self._entry
+        if entry is None:
+            return
+        try:
+            detail = detail_from_json(told)
+        except ValueError as e:
+            self._failed(user_error("request-malformed", {"why": str(e)}))
+            return
+        self.detail = detail
+        self.facts.show_sections(sections(entry, detail, self._lookup(detail.needs)))
+        self.graph.offer(detail.graphs)
+        self.source.offer(detail.sources)
+        self.factors.offer(detail.factors)
+        self.files.show_files(self._root, detail.files)
+
+    def _failed(self, error: UserError) -> None:
+        """Gone, or unreadable: said in place, what was known stays."""
+        self.notice.tell(error, again=True)
+        for pane in (self.graph, self.source, self.factors):
+            pane.clear(error.what)
+
+    def _ask_text(self, pane: TextPane, name: str, offset: int) -> None:
+        listener = Listener(result=pane.page, failed=pane.fail)
+        more = {"name": name, "offset": offset}
+        self._ask_engine("graph" if pane is self.graph else "source", "text", more, listener)
+
+    def _ask_factors(self) -> None:
+        listener = Listener(rows=self.factors.add, failed=self.factors.fail)
+        self._ask_engine("factors", "factors", {}, listener)
+
+    def _copy_key(self) -> None:
+        if self._entry is not None:
+            QGuiApplication.clipboard().setText(self._entry.key)

@@ -1,0 +1,322 @@
+"""The viewer of an entry's texts: which one, search in it, and more of it on request."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Blank
+from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
+from torchkeeper.link.words import UserError
+
+#: Milliseconds after the last key before the text is searched.
+_SEARCH_MS = 80
+#: Matches that are counted, and those that are marked around what is in sight.
+_COUNTED, _MARKED = 10_000, 300
+
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text there is: its name in the entry, what to call it, its length."""
+
+    name: str
+    title: str
+    chars: int
+
+
+def _in_utf16(text: str) -> str:
+    """The text with a character for each that Qt counts."""
+    if text.isascii():
+        return text
+    return _ASTRAL.sub(
+        lambda m: chr(0xD7C0 + (ord(m[0]) >> 10)) + chr(0xDC00 + (ord(m[0]) & 0x3FF)), text
+    )
+
+
+class SearchBox(QLineEdit):
+    """A search field. Return goes on, Shift+Return back, Escape clears."""
+
+    step = Signal(bool)
+    leave = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setPlaceholderText(name)
+        self.setAccessibleName(name)
+        self.setClearButtonEnabled(True)
+        self.setAcceptDrops(False)
+        self.setMinimumWidth(80)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.step.emit(bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+        elif event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+        elif event.key() == Qt.Key.Key_Down:
+            self.leave.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class TextPane(QWidget):
+    """Shows one of several texts, a page at a time. It asks for pages and is given them."""
+
+    #: The name of a text and the offset of the page that is wanted.
+    wanted = Signal(str, int)
+
+    def __init__(self, name: str, icon: str, nothing: str, parent: QWidget | None = None) -> None:
+        """nothing: what is said of an entry without such a text."""
+        super().__init__(parent)
+        self._nothing = nothing
+        self._texts: list[Text] = []
+        self._asked: tuple[str, int] | None = None
+        self._shown_chars = 0
+        self._matches: list[int] = []
+        self._current = -1
+        self._length = 0
+        self.choice = QComboBox()
+        self.choice.setAccessibleName(self.tr("Which text"))
+        self.choice.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.choice.setMinimumContentsLength(10)
+        self.choice.activated.connect(lambda *_: self._start())
+        self.search = SearchBox(self.tr("Search in the text"))
+        self.count = forms.label("", "muted")
+        self.count.setAccessibleName(self.tr("Matches"))
+        self.previous = forms.icon_button("previous", self.tr("Previous match (Shift+F3)"))
+        self.next = forms.icon_button("next", self.tr("Next match (F3)"))
+        self.edit = CodeEdit(name)
+        self.more_text = forms.label("", "muted")
+        self.more = forms.button(self.tr("Show more"))
+        self.more.clicked.connect(self._more)
+        self.blank = Blank(icon)
+        self._lay_out()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_SEARCH_MS)
+        self._timer.timeout.connect(self._search)
+        self.search.textChanged.connect(lambda *_: self._timer.start())
+        self.search.step.connect(self.step)
+        self.search.leave.connect(self.edit.setFocus)
+        self.previous.clicked.connect(lambda: self.step(True))
+        self.next.clicked.connect(lambda: self.step(False))
+        self.edit.find_asked.connect(self._to_search)
+        self.edit.step_asked.connect(self.step)
+        self.edit.settled.connect(self._settled)
+        self.edit.verticalScrollBar().valueChanged.connect(lambda *_: self._mark())
+        theme.follow(self, self._mark)
+        self.clear()
+
+    def _lay_out(self) -> None:
+        line = forms.row(gap=4)
+        line.setContentsMargins(12, 8, 8, 8)
+        line.addWidget(self.choice, 2)
+        line.addWidget(self.search, 3)
+        line.addWidget(self.count)
+        line.addWidget(self.previous)
+        line.addWidget(self.next)
+        foot = forms.row(gap=8)
+        foot.setContentsMargins(12, 6, 12, 6)
+        foot.addWidget(self.more_text, 1)
+        foot.addWidget(self.more)
+        self.foot = QFrame()
+        self.foot.setLayout(foot)
+        whole = forms.column(gap=0)
+        whole.addLayout(line)
+        whole.addWidget(self.edit, 1)
+        whole.addWidget(self.foot)
+        self._page = QWidget()
+        self._page.setLayout(whole)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.blank)
+        self._stack.addWidget(self._page)
+        all_ = forms.column(gap=0)
+        all_.addWidget(self._stack)
+        self.setLayout(all_)
+
+    # What is shown.
+
+    def clear(self, waiting: str = "") -> None:
+        """Show nothing, or that something is being read."""
+        self._texts, self._asked = [], None
+        self.edit.start(syntax.PLAIN)
+        self._shown_chars = self._length = 0
+        self._matches, self._current = [], -1
+        self._say()
+        self.blank.say(waiting)
+        self._stack.setCurrentWidget(self.blank)
+
+    def offer(self, texts: list[Text]) -> None:
+        """The texts there are. The first is asked for when the pane is shown."""
+        self.clear()
+        self._texts = texts
+        self.choice.clear()
+        for number, text in enumerate(texts):
+            self.choice.addItem(text.title)
+            self.choice.setItemData(number, text.name, Qt.ItemDataRole.ToolTipRole)
+        self.choice.setVisible(len(texts) > 1)
+        if not texts:
+            self.blank.say(self._nothing)
+        elif self.isVisible():
+            self._start()
+
+    def fail(self, error: UserError | None) -> None:
+        """A text cannot be shown."""
+        self._asked = None
+        if error is not None:
+            why = "\n".join(part for part in (error.why, error.remedy) if part)
+            self.blank.say(error.what, why)
+            self._stack.setCurrentWidget(self.blank)
+
+    @property
+    def text(self) -> Text | None:
+        """The chosen text."""
+        at = self.choice.currentIndex()
+        return self._texts[at] if 0 <= at < len(self._texts) else None
+
+    def _start(self) -> None:
+        text = self.text
+        if text is None:
+            return
+        self.edit.start(syntax.language_of(text.name))
+        self._shown_chars = self._length = 0
+        self._matches, self._current = [], -1
+        self._say()
+        self.foot.hide()
+        self.blank.say(self.tr("Reading…"))
+        self._stack.setCurrentWidget(self.blank)
+        self._ask(text.name, 0)
+
+    def _ask(self, name: str, offset: int) -> None:
+        self._asked = (name, offset)
+        self.more.setEnabled(False)
+        self.wanted.emit(name, offset)
+
+    def _more(self) -> None:
+        if self.text is not None and self._asked is None:
+            self._ask(self.text.name, self._shown_chars)
+
+    def page(self, answer: dict[str, Any]) -> None:
+        """A page that was asked for; others are dropped."""
+        name, offset, text = answer.get("name"), answer.get("offset"), answer.get("text")
+        chars = answer.get("chars")
+        if (name, offset) != self._asked or not isinstance(text, str) or not isinstance(chars, int):
+            return
+        self._asked = None
+        self._shown_chars += len(text)
+        self._length = max(chars, self._shown_chars)
+        # An empty page ends a text, whatever its length was said to be.
+        complete = self._shown_chars >= self._length or not text
+        self.edit.feed(text, last=complete)
+        self.more.setEnabled(True)
+        self.foot.setVisible(not complete)
+        self.more_text.setText(
+            self.tr("{} of {} characters").format(f"{self._shown_chars:,}", f"{self._length:,}")
+        )
+        self._stack.setCurrentWidget(self._page)
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        if self._texts and not self._shown_chars and self._asked is None:
+            self._start()
+
+    # Searching.
+
+    def _to_search(self) -> None:
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    def _settled(self) -> None:
+        if self.search.text():
+            self._search(go=self._current < 0)
+
+    def _search(self, go: bool = True) -> None:
+        self._timer.stop()
+        needle = _in_utf16(cleaned(self.search.text()))
+        at = self._matches[self._current] if self._current >= 0 else -1
+        self._matches, self._current = [], -1
+        if needle:
+            # toPlainText gives pairs as one character, and so moves what follows.
+            text = _in_utf16(self.edit.toPlainText())
+            for match in re.finditer(re.escape(needle), text, re.IGNORECASE):
+                self._matches.append(match.start())
+                if len(self._matches) >= _COUNTED:
+                    break
+        if self._matches and go:
+            at = self.edit.textCursor().selectionStart()
+            self._go(bisect.bisect_left(self._matches, at) % len(self._matches))
+        else:
+            # More text has come; the match that was gone to is still the one.
+            self._current = self._matches.index(at) if at in self._matches else -1
+            self._say()
+            self._mark()
+
+    def step(self, back: bool) -> None:
+        """Go to the next match, or the one before."""
+        if self._timer.isActive():
+            self._search()
+        elif self._matches:
+            self._go((self._current + (-1 if back else 1)) % len(self._matches))
+
+    def _go(self, number: int) -> None:
+        self._current = number
+        start = self._matches[number]
+        # Its end first, so that all of it comes into sight; and no further to the right than that.
+        self.edit.horizontalScrollBar().setValue(0)
+        for at in (start + len(_in_utf16(cleaned(self.search.text()))), start):
+            cursor = QTextCursor(self.edit.document())
+            cursor.setPosition(at)
+            self.edit.setTextCursor(cursor)
+        self._say()
+        self._mark()
+
+    def _say(self) -> None:
+        if not self.search.text():
+            text = ""
+        elif not self._matches:
+            text = self.tr("None")
+        else:
+            total = f"{len(self._matches):,}" + ("+" if len(self._matches) >= _COUNTED else "")
+            text = f"{self._current + 1:,}/{total}" if self._current >= 0 else total
+        self.count.setText(text)
+        # The search field would take its room too.
+        self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
+        self.previous.setEnabled(bool(self._matches))
+        self.next.setEnabled(bool(self._matches))
+        said = self.tr("Match {} of the part of the text that is shown").format(text)
+        self.count.setToolTip(said if self._matches else "")
+
+    def _mark(self) -> None:
+        marks: list[QTextEdit.ExtraSelection] = []
+        if self._matches and self.search.text():
+            shades = theme.shades()
+            first, last = self.edit.sight()
+            at = bisect.bisect_left(self._matches, first)
+            length = len(_in_utf16(cleaned(self.search.text())))
+            for number in range(at, min(at + _MARKED, len(self._matches))):
+                start = self._matches[number]
+                if start > last:
+                    break
+                here = number == self._current
+                look = QTextCharFormat()
+                look.setBackground(QColor(shades.accent if here else shades.selected))
+                look.setForeground(QColor(shades.on_accent if here else shades.text))
+                cursor = QTextCursor(self.edit.document())
+                cursor.setPosition(start)
+                cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+                mark = QTextEdit.ExtraSelection()
+                mark.format = look
+                mark.cursor = cursor
+                marks.append(mark)
+        self.edit.setExtraSelections(marks)

@@ -1,0 +1,208 @@
+"""Engines that answer with what is made up, for the pictures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from PySide6.QtCore import QTimer
+
+from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.shots import samples
+from torchkeeper.link.words import UserError, user_error
+
+_BUNDLES = (".torchcache", ".bin")
+
+
+class SampleEngines(Engines):
+    """Answers from the samples; starts neither thread nor process.
+
+    entries: what every place holds, None for the usual.
+    places: whether caches are found on this machine.
+    silent: operations that are never answered, after what ``found`` has to say.
+    failing: the error that an operation ends with.
+    progress: how far an operation says it is: done, total, unit.
+    found: findings that an operation tells before it ends.
+    """
+
+    def __init__(
+        self,
+        entries: list[Entry] | None = None,
+        *,
+        places: bool = True,
+        silent: Collection[str] = (),
+        failing: Mapping[str, UserError] | None = None,
+        progress: Mapping[str, tuple[float, float | None, str]] | None = None,
+        found: Mapping[str, list[dict[str, Any]]] | None = None,
+    ) -> None:
+        super().__init__(idle=True)
+        self.entries = samples.entries() if entries is None else entries
+        self.silent = set(silent)
+        self.failing = dict(failing or {})
+        self.progress = dict(progress or {})
+        self.found = dict(found or {})
+        self._places = places
+
+    def ask(self, op: str, params: dict[str, Any], listener: Listener, **_: Any) -> int:
+        """Answer after a turn of the event loop, as an engine would."""
+        ticket = self._ticket(listener)
+        QTimer.singleShot(0, self, lambda: self._answer(ticket, op, params))
+        return ticket
+
+    def look(self, paths: Any, listener: Listener) -> int:
+        """Every path is a folder, or a bundle."""
+        there = [{"path": p, "what": "file" if p.endswith(_BUNDLES) else "folder"} for p in paths]
+        return self._tell({"paths": there}, listener)
+
+    def reveal(self, path: str, listener: Listener) -> int:
+        """Every file is shown."""
+        return self._tell({"what": "file", "shown": bool(path)}, listener)
+
+    def interpreters(self, listener: Listener) -> int:
+        """One interpreter, unless ``interpreters`` is silent or there is none."""
+        if "interpreters" in self.silent:
+            return self._ticket(listener)
+        one = {"python": samples.PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON"}
+        none = "interpreters" in self.failing
+        return self._tell({"interpreters": [] if none else [one]}, listener)
+
+    def _tell(self, result: dict[str, Any], listener: Listener) -> int:
+        QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
+        return self._ticket(listener)
+
+    def _answer(self, ticket: int, op: str, params: dict[str, Any]) -> None:
+        listener = self._listeners.get(ticket)
+        if listener is None:
+            return
+        if listener.progress and op in self.progress:
+            listener.progress(*self.progress[op])
+        if listener.findings and op in self.found:
+            listener.findings(self.found[op])
+        if op in self.silent:
+            return
+        place = str(params.get("place") or "")
+        error = self.failing.get(op)
+        if error is None and op == "list" and place.endswith(".txt"):
+            error = user_error("not-a-bundle", {"file": place, "path": place})
+        if error is not None:
+            if listener.failed:
+                listener.failed(error)
+            return
+        rows, result = self._said(op, place, params, listener)
+        if listener.rows and rows:
+            listener.rows(rows)
+        if listener.result:
+            listener.result(result)
+
+    def _said(
+        self, op: str, place: str, params: dict[str, Any], listener: Listener
+    ) -> tuple[list[Any], dict[str, Any]]:
+        if op == "places":
+            reasons = {samples.PLACE: "default", samples.KERNELS: "triton-default"}
+            there = reasons.items() if self._places else ()
+            return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
+        if op in ("list", "plan_purge"):
+            return self._listed(op, place)
+        if op == "factors":
+            return samples.factors(), {}
+        if op == "text":
+            return [], samples.page(str(params.get("name")))
+        if op == "probe":
+            return [], dict(samples.ENVIRONMENT)
+        if op == "detail":
+            for entry in self.entries:
+                if [entry.kind, entry.path] == [params.get("kind"), params.get("path")]:
+                    told = samples.detail(entry, self.entries)
+                    if listener.findings:
+                        listener.findings([{"detail": told}])
+        if op in ("plan_export", "compare", "target"):
+            return [], _foretold(op, params, self.entries, listener)
+        return [], {}
+
+    def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
+        rows = self.entries if op == "list" else self.entries[:12]
+        trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000}
+        more: dict[str, Any] = {"trash": trash, "plan": 1}
+        if place.endswith(_BUNDLES):
+            rows = [entry for entry in rows if entry.kind != "lock"]
+            more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None}
+            if place.endswith(".bin"):
+                more |= {"made_in": None, "format": "mega-cache"}
+        files = sum(entry.files for entry in rows)
+        size = sum(entry.size for entry in rows)
+        return rows, {"entries": len(rows), "files": files, "bytes": size, **more}
+
+
+def _foretold(
+    op: str, params: dict[str, Any], every: list[Entry], listener: Listener
+) -> dict[str, Any]:
+    """What an engine would say of an export or an import that is to come.
+
+    A file whose name begins with "there" is there already; into a place that ends in "full"
+    there is no room, and where it ends in "same" nothing is new.
+    """
+    where = str(params.get("into") or params.get("path") or "")
+    free = 1_200_000 if "full" in where else 78_100_000_000
+    space = {"free": free, "why": None, "exists": "missing" not in where}
+    if op == "target":
+        there = where.rpartition("/")[2].startswith("there")
+        about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if there else {}
+        return {"what": "file" if there else "missing", **about, "space": space}
+    portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
+    if op == "compare":
+        files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
+        return {"files": files, "needed": 4_300_000, "space": space}
+    if listener.findings:
+        for entry in every:
+            if entry not in portable:
+                code = "entry-broken" if entry.problem else "kind-not-portable"
+                params = {"kind": entry.kind, "problem": entry.problem}
+                listener.findings([{"left": {"code": code, "params": params}}])
+    held = sum(entry.size for entry in portable)
+    return {
+        "entries": len(portable),
+        "files": sum(entry.files for entry in portable),
+        "bytes": held,
+        "size": held + 21_400,
+        "room": 2 * held,
+        "kinds": [
+            {"kind": kind, "entries": len(ones), "files": len(ones),
+             "bytes": sum(entry.size for entry in ones)}
+            for kind, ones in _by_kind(portable).items()
+        ],
+        "torches": Counter(entry.torch for entry in portable if entry.torch).most_common(),
+        "devices": Counter(entry.device for entry in portable if entry.device).most_common(),
+        "made_in": None,
+    }  # fmt: skip
+
+
+def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for kind in KINDS:
+        ones = [entry for entry in entries if entry.kind == kind]
+        if ones:
+            found[kind] = ones
+    return found
+
+
+def _compared(path: str, entries: list[Entry], same: bool) -> dict[str, Any]:
+    kinds: list[dict[str, Any]] = []
+    for kind, ones in _by_kind(entries).items():
+        new = [] if same else ones[: max(1, len(ones) // 2)]
+        differs = ones[-1:] if kind == "code" and not same else []
+        there = ones[len(new) : len(ones) - len(differs)]
+        named = {"new": new, "there": there, "differs": differs, "left": []}
+        counts = {name: _counts(some) for name, some in named.items()}
+        kinds.append({"kind": kind, **counts})
+    whole = {
+        name: {what: sum(kind[name][what] for kind in kinds) for what in ("entries", "bytes")}
+        for name in ("new", "there", "differs", "left")
+    }
+    return {"file": path, "kinds": kinds, **whole}
+
+
+def _counts(entries: list[Entry]) -> dict[str, int]:
+    return {"entries": len(entries), "bytes": sum(entry.size for entry in entries)}

@@ -1,0 +1,85 @@
+"""Pictures of the inspector: each of its tabs, and what it says where there is nothing to show."""
+
+from __future__ import annotations
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.window import Window
+from torchkeeper.link.words import user_error
+
+#: Seconds until a selection has come to rest and its entry was told.
+_REST = 0.3
+
+
+def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
+    window = stage.window(engines, size=(1640, 900))
+    window.toggle_inspector()
+    turn(0.1)
+    return window
+
+
+def _select(window: Window, kind: str) -> Entry:
+    every = window.entries.shown()
+    fit = [entry for entry in every if entry.kind == kind and not entry.problem]
+    # What is told in full of a graph is of this one.
+    entry = next((x for x in fit if str(x.name).startswith("decoder_layer")), fit[0])
+    window.table.select({entry.identity})
+    turn(_REST)
+    return entry
+
+
+def _entry(stage: Stage) -> None:
+    window = _open(stage)
+    inspector = window.inspector
+    stage.take("inspector-nothing", window)
+    graph = _select(window, "fxgraph")
+    for number, name in enumerate(("summary", "graph", "source", "factors", "files")):
+        inspector.tabs.setCurrentIndex(number)
+        if name == "source":
+            inspector.source.search.setText("import")
+        turn(0.2)
+        inspector.factors.table.selectRow(1)
+        stage.take(f"inspector-{name}", window)
+    inspector.tabs.setCurrentIndex(0)
+    every = window.entries.shown()
+    window.table.select({entry.identity for entry in every if entry.problem})
+    stage.take("inspector-broken", window, _REST)
+    window.table.select({graph.identity})
+    turn(_REST)
+    inspector.notice.tell(user_error("entry-gone", {"path": graph.path}), again=True)
+    stage.take("inspector-gone", window)
+    window.table.selectAll()
+    stage.take("inspector-several", window, _REST)
+    stage.close(window)
+
+
+def _nothing(stage: Stage) -> None:
+    window = _open(stage)
+    tabs = window.inspector.tabs
+    _select(window, "triton")
+    tabs.setCurrentIndex(4)
+    stage.take("inspector-kernel-files", window)
+    _select(window, "lock")
+    for number, name in ((1, "no-graph"), (2, "no-source"), (3, "no-factors")):
+        tabs.setCurrentIndex(number)
+        stage.take(f"inspector-{name}", window)
+    stage.close(window)
+    window = _open(stage, SampleEngines(silent={"detail"}))
+    _select(window, "fxgraph")
+    window.inspector.tabs.setCurrentIndex(1)
+    stage.take("inspector-reading", window)
+    stage.close(window)
+    failing = {
+        "text": user_error("text-unknown", {"name": "source"}),
+        "factors": user_error("reader-stuck", {}),
+    }
+    window = _open(stage, SampleEngines(failing=failing))
+    _select(window, "fxgraph")
+    for number, name in ((2, "source-failed"), (3, "factors-failed")):
+        window.inspector.tabs.setCurrentIndex(number)
+        stage.take(f"inspector-{name}", window)
+    stage.close(window)
+
+
+SCENES = {"entry": _entry, "nothing": _nothing}

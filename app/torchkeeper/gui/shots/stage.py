@@ -1,0 +1,112 @@
+"""Where pictures are taken: it opens windows and saves what they look like, light and dark."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
+
+from torchkeeper.gui import theme
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.window import Window
+
+#: Seconds that a state may take to come about.
+_PATIENCE = 10.0
+
+
+def turn(seconds: float = 0.0, until: Callable[[], bool] | None = None) -> None:
+    """Let the event loop run."""
+    end = time.monotonic() + seconds
+    while True:
+        QApplication.processEvents()
+        # Outside of a loop of its own, Qt deletes nothing later: what was closed would be
+        # dressed anew with each theme.
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        if time.monotonic() >= end or (until is not None and until()):
+            return
+        time.sleep(0.002)
+
+
+class Stage:
+    """Saves one picture after the other into a folder.
+
+    private: a folder for the settings of windows, which leave no trace.
+    suffix: what ends the name of each picture.
+    """
+
+    def __init__(self, folder: str, private: str, suffix: str = "") -> None:
+        self._folder = folder
+        self._settings = os.path.join(private, "settings.ini")
+        self._suffix = suffix
+        self.failed = False
+
+    def window(
+        self, engines: Engines | None = None, *, size: tuple[int, int] = (1360, 800),
+        settings: dict[str, object] | None = None,
+    ) -> Window:  # fmt: skip
+        """A window with settings of its own; without engines, with those of the samples."""
+        kept = QSettings(self._settings, QSettings.Format.IniFormat)
+        kept.clear()
+        for name, value in {"inspector/shown": "false", **(settings or {})}.items():
+            kept.setValue(name, value)
+        window = Window(kept, engines or SampleEngines())
+        window.resize(*size)
+        window.show()
+        # What is made late is made at once: where a place never answers, it would be never.
+        window.later.start()
+        turn(_PATIENCE, lambda: window.later.over)
+        return window
+
+    def close(self, window: Window) -> None:
+        """Close a window and wait until its engines have gone."""
+        window.close_surely()
+        turn(_PATIENCE, lambda: not window.engines.running)
+        window.deleteLater()
+        turn()
+
+    def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
+        """Save what a widget looks like in both themes, and print where.
+
+        rest: seconds until what was asked for is shown.
+        """
+        turn(rest)
+        # Dark first, so that the next state comes about in light without another change.
+        for tone in (Theme.DARK, Theme.LIGHT):
+            theme.look().choose(tone)
+            turn(0.01)
+            path = os.path.join(self._folder, f"{name}-{tone.value}{self._suffix}.png")
+            if widget.grab().save(path):
+                sys.stdout.write(path + "\n")
+            else:
+                self.failed = True
+                sys.stderr.write(f"{path} cannot be written\n")
+
+    def dialog(self, name: str, dialog: QDialog, rest: float = 0.12) -> None:
+        """Take a dialog, and close it."""
+        dialog.show()
+        self.take(name, dialog, rest)
+        if isinstance(dialog, ConfirmDialog):
+            dialog.cancel.click()
+        dialog.reject()
+        turn()
+
+    def opened(self, name: str, window: Window, rest: float = 0.12) -> None:
+        """Take the dialog that is open over a window, and close it."""
+        turn(0.05)
+        shown = [dialog for dialog in window.findChildren(QDialog) if dialog.isVisible()]
+        self.dialog(name, shown[-1], rest)
+
+    def menu(self, name: str, menu: QMenu) -> None:
+        """Take a menu, and close it."""
+        if not menu.isVisible():
+            menu.popup(menu.pos())
+        self.take(name, menu)
+        menu.close()
+        turn()

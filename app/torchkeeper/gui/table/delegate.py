@@ -1,0 +1,165 @@
+"""How the cells of the table are painted, and the headings of groups.
+
+With a style sheet, Qt takes 100 µs for a cell, 20 ms for a screenful. Nor does it ask Python for
+each cell here: between two such calls another thread may take its turn.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
+from PySide6.QtWidgets import (
+    QApplication,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, cell_text
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.grouping import Group
+from torchkeeper.gui.table.ordering import Row
+
+Index = QModelIndex | QPersistentModelIndex
+
+ROW_HEIGHT = 30
+_PAD = 8
+#: Texts whose width is remembered.
+_REMEMBERED = 4000
+#: Logical column, left edge and width of what can be seen.
+Columns = Sequence[tuple[int, int, int]]
+# Plain numbers: Python's flags are slow, and this is done for every cell.
+_LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
+_RIGHT = (Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value
+
+
+class EntryDelegate(QStyledItemDelegate):
+    """Paints a cell: a coloured mark before the kind, keys in a fixed-width font."""
+
+    def __init__(self, view: QTableView, model: EntriesModel) -> None:
+        super().__init__(view)
+        self._view = view
+        self._model = model
+        self._font, self._fixed, self._bold = QFont(), QFont(), QFont()
+        self._metrics = self._fixed_metrics = QFontMetrics(self._font)
+        self._text = self._muted = QColor()
+        self._fitted: dict[tuple[str, int, bool], str] = {}
+        theme.follow(self, self._dress)
+
+    def _dress(self) -> None:
+        shades = theme.shades()
+        self._fitted.clear()
+        self._font, self._fixed = QApplication.font(), theme.monospace()
+        self._bold = QFont(self._font)
+        self._bold.setWeight(QFont.Weight.DemiBold)
+        self._metrics = QFontMetrics(self._font)
+        self._fixed_metrics = QFontMetrics(self._fixed)
+        self._text, self._muted = QColor(shades.text), QColor(shades.muted)
+
+    def paint_row(
+        self, painter: QPainter, row: Row, top: int, columns: Columns, selected: bool
+    ) -> None:
+        """Paint the cells of one row, whose ground is there."""
+        for column, left, width in columns:
+            self._paint_cell(painter, row.entry, column, QRect(left, top, width, ROW_HEIGHT),
+                             selected)  # fmt: skip
+
+    def _paint_cell(
+        self, painter: QPainter, entry: Entry, column: int, box: QRect, selected: bool
+    ) -> None:
+        indent = _PAD
+        if column == KIND or (column == NAME and entry.problem is not None):
+            self._mark(painter, box, entry.kind if column == KIND else "")
+            indent = 28
+        text = cell_text(entry, column)
+        if not text:
+            return
+        fixed = column == KEY
+        left, width = box.left() + indent, box.width() - indent - _PAD
+        text = self._fitting(text, width, fixed)
+        painter.setFont(self._fixed if fixed else self._font)
+        strong = selected or column in (KIND, NAME)
+        painter.setPen(self._text if strong else self._muted)
+        side = _RIGHT if column in NUMBERS else _LEFT
+        painter.drawText(left, box.top(), width, box.height(), side, text)
+
+    def _fitting(self, text: str, width: int, fixed: bool) -> str:
+        """A text as far as there is room for it."""
+        found = self._fitted.get((text, width, fixed))
+        if found is None:
+            metrics = self._fixed_metrics if fixed else self._metrics
+            mode = Qt.TextElideMode.ElideMiddle if fixed else Qt.TextElideMode.ElideRight
+            if len(self._fitted) > _REMEMBERED:
+                self._fitted.clear()
+            found = self._fitted[text, width, fixed] = metrics.elidedText(text, mode, width)
+        return found
+
+    def _mark(self, painter: QPainter, box: QRect, kind: str) -> None:
+        shades, scale = theme.shades(), self._view.devicePixelRatioF()
+        if kind:
+            drawn = _dot(shades.kinds.get(kind, shades.muted), scale)
+            painter.drawPixmap(box.left() + 10, box.center().y() - 4, drawn)
+        else:
+            drawn = icons.pixmap("warning", 16, shades.error, scale)
+            painter.drawPixmap(box.left() + 6, box.center().y() - 7, drawn)
+
+    def paint_heading(self, painter: QPainter, box: QRect, group: Group, focus: bool) -> None:
+        """Paint the heading of a group over the whole width of the table."""
+        shades, scale = theme.shades(), self._view.devicePixelRatioF()
+        painter.fillRect(box, QColor(shades.window))
+        painter.fillRect(box.left(), box.bottom(), box.width(), 1, QColor(shades.line))
+        arrow = icons.pixmap(
+            "closed-group" if group.collapsed else "open-group", 16, shades.muted, scale
+        )
+        painter.drawPixmap(box.left() + _PAD, box.center().y() - 7, arrow)
+        left = box.left() + 28
+        if group.by == "kind":
+            drawn = _dot(shades.kinds.get(str(group.name), shades.muted), scale)
+            painter.drawPixmap(left + 2, box.center().y() - 4, drawn)
+            left += 20
+        room = max(0, box.right() - left - 2 * _PAD)
+        metrics = QFontMetrics(self._bold)
+        title = metrics.elidedText(group.title, Qt.TextElideMode.ElideRight, room * 2 // 3)
+        painter.setFont(self._bold)
+        painter.setPen(self._text)
+        painter.drawText(left, box.top(), room, box.height(), _LEFT, title)
+        taken = metrics.horizontalAdvance(title) + 12
+        room = max(0, room - taken)
+        painter.setFont(self._font)
+        painter.setPen(self._muted)
+        text = self._metrics.elidedText(group.numbers, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(left + taken, box.top(), room, box.height(), _LEFT, text)
+        if focus:
+            painter.setPen(QPen(QColor(shades.accent), 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(box.adjusted(1, 1, -1, -1))
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        super().initStyleOption(option, index)
+        if index.column() == KEY:
+            option.font = self._fixed
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        if isinstance(self._model.lines[index.row()], Group):
+            return QSize(0, ROW_HEIGHT)
+        hint = super().sizeHint(option, index)
+        return QSize(hint.width() + (28 if index.column() == KIND else 8), ROW_HEIGHT)
+
+
+@functools.lru_cache(maxsize=64)
+def _dot(colour: str, scale: float) -> QPixmap:
+    """The mark of a kind."""
+    made = QPixmap(round(10 * scale), round(10 * scale))
+    made.setDevicePixelRatio(scale)
+    made.fill(Qt.GlobalColor.transparent)
+    with QPainter(made) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        painter.drawRoundedRect(0, 0, 10, 10, 3, 3)
+    return made

@@ -1,0 +1,159 @@
+"""Rows in groups: by kind, by torch version, by age."""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+from collections.abc import Callable, Hashable, Iterable
+from operator import attrgetter
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui.table.cells import kind_words
+from torchkeeper.gui.table.ordering import Row, version
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: By what rows can be grouped; the first is not at all.
+GROUPINGS = ("none", "kind", "torch", "age")
+#: The groups by age, the newest first.
+_AGES = ("hour", "today", "yesterday", "week", "month", "year", "older", "unknown")
+
+Name = Hashable
+_SIZE: Callable[[Row], int] = attrgetter("entry.size")
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Groups", text)
+
+
+class Group:
+    """Some of the rows, under a heading; without grouping the one group has no heading.
+
+    The object stays the same for as long as its place is shown. It stands for its heading in the
+    lines of the table.
+
+    name: what its rows have in common.
+    rows: the rows that the filter lets through, in order.
+    """
+
+    __slots__ = ("_size", "by", "collapsed", "name", "rows")
+
+    def __init__(self, by: str, name: Name, collapsed: bool = False) -> None:
+        self.by = by
+        self.name = name
+        self.collapsed = collapsed
+        self.rows: list[Row] = []
+        self._size: int | None = None
+
+    @property
+    def headed(self) -> bool:
+        """Whether it has a heading."""
+        return self.by != "none"
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its rows."""
+        if self._size is None:
+            self._size = sum(map(_SIZE, self.rows))
+        return self._size
+
+    def take(self, rows: list[Row], size: int | None = None) -> None:
+        """Hold these rows from now on; ``size`` where it is known."""
+        self.rows, self._size = rows, size
+
+    def extend(self, rows: list[Row]) -> None:
+        """Hold these rows as well."""
+        if self._size is not None:
+            self._size += sum(map(_SIZE, rows))
+        self.rows += rows
+
+    @property
+    def title(self) -> str:
+        """What its rows have in common, in words."""
+        if self.by == "kind":
+            return kind_words(str(self.name))
+        if self.by == "torch":
+            name = printable(str(self.name), 60)
+            return _tr("Not recorded") if self.name is None else _tr("torch {}").format(name)
+        return _age_words(str(self.name))
+
+    @property
+    def numbers(self) -> str:
+        """How many rows, and how large they are together."""
+        return f"{say.count(len(self.rows), 'entry', 'entries')} · {say.size(self.size)}"
+
+    @property
+    def spoken(self) -> str:
+        """The whole heading for whoever listens."""
+        what = {
+            "kind": _tr("Kind {}"),
+            "torch": _tr("Torch version {}"),
+            "age": _tr("Last change {}"),
+        }[self.by]
+        title = self.title if self.name is None or self.by != "torch" else printable(str(self.name))
+        state = _tr("collapsed") if self.collapsed else _tr("expanded")
+        count = say.count(len(self.rows), "entry", "entries")
+        return f"{what.format(title)}, {count}, {say.size(self.size)}, {state}"
+
+
+def _age_words(name: str) -> str:
+    return {
+        "hour": _tr("Last hour"),
+        "today": _tr("Today"),
+        "yesterday": _tr("Yesterday"),
+        "week": _tr("This week"),
+        "month": _tr("This month"),
+        "year": _tr("This year"),
+        "older": _tr("Older"),
+    }.get(name, _tr("Not recorded"))
+
+
+def naming(by: str, now: float) -> Callable[[Row], Name]:
+    """What tells the name of a row's group; ``now`` is when ages are counted from."""
+    if by == "kind":
+        return attrgetter("entry.kind")
+    if by == "torch":
+        return attrgetter("entry.torch")
+    if by == "age":
+        return _age_naming(now)
+    return lambda _: None
+
+
+def _age_naming(now: float) -> Callable[[Row], Name]:
+    today = datetime.datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    begins = (
+        today.replace(month=1, day=1),
+        today.replace(day=1),
+        today - datetime.timedelta(days=today.weekday()),
+        today - datetime.timedelta(days=1),
+        today,
+    )
+    # Early in a year, a month or a week some of them begin after a shorter one does.
+    cuts = [begin.timestamp() for begin in begins] + [now - 3600]
+    for number in range(len(cuts) - 1, 0, -1):
+        cuts[number - 1] = min(cuts[number - 1], cuts[number])
+    names = _AGES[-2::-1]
+
+    def name(row: Row) -> Name:
+        mtime = row.entry.mtime
+        return _AGES[-1] if mtime is None else names[bisect.bisect_right(cuts, mtime)]
+
+    return name
+
+
+def in_order(by: str, names: Iterable[Name]) -> list[Name]:
+    """The names of groups as they stand: kinds as always, versions and ages newest first."""
+    if by == "kind":
+        return sorted(names, key=lambda name: KINDS.index(str(name)))
+    if by == "age":
+        return sorted(names, key=lambda name: _AGES.index(str(name)))
+    if by == "torch":
+        # Without a version they are the smallest, and so the last.
+        return sorted(names, key=lambda name: version(_text(name)), reverse=True)
+    return list(names)
+
+
+def _text(name: Name) -> str | None:
+    return name if isinstance(name, str) else None

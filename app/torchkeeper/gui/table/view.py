@@ -1,0 +1,452 @@
+"""The table of entries: its view, which also shows the headings of groups."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPixmap,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QFrame,
+    QHeaderView,
+    QTableView,
+    QWidget,
+)
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import theme
+from torchkeeper.gui.table.arrangement import Line
+from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, KIND, MTIME, NAME, SIZE, TORCH
+from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.grouping import Group
+from torchkeeper.gui.table.header import Header
+from torchkeeper.gui.table.ordering import Row
+
+WIDTHS = {
+    KIND: 128,
+    NAME: 260,
+    KEY: 128,
+    SIZE: 92,
+    FILES: 68,
+    MTIME: 108,
+    TORCH: 120,
+    DEVICE: 76,
+    COMPILE: 116,
+}
+#: The name takes what the others leave, and no less than this.
+_NAME_WIDTH = 120
+_SELECT = QItemSelectionModel.SelectionFlag.Select
+_NO_KEY = Qt.KeyboardModifier.NoModifier
+
+
+class EntryTable(QTableView):
+    """The entries. Selection and scroll position survive what the model tells as a reset."""
+
+    selection_changed = Signal()
+    #: The selected rows are being dragged; the button was let go of, or Escape pressed.
+    dragged = Signal()
+    let_go = Signal()
+
+    def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("entries")
+        self.setAccessibleName(self.tr("Entries of the place"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self._model = model
+        self._delegate = EntryDelegate(self, model)
+        self.setItemDelegate(self._delegate)
+        header = Header(self)
+        self.setHorizontalHeader(header)
+        self.setModel(model)
+        header.setHighlightSections(False)
+        # A selection of its own, always empty: with the table's, every repaint of the header
+        # asks row by row whether whole columns are selected (seconds at 200,000 rows).
+        header.setSelectionModel(QItemSelectionModel(model, header))
+        header.setAccessibleName(self.tr("Columns of the table of entries"))
+        header.setMinimumSectionSize(48)
+        for column, width in WIDTHS.items():
+            header.resizeSection(column, width)
+        header.sectionResized.connect(self._resized)
+        self.fit_name()
+        self.setSortingEnabled(True)
+        self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+        self._kept: tuple[set[Line], Line | None, int] | None = None
+        model.modelAboutToBeReset.connect(self._remember)
+        model.modelReset.connect(self._recall)
+        self.setDragEnabled(True)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self._dragging = False
+        #: Where the button was pressed on a selected row, until that has become a drag.
+        self._pressed: QPoint | None = None
+        self._painted: tuple[tuple[object, ...], QPixmap] | None = None
+        self._anchors: list[tuple[Line, int]] = []
+        model.merging.connect(self._anchor)
+        model.merged.connect(self._hold)
+        self.selectionModel().selectionChanged.connect(lambda *_: self.selection_changed.emit())
+        theme.follow(self, self._repaint, now=False)
+
+    def fit_name(self) -> None:
+        """Have the name take what the others leave; where that is too little, all can scroll."""
+        header = self.horizontalHeader()
+        left = self.viewport().width() - header.length() + header.sectionSize(NAME)
+        if left >= _NAME_WIDTH:
+            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        else:
+            header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
+            header.resizeSection(NAME, _NAME_WIDTH)
+
+    def _resized(self, column: int) -> None:
+        if column != NAME:
+            self.fit_name()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.fit_name()
+        super().resizeEvent(event)
+
+    def _repaint(self) -> None:
+        self.viewport().update()
+
+    def selected(self) -> list[Entry]:
+        """The entries that are selected, in the order of the table."""
+        return [line.entry for line in self._selected_lines() if isinstance(line, Row)]
+
+    def _selected_lines(self) -> list[Line]:
+        """What lies in the selected ranges; headings may lie between entries."""
+        selection = self.selectionModel().selection()
+        parts = (selection.at(number) for number in range(selection.count()))
+        lines, found, at = self._model.lines, list[Line](), 0
+        for first, last in sorted((part.top(), part.bottom()) for part in parts):
+            found += lines[max(first, at) : last + 1]
+            at = max(at, last + 1)
+        return found
+
+    def select(self, identities: set[tuple[str, str]]) -> None:
+        """Select these entries and no others."""
+        selection = self.selectionModel()
+        selection.clearSelection()
+        selection.select(self._ranges(self._model.rows_of(identities)), _SELECT)
+
+    def _ranges(self, rows: Iterable[int]) -> QItemSelection:
+        found = QItemSelection()
+        last = self._model.columnCount() - 1
+        start = previous = -2
+        for row in [*rows, -2]:
+            if row != previous + 1:
+                if start >= 0:
+                    found.append(
+                        QItemSelectionRange(
+                            self._model.index(start, 0), self._model.index(previous, last)
+                        )
+                    )
+                start = row
+            previous = row
+        return found
+
+    def selectAll(self) -> None:
+        found, last = QItemSelection(), self._model.columnCount() - 1
+        for first, count in self._model.stretches():
+            found.append(
+                QItemSelectionRange(
+                    self._model.index(first, 0), self._model.index(first + count - 1, last)
+                )
+            )
+        self.selectionModel().select(found, _SELECT)
+
+    def _remember(self) -> None:
+        current = self.currentIndex()
+        self._kept = (
+            {line for line in self._selected_lines() if isinstance(line, Row)},
+            self._model.lines[current.row()] if current.isValid() else None,
+            self.verticalScrollBar().value(),
+        )
+
+    def _recall(self) -> None:
+        if self._kept is None:
+            return
+        lines, current, scroll = self._kept
+        self._kept = None
+        selection = self.selectionModel()
+        if current is not None and (at := self._model.where({current}).get(current)) is not None:
+            selection.setCurrentIndex(self._model.index(at, 0), selection.SelectionFlag.NoUpdate)
+        if lines:
+            selection.select(self._ranges(sorted(self._model.where(lines).values())), _SELECT)
+        self.verticalScrollBar().setValue(scroll)
+        self.selection_changed.emit()
+
+    def _anchor(self) -> None:
+        """Note where the lines that can be seen are, the current one first."""
+        self._anchors = []
+        first, last = self.rowAt(0), self.rowAt(self.viewport().height() - 1)
+        if first < 0:
+            return
+        seen = list(range(first, (last if last >= 0 else self._model.rowCount() - 1) + 1))
+        current = self.currentIndex().row()
+        if current in seen:
+            seen.insert(0, current)
+        elif not self.verticalScrollBar().value():
+            return  # at the top one sees what comes in at the top
+        self._anchors = [(self._model.lines[row], self.rowViewportPosition(row)) for row in seen]
+
+    def _hold(self) -> None:
+        """Scroll so that the first of those lines that is left is where it was."""
+        for line, y in self._anchors:
+            row = self._model.where({line}).get(line)
+            if row is not None:
+                self.updateGeometries()
+                self.verticalScrollBar().setValue(row * ROW_HEIGHT - y)
+                break
+        self._anchors = []
+
+    # Groups.
+
+    def _group_at(self, index: QModelIndex | QPersistentModelIndex) -> Group | None:
+        """The group whose heading this is."""
+        line = self._model.lines[index.row()] if index.isValid() else None
+        return line if isinstance(line, Group) else None
+
+    def _heading_under(self, y: int) -> Group | None:
+        """The group whose heading is at a height of the viewport: its own, or the one on top."""
+        top = self._on_top()
+        if top is not None and y < top[1] + ROW_HEIGHT:
+            return top[0]
+        row = self.rowAt(y)
+        return self._group_at(self._model.index(row, 0)) if row >= 0 else None
+
+    def _on_top(self) -> tuple[Group, int] | None:
+        """The group whose heading stays at the top while its rows are seen, and its y."""
+        row = self.rowAt(0)
+        if row < 0 or len(self._model.lines) <= row or self._model.grouping == "none":
+            return None
+        line = self._model.lines[row]
+        group = self._model.group_of(line) if isinstance(line, Row) else line
+        if group is None or (group is line and not self.rowViewportPosition(row)):
+            return None
+        following = self._model.lines[row + 1] if row + 1 < len(self._model.lines) else None
+        pushed = isinstance(following, Group)
+        return group, self.rowViewportPosition(row + 1) - ROW_HEIGHT if pushed else 0
+
+    def toggle(self, group: Group, collapsed: bool | None = None) -> None:
+        """Hide or show what is under a heading, and go to the heading."""
+        collapsed = not group.collapsed if collapsed is None else collapsed
+        self._go_to(group)
+        if collapsed != group.collapsed:
+            self._model.collapse([group], collapsed)
+
+    def go_to_row(self, row: int) -> None:
+        """Make a row the current one, and select it where it is an entry's."""
+        group = self._group_at(self._model.index(row, 0))
+        if group is None:
+            self.selectRow(row)
+        else:
+            self._go_to(group)
+
+    def _go_to(self, group: Group) -> None:
+        """Make a heading the current line; the selection stays."""
+        index = self._model.index(self._model.where({group})[group], 0)
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        self.scrollTo(index)
+
+    def selectionCommand(
+        self, index: QModelIndex | QPersistentModelIndex, event: QEvent | None = None
+    ) -> QItemSelectionModel.SelectionFlag:
+        # Going over a heading leaves the selection as it is.
+        if self._group_at(index) is not None:
+            return QItemSelectionModel.SelectionFlag.NoUpdate
+        return super().selectionCommand(index, event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        viewport = self.viewport()
+        if event.rect() != viewport.rect():
+            with QPainter(viewport) as painter:
+                painter.setClipRect(event.rect())
+                self._paint(painter, event.rect())
+            return
+        # Rows that arrive below what is seen have Qt repaint all of it.
+        state = self._state()
+        if self._painted is None or state != self._painted[0]:
+            scale = self.devicePixelRatioF()
+            picture = QPixmap(viewport.size() * scale)
+            picture.setDevicePixelRatio(scale)
+            with QPainter(picture) as painter:
+                self._paint(painter, viewport.rect())
+            self._painted = (state, picture)
+        with QPainter(viewport) as painter:
+            painter.drawPixmap(0, 0, self._painted[1])
+
+    def _seen(self, box: QRect) -> range:
+        """The rows in a part of the viewport."""
+        first, last = self.rowAt(box.top()), self.rowAt(box.bottom())
+        rows = len(self._model.lines)
+        return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
+
+    def _columns(self) -> list[tuple[int, int, int]]:
+        header = self.horizontalHeader()
+        order = (header.logicalIndex(place) for place in range(header.count()))
+        return [
+            (column, self.columnViewportPosition(column), self.columnWidth(column))
+            for column in order
+            if not header.isSectionHidden(column)
+        ]
+
+    def _state(self) -> tuple[object, ...]:
+        """All that a picture of the rows depends on."""
+        seen = self._seen(self.viewport().rect())
+        lines, chosen = self._model.lines[seen.start : seen.stop], self.selectionModel()
+        root = self.rootIndex()
+        return (
+            seen,
+            [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
+            [id(line.entry) for line in lines if isinstance(line, Row)],
+            [chosen.isRowSelected(row, root) for row in seen],
+            self.currentIndex().row(),
+            (self.hasFocus(), self.isActiveWindow(), self.isEnabled(), int(time.time())),
+            (self.viewport().size(), self.verticalScrollBar().value(), self._columns()),
+            (theme.shades(), self.devicePixelRatioF()),
+        )
+
+    def _paint(self, painter: QPainter, box: QRect) -> None:
+        palette, width, columns = self.palette(), self.viewport().width(), self._columns()
+        painter.fillRect(box, palette.brush(QPalette.ColorRole.Base))
+        chosen, root = self.selectionModel(), self.rootIndex()
+        current = self.currentIndex().row() if self.hasFocus() else -1
+        active = self.isActiveWindow()
+        group = QPalette.ColorGroup.Active if active else QPalette.ColorGroup.Inactive
+        selected_ground = palette.brush(group, QPalette.ColorRole.Highlight)
+        odd_ground = palette.brush(QPalette.ColorRole.AlternateBase)
+        right = columns[-1][1] + columns[-1][2] if columns else 0
+        for row in self._seen(box):
+            line, top = self._model.lines[row], self.rowViewportPosition(row)
+            if isinstance(line, Group):
+                where = QRect(0, top, width, ROW_HEIGHT)
+                self._delegate.paint_heading(painter, where, line, row == current)
+                continue
+            selected = chosen.isRowSelected(row, root)
+            if selected or row % 2:
+                ground = selected_ground if selected else odd_ground
+                painter.fillRect(0, top, right, ROW_HEIGHT, ground)
+            self._delegate.paint_row(painter, line, top, columns, selected)
+        top_heading = self._on_top()
+        if top_heading is not None:
+            heading, y = top_heading
+            focus = current >= 0 and self._model.where({heading}).get(heading) == current
+            self._delegate.paint_heading(painter, QRect(0, y, width, ROW_HEIGHT), heading, focus)
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        if self._model.grouping != "none":
+            # What stays at the top was moved along; headings do not move sideways.
+            self.viewport().update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        left = event.button() == Qt.MouseButton.LeftButton
+        group = self._heading_under(at.y())
+        self._pressed = None
+        if group is not None:
+            if left:
+                self.toggle(group)
+            return
+        super().mousePressEvent(event)
+        # With the button held on a selected row, what follows is a drag.
+        held = left and self.selectionModel().isSelected(self.indexAt(at))
+        self._pressed = at if held else None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        # Two quick clicks on a heading are two clicks.
+        if self._heading_under(int(event.position().y())) is not None:
+            self.mousePressEvent(event)
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def _group_key(self, key: int) -> bool:
+        """Whether a key was about groups: Left and Right, and on a heading Enter and Space."""
+        index = self.currentIndex()
+        group = self._group_at(index)
+        if group is None:
+            line = self._model.lines[index.row()] if index.isValid() else None
+            of = self._model.group_of(line) if isinstance(line, Row) else None
+            if key != Qt.Key.Key_Left or of is None or not of.headed:
+                return False
+            self._go_to(of)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.toggle(group, key == Qt.Key.Key_Left)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.toggle(group)
+        else:
+            return False
+        return True
+
+    # Dragging and keys.
+
+    def end_drag(self) -> None:
+        """The drag is over, so that another may begin."""
+        self._dragging = False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        # Before it begins a drag, Qt asks every selected cell whether it can be dragged: half a
+        # second at 10,000 rows. Moves after that it takes for the choosing of rows.
+        if self._pressed is None and not self._dragging:
+            super().mouseMoveEvent(event)
+        elif self._pressed is not None and not self._dragging:
+            way = (event.position().toPoint() - self._pressed).manhattanLength()
+            if way >= QApplication.startDragDistance():
+                self._pressed = None
+                self._dragging = True
+                self.dragged.emit()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        self._pressed = None
+        if self._dragging:
+            self.end_drag()
+            self.let_go.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._dragging and event.key() == Qt.Key.Key_Escape:
+            self.let_go.emit()
+            return
+        plain = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == _NO_KEY
+        if plain and self._group_key(event.key()):
+            return
+        # Home and End go to the first and last row, not to the first and last column.
+        rows = self._model.rowCount()
+        if rows and plain and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            self.go_to_row(0 if event.key() == Qt.Key.Key_Home else rows - 1)
+            return
+        super().keyPressEvent(event)
