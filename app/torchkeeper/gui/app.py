@@ -72,6 +72,7 @@ def opened(files: list[str], ahead: Ahead | None = None) -> Window:
     paths = [os.path.abspath(path) for path in files]
     window = Window(None, Engines(ahead), folder_of(files))
     theme.look().dress()
+    window.take_what_came()
     window.show()
     if paths:
         window.open_paths(paths)

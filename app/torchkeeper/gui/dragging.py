@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QMimeData, QObject, QRect, Qt, QUrl, Signal
-from PySide6.QtGui import QColor, QDrag, QPainter, QPixmap
+from PySide6.QtCore import QObject, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
@@ -124,6 +124,10 @@ class DragOut(QObject):
             self._clean()
             return
         self._quiet()
+        # Only here: what few windows need, none should wait for.
+        from PySide6.QtCore import QMimeData, QUrl
+        from PySide6.QtGui import QDrag
+
         data = QMimeData()
         data.setUrls([QUrl.fromLocalFile(output)])
         drag = QDrag(self._table)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSettings, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from torchkeeper.gui.actions import Actions, Situation
@@ -126,6 +126,11 @@ class Window(Shell):
         self.wing.restore(self.width())
 
     # What is shown.
+
+    def take_what_came(self) -> None:
+        """Take the rows that came while the window was made: its first picture shows them."""
+        QCoreApplication.sendPostedEvents(self.engines, QEvent.Type.MetaCall)
+        self._update()
 
     @property
     def place(self) -> str | None:
