@@ -10,53 +10,38 @@ from tests.bench.measure import Figure
 
 ENTRIES = 1000
 
-#: Both end with the first paint: of the empty window, and of a table that has rows.
-_PAINTED = """
+#: Both end when the first paint is over: of the empty window, and of a table that has rows.
+_EMPTY_WINDOW = """
 import os
-from PySide6.QtCore import QEvent, QObject
-class Painted(QObject):
-    def __init__(self, seen):
-        super().__init__()
-        self.seen = seen
-    def eventFilter(self, watched, event):
-        if event.type() == QEvent.Type.Paint and self.seen():
-            os._exit(0)
-        return False
-"""
-
-_EMPTY_WINDOW = (
-    """
 from PySide6.QtWidgets import QApplication, QMainWindow
+class Window(QMainWindow):
+    def paintEvent(self, event):
+        super().paintEvent(event)
+        os._exit(0)
 app = QApplication([])
-window = QMainWindow()
+window = Window()
 window.resize(1360, 800)
-"""
-    + _PAINTED
-    + """
-painted = Painted(lambda: True)
-window.installEventFilter(painted)
 window.show()
 app.exec()
 """
-)
 
 #: What ``torchkeeper PLACE`` does (cli.main, gui.start, gui.app), with an eye on the table.
-_FIRST_ROWS = (
-    """
-import gc, sys
+_FIRST_ROWS = """
+import gc, os, sys
 gc.set_threshold(200_000, 10, 10)
 from torchkeeper.gui import start
 ahead = start.started(sys.argv[1])
 from torchkeeper.gui import app
+from torchkeeper.gui.table.view import EntryTable
+paint = EntryTable.paintEvent
+def painted(table, event):
+    paint(table, event)
+    if table.model().rowCount():
+        os._exit(0)
+EntryTable.paintEvent = painted
 window = app.opened(sys.argv[1:], ahead)
-"""
-    + _PAINTED
-    + """
-painted = Painted(lambda: window.entries.rowCount() > 0)
-window.table.viewport().installEventFilter(painted)
 app.application().exec()
 """
-)
 
 
 def figures(scratch: Path, kernels: Path) -> list[Figure]:
