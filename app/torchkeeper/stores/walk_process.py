@@ -61,7 +61,7 @@ def numbers(status: os.stat_result) -> tuple[int, int, int, int, int, int, bool]
         status.st_dev,
         status.st_ino,
         mode & 0o7777,
-        mode & 0o170000 == 0o100000,
+        mode & _FORMAT == _REGULAR,
     )
 
 
