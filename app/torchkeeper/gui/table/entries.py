@@ -12,6 +12,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
@@ -19,16 +20,17 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.arrangement import Arrangement, Change, Line, arrange, difference
 from torchkeeper.gui.table.cells import COLUMNS, SIZE
 from torchkeeper.gui.table.grouping import GROUPINGS, Group, Name
-from torchkeeper.gui.table.intake import Identity, Intake
+from torchkeeper.gui.table.intake import Intake
 from torchkeeper.gui.table.lines import LinesModel
 from torchkeeper.gui.table.ordering import SORT_KEYS, Row, narrows, select_rows
+from torchkeeper.gui.table.register import Identity, Register
 from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
 from torchkeeper.stores.query import Query, parse
 
 #: So many rows are worked in at once: it takes less than a slice or two.
 SMALL = 2000
 #: Milliseconds between two times that rows which arrive are shown.
-_SHOW_MS = 100
+_SHOW_MS = 200
 
 
 @dataclass
@@ -48,7 +50,7 @@ class EntriesModel(LinesModel):
         by, key = GROUPINGS[0], SORT_KEYS[SIZE]
         super().__init__(Arrangement(by, 0.0, key, descending=True, ordered=True), parent)
         self._all: list[Row] = []
-        self._by_identity: dict[Identity, Row] = {}
+        self._by_identity = Register()
         self._query = parse("")
         self._column = SIZE
         self._descending = True
@@ -57,7 +59,7 @@ class EntriesModel(LinesModel):
         self._groups: dict[str, dict[Name, Group]] = {by: {} for by in GROUPINGS}
         self._number = 0
         self._intake: Intake | None = None
-        self._unshown: list[Row] = []
+        self._unshown: dict[Name, list[Row]] = {}
         self._totals: Totals | None = None
         self._waited_for = False
         self._slices = Slices(self)
@@ -125,8 +127,8 @@ class EntriesModel(LinesModel):
 
     def rows_of(self, identities: set[Identity]) -> list[int]:
         """The rows in which entries are shown, in order."""
-        known = self._by_identity
-        wanted: set[Line] = {known[identity] for identity in identities if identity in known}
+        found = map(self._by_identity.get, identities)
+        wanted: set[Line] = {row for row in found if row is not None}
         return sorted(self._here.all_where(wanted).values())
 
     def of_keys(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], list[Entry]]:
@@ -187,7 +189,7 @@ class EntriesModel(LinesModel):
 
     def expand_to(self, identities: set[Identity]) -> None:
         """Show what is under the headings of these entries, where the filter lets them through."""
-        rows = (self._by_identity.get(identity) for identity in identities)
+        rows = map(self._by_identity.get, identities)
         groups = {self._here.group_of(row) for row in rows if row is not None}
         self.collapse([group for group in groups if group is not None], False)
 
@@ -196,10 +198,10 @@ class EntriesModel(LinesModel):
         self.abandon()
         # Freeing many rows takes long.
         self._leaving.finish()
-        self._leaving.start(let_go(self._by_identity, self._all))
+        self._leaving.start(chain(self._by_identity.let_go(), let_go(self._all)))
         gc.unfreeze()
         self.beginResetModel()
-        self._all, self._by_identity = [], {}
+        self._all, self._by_identity = [], Register()
         for groups in self._groups.values():
             for group in groups.values():
                 group.take([])
@@ -219,11 +221,9 @@ class EntriesModel(LinesModel):
         self.settle()
         self.abandon()
         self._number += 1
-        first = not self._all
-        if first:
+        if not self._all:
             gc.freeze()  # what the window itself is made of is no garbage either
-        fresh = self._by_identity if first else {}
-        self._intake = Intake(self._number, {} if first else self._by_identity, fresh)
+        self._intake = Intake(self._number, self._by_identity)
 
     def add(self, entries: list[Entry]) -> None:
         """One batch of a listing."""
@@ -247,7 +247,7 @@ class EntriesModel(LinesModel):
         """The listing did not come to its end: what is shown stays."""
         self._slices.stop()
         self._intake = None
-        self._unshown = []
+        self._unshown = {}
 
     def settle(self) -> None:
         """Work in now what has arrived, however long it takes."""
@@ -260,7 +260,7 @@ class EntriesModel(LinesModel):
             return
         if not self._slices.busy:
             self._slices.start(self._take_in(intake), self._told)
-        if len(self._all) + len(intake.fresh) + intake.waiting <= SMALL:
+        if len(self._all) + len(intake.new) + intake.waiting <= SMALL:
             self._slices.finish()
 
     def _told(self) -> None:
@@ -288,7 +288,7 @@ class EntriesModel(LinesModel):
             if intake.first and new:
                 self._all += new
                 self._in_order = False
-                self._unshown += select_rows(new, self._query)
+                self._keep_unshown(select_rows(new, self._query))
                 if not self._show_timer.isActive():
                     self._show_new()
             yield
@@ -297,17 +297,23 @@ class EntriesModel(LinesModel):
             yield
             yield from self._merge(intake)
 
+    def _keep_unshown(self, rows: list[Row]) -> None:
+        found, here = self._unshown, self._here
+        if here.by == "none":
+            found.setdefault(None, []).extend(rows)
+        else:
+            for row in rows:
+                found.setdefault(here.name(row), []).append(row)
+
     def _show_new(self) -> None:
         """Show what has arrived, below what is there: it is sorted once, in the end."""
-        rows, self._unshown = self._unshown, []
-        if not rows:
+        found, self._unshown = self._unshown, {}
+        if not found:
             return
         self._show_timer.start()
         self._counting.stop()
-        here, found = self._here, dict[Name, list[Row]]()
+        here = self._here
         here.ordered = False
-        for row in rows:
-            found.setdefault(here.name(row), []).append(row)
         known = self._groups[here.by]
         for name, some in found.items():
             group = known.get(name) or known.setdefault(name, Group(here.by, name))
@@ -332,13 +338,12 @@ class EntriesModel(LinesModel):
             return
         if not intake.first:
             for some in pieces(intake.gone):
-                for row in some:
-                    self._by_identity.pop(row.entry.identity, None)
+                self._by_identity.drop(some)
                 yield
-            for more in pieces(list(intake.fresh.items())):
-                self._by_identity.update(more)
+            for some in pieces(intake.new):
+                self._by_identity.put(some)
                 yield
-            touched.update(intake.changed, intake.gone, intake.fresh.values())
+            touched.update(intake.changed, intake.gone, intake.new)
         yield from self._swap(every, touched, intake.changed)
 
     def _regroup(self) -> Iterator[None]:
@@ -389,13 +394,14 @@ class EntriesModel(LinesModel):
 
     def _count(self) -> Iterator[None]:
         totals = Totals()
-        for piece in pieces(self._here.every_row()):
-            for row in piece:
-                entry = row.entry
-                totals.files += entry.files
-                totals.size += entry.size
-                totals.broken += entry.problem is not None
-            yield
+        for rows in list(self._here.rows.values()):
+            for piece in pieces(rows):
+                for row in piece:
+                    entry = row.entry
+                    totals.files += entry.files
+                    totals.size += entry.size
+                    totals.broken += entry.problem is not None
+                yield
         totals.entries = self._here.count
         self._totals = totals
 

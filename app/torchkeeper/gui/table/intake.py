@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.ordering import Key, Row, merged
+from torchkeeper.gui.table.register import Register
 from torchkeeper.gui.table.slices import Work, pieces
 
-Identity = tuple[str, str]
-#: Rows that are sorted at once, in two milliseconds or three.
-_RUN = 4096
+#: Rows that are sorted at once, in a millisecond.
+_RUN = 2048
 #: From so many rows on the garbage collector is told to leave them alone.
 _MANY = 5000
 
@@ -20,21 +20,24 @@ _MANY = 5000
 class Intake:
     """What a listing has brought so far, and how it differs from what was known.
 
-    known: the rows of an earlier listing; none in a first one, whose rows go into ``fresh``.
+    known: the rows of an earlier listing. Where there are none, this listing is the first and puts
+        its rows there at once; those of a later one are in ``fresh`` and ``new`` until its end.
     then: what to call when all of it is shown.
     """
 
-    def __init__(self, number: int, known: dict[Identity, Row], fresh: dict[Identity, Row]) -> None:
+    def __init__(self, number: int, known: Register) -> None:
         self.number = number
-        self.first = not known
+        self.first = not len(known)
         self.queue: deque[list[Entry]] = deque()
         self.complete = False
         self.then: Callable[[], None] | None = None
-        self.fresh = fresh
+        self.new: list[Row] = []
         self.changed: set[Row] = set()
         self.gone: list[Row] = []
         self._known = known
+        self._fresh = known if self.first else Register()
         self._named = 0
+        self._count = len(known)
         self._settled = False
         self._replaced: list[tuple[Row, Entry]] = []
 
@@ -46,19 +49,23 @@ class Intake:
     def take(self) -> list[Row]:
         """Look at one batch; what is new in it."""
         new = []
-        number, known, fresh = self.number, self._known, self.fresh
+        number, known, fresh = self.number, self._known, self._fresh
         for entry in self.queue.popleft():
             identity = entry.identity
-            row = known.get(identity) or fresh.get(identity)
+            shelf = fresh.shelf(identity)
+            row = shelf.get(identity) or known.get(identity)
             if row is None:
-                row = fresh[identity] = Row(entry, number)
+                row = shelf[identity] = Row(entry, number)
                 new.append(row)
             elif row.seen != number:
                 row.seen = number
                 self._named += 1
                 if row.entry != entry:
                     self._replaced.append((row, entry))
-        if len(known) + len(fresh) > _MANY:
+        if not self.first:
+            self.new += new
+        self._count += len(new)
+        if self._count > _MANY:
             # Rows are no garbage: looking through all of them for some takes 50 ms and more.
             gc.freeze()
         return new
@@ -74,23 +81,23 @@ class Intake:
         if self._settled:
             return
         gone: list[Row] = []
-        if self._named < len(self._known):
-            for piece in pieces(list(self._known.values())):
-                gone += [row for row in piece if row.seen != self.number]
+        if not self.first and self._named < len(self._known):
+            for some in self._known.rows():
+                gone += [row for row in some if row.seen != self.number]
                 yield
         self.gone, self._settled = gone, True
 
     @property
     def brings_news(self) -> bool:
         """Whether anything is to change."""
-        return bool(self.changed or self.gone or self.fresh)
+        return bool(self.changed or self.gone or self.new or self.first)
 
     def sorted(self, rows: list[Row], key: Key, descending: bool) -> Work[list[Row]]:
         """The rows in order, with those that are new; ``rows`` were sorted before if not first."""
         if self.first:
             runs, loose = [], rows
         else:
-            runs, loose = [rows], [*self.changed, *self.fresh.values()]
+            runs, loose = [rows], [*self.changed, *self.new]
             if self.changed or self.gone:
                 leave = self.changed.union(self.gone)
                 runs = [[]]

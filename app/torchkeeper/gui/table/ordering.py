@@ -109,7 +109,7 @@ def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
 
 
 #: One row of so many is looked at to cut sorted runs, and so many are to be between two cuts.
-_SAMPLE, _BETWEEN = 64, 2048
+_SAMPLE, _BETWEEN = 64, 1024
 
 
 def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
@@ -151,7 +151,10 @@ def merged(runs: Sequence[list[Row]], key: Key, descending: bool) -> Iterator[li
                 yield run[start : start + _BETWEEN]
         return
     at = [0] * len(runs)
-    sample = sorted((key(row) for run in runs for row in run[::_SAMPLE]), reverse=descending)
+    sample = [key(row) for run in runs for row in run[::_SAMPLE]]
+    yield []
+    sample.sort(reverse=descending)
+    yield []
     step = _BETWEEN // _SAMPLE
     for cut in dict.fromkeys(sample[step::step]):
         first = [bisect(run, key, cut, descending, at[n]) for n, run in enumerate(runs)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 from PySide6.QtCore import (
@@ -38,7 +37,18 @@ from PySide6.QtWidgets import (
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.arrangement import Line
-from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, KIND, MTIME, NAME, SIZE, TORCH
+from torchkeeper.gui.table.cells import (
+    COMPILE,
+    DEVICE,
+    FILES,
+    KEY,
+    KIND,
+    MTIME,
+    NAME,
+    SIZE,
+    TORCH,
+    cell_text,
+)
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
@@ -332,10 +342,14 @@ class EntryTable(QTableView):
         return (
             seen,
             [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
-            [id(line.entry) for line in lines if isinstance(line, Row)],
+            [
+                (id(line.entry), cell_text(line.entry, MTIME))
+                for line in lines
+                if isinstance(line, Row)
+            ],
             [chosen.isRowSelected(row, root) for row in seen],
             self.currentIndex().row(),
-            (self.hasFocus(), self.isActiveWindow(), self.isEnabled(), int(time.time())),
+            (self.hasFocus(), self.isActiveWindow(), self.isEnabled()),
             (self.viewport().size(), self.verticalScrollBar().value(), self._columns()),
             (theme.shades(), self.devicePixelRatioF()),
         )
