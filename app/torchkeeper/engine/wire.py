@@ -9,8 +9,7 @@ Fields that are not known are ignored. What arrives is checked as if an enemy ha
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 PROTOCOL = 1
 MAX_LINE = 1 << 20
@@ -25,8 +24,7 @@ class WireError(ValueError):
     """A line that does not follow the protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One line from an engine. ``id`` is None only in ``hello`` and in errors about no request."""
 
     type: str

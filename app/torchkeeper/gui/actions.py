@@ -4,8 +4,8 @@ shortcuts are all made from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QMenu
 from torchkeeper.gui import icons, theme
 
 
-@dataclass(frozen=True)
-class Situation:
+class Situation(NamedTuple):
     """What the window knows when it decides which actions make sense."""
 
     place: bool = False
@@ -38,8 +37,7 @@ def _always(_: Situation) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(NamedTuple):
     """One action. ``slot`` is a method of one of its owners, ``menu`` and ``group`` its place.
 
     hint: one sentence for the tooltip and the status bar.
@@ -191,7 +189,8 @@ def tr(text: str) -> str:
 class Actions(QObject):
     """The QActions made from the table, for one window."""
 
-    def __init__(self, window: QObject, owners: Sequence[QObject]) -> None:
+    def __init__(self, window: QObject, slot: Callable[[str], Callable[[], object]]) -> None:
+        """slot: the method of that name, whosever it is; asked for when an action is triggered."""
         super().__init__(window)
         self._made: dict[str, QAction] = {}
         choices: dict[str, QActionGroup] = {}
@@ -207,8 +206,7 @@ class Actions(QObject):
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
             action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
             action.setStatusTip(tr(spec.hint))
-            slot = next(getattr(x, spec.slot) for x in owners if hasattr(x, spec.slot))
-            action.triggered.connect(lambda _checked=False, slot=slot: slot())
+            action.triggered.connect(lambda _checked=False, name=spec.slot: slot(name)())
             self._made[spec.id] = action
         # Those of the menus can wait until somebody could open one.
         self._drawn = self.toolbar()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms, icons, theme
@@ -39,7 +40,7 @@ class EmptyState(QWidget):
         middle.addStretch(3)
         self.setLayout(middle)
         self._icon = "box"
-        theme.follow(self, self._paint)
+        theme.follow(self, self._paint, now=False)
 
     def say(self, icon: str, title: str, text: str, button: str = "", action: str = "") -> None:
         """What to show; ``action`` is the id of the action behind the button."""
@@ -51,6 +52,12 @@ class EmptyState(QWidget):
         self.button.setVisible(bool(button))
         self._paint()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._paint()
+
     def _paint(self) -> None:
-        scale = self.devicePixelRatioF()
-        self.picture.setPixmap(icons.pixmap(self._icon, 56, theme.shades().muted, scale))
+        # Where there are entries it is never seen, and need not be drawn before they are.
+        if self.isVisible():
+            scale = self.devicePixelRatioF()
+            self.picture.setPixmap(icons.pixmap(self._icon, 56, theme.shades().muted, scale))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QThread, Signal
 
@@ -21,8 +20,7 @@ from torchkeeper.link.words import UserError
 SWITCH = 0.0005
 
 
-@dataclass
-class Listener:
+class Listener(NamedTuple):
     """Who wants to hear about a request. Everything is called on the main thread."""
 
     rows: Callable[[list[Any]], None] | None = None

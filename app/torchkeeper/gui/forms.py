@@ -69,7 +69,7 @@ def icon_button(name: str, accessible: str) -> QToolButton:
     made.setAccessibleName(accessible)
     made.setToolTip(accessible)
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    made.setStyleSheet("QToolButton { padding: 4px; }")
+    made.setProperty("small", True)
     theme.follow(made, lambda: made.setIcon(icons.icon(name)))
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
@@ -34,8 +34,7 @@ class Selection:
         return Selection({"items": [list(item) for item in items]})
 
 
-@dataclass(frozen=True)
-class _Start:
+class _Start(NamedTuple):
     """How a job is asked for."""
 
     op: str

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
     QListView,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -27,6 +26,10 @@ DEBOUNCE_MS = 80
 class PlaceDelegate(QStyledItemDelegate):
     """A place in two lines: the name of its folder, and where that is."""
 
+    def __init__(self, view: QListView) -> None:
+        super().__init__(view)
+        self._view = view
+
     def sizeHint(
         self, option: QStyleOptionViewItem, _: QModelIndex | QPersistentModelIndex
     ) -> QSize:
@@ -43,19 +46,18 @@ class PlaceDelegate(QStyledItemDelegate):
             return
         shades = theme.shades()
         box = option.rect.adjusted(8, 1, -8, -1)
-        state = option.state
         metrics = option.fontMetrics
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        if state & QStyle.StateFlag.State_Selected:
+        if self._view.selectionModel().isSelected(index):
             painter.setBrush(QColor(shades.selected))
             painter.drawRoundedRect(box, 6, 6)
-        elif state & QStyle.StateFlag.State_MouseOver:
+        elif self._view.underMouse() and _hovered(option):
             painter.setBrush(QColor(shades.hover))
             painter.drawRoundedRect(box, 6, 6)
         colour = shades.text if place.exists else shades.muted
-        scale = option.widget.devicePixelRatioF()
+        scale = self._view.devicePixelRatioF()
         painter.drawPixmap(
             box.left() + 8, box.center().y() - 9, icons.pixmap(place.icon, 20, colour, scale)
         )
@@ -70,6 +72,13 @@ class PlaceDelegate(QStyledItemDelegate):
         where = metrics.elidedText(where, Qt.TextElideMode.ElideMiddle, words.width())
         painter.drawText(words.left(), words.top() + line + 2, words.width(), line, left, where)
         painter.restore()
+
+
+def _hovered(option: QStyleOptionViewItem) -> bool:
+    # Loaded here: to make all that QStyle names takes 4 ms, which the first picture needs not.
+    from PySide6.QtWidgets import QStyle
+
+    return bool(option.state & QStyle.StateFlag.State_MouseOver)
 
 
 class PlacesPane(QFrame):
@@ -158,7 +167,6 @@ class Head(QWidget):
         self.box.setAccessibleDescription(
             self.tr("Words match name and key. A minus in front of a word negates it.")
         )
-        self.box.setClearButtonEnabled(True)
         # A file dropped here is meant for the window.
         self.box.setAcceptDrops(False)
         self.box.setFixedWidth(380)

@@ -121,6 +121,8 @@ class Shell(QMainWindow):
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
         self.later.add(lambda: self.inspector, lambda: self.activity)
+        # Its icon takes a millisecond to draw, and is hidden while there is no text.
+        self.later.add(lambda: self.head.box.setClearButtonEnabled(True))
 
     def make_menus(self) -> None:
         """Fill the menu bar and the toolbar from the table of actions."""

@@ -7,12 +7,12 @@ of 4, and of 8 between groups.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar, NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
-from PySide6.QtWidgets import QApplication, QStyleFactory
+from PySide6.QtWidgets import QApplication
 
 from torchkeeper.gui import icons
 
@@ -25,8 +25,7 @@ class Theme(StrEnum):
     DARK = "dark"
 
 
-@dataclass(frozen=True)
-class Shades:
+class Shades(NamedTuple):
     """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
     the parts of generated sources (gui.inspector.syntax.PARTS).
     """
@@ -194,6 +193,7 @@ QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.li
     padding: 8px; spacing: 4px; }}
 QToolBar::separator {{ background: {s.line}; width: 1px; margin: 6px 6px; }}
 QToolButton {{ padding: 6px 10px; border: 1px solid transparent; border-radius: 6px; }}
+QToolButton[small="true"] {{ padding: 4px; }}
 QToolButton:hover {{ background: {s.hover}; }}
 QToolButton:pressed {{ background: {s.selected_quiet}; }}
 QToolButton:focus {{ border-color: {s.accent}; }}
@@ -285,6 +285,10 @@ class Look(QObject):
 
     changed = Signal()
 
+    #: The application's, once it is made. To look for it among what Qt has made would have PySide
+    #: make the types of all that: 5 ms.
+    current: ClassVar[Look | None] = None
+
     def __init__(
         self, app: QApplication, theme: Theme = Theme.SYSTEM, *, dressed: bool = True
     ) -> None:
@@ -294,12 +298,12 @@ class Look(QObject):
         parent (QWidget::setParent), which is half of the time that the first window takes.
         """
         super().__init__(app)
+        Look.current = self
         self._app = app
         self._dressed = dressed
         self.theme = theme
         self.shades = LIGHT
         self.followers: dict[object, Callable[[], None]] = {}
-        app.setStyle(QStyleFactory.create("Fusion"))
         _readable(app)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
         self.choose(theme)
@@ -344,10 +348,11 @@ class Look(QObject):
 
 def look() -> Look:
     """The application's Look; made on first use."""
+    if Look.current is not None:
+        return Look.current
     app = QApplication.instance()
     assert isinstance(app, QApplication)
-    found = app.findChild(Look)
-    return found if isinstance(found, Look) else Look(app)
+    return Look(app)
 
 
 def shades() -> Shades:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.flows import Flows
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.operations import Operations, counted
@@ -27,6 +26,7 @@ from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.details import Need
 
 #: Totals over many entries are worked out at most this often.
@@ -59,12 +59,13 @@ class Window(Shell):
         self._sure = False
         self._updated = 0.0
         self._copier = copying.Copier(self)
-        self.flows = Flows(self)
+        self._flows: Flows | None = None
         self.lay_out()
         self.dragging = DragOut(self.table, self.engines)
-        self.actions_ = Actions(self, (self, self.flows, self.flows.results, self.group_by))
+        self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
+        self.later.add(lambda: self.flows)
         self._restore()
         self._show_place(self._first)
         self._update_soon()
@@ -94,7 +95,7 @@ class Window(Shell):
         self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
-        self.dragging.asked.connect(self.flows.drag_out)
+        self.dragging.asked.connect(self._drag_out)
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
         self.engines.trouble.connect(self.tell)
@@ -124,6 +125,24 @@ class Window(Shell):
         if geometry is not None:
             self.restoreGeometry(geometry)
         self.wing.restore(self.width())
+
+    @property
+    def flows(self) -> Flows:
+        """The dialogs between an action and its job; made when they are first asked for."""
+        if self._flows is None:
+            from torchkeeper.gui.flows import Flows
+
+            self._flows = Flows(self)
+        return self._flows
+
+    def slot(self, name: str) -> Callable[[], object]:
+        """The method that an action of the table names."""
+        owners = (self, self.group_by, self.flows, self.flows.results)
+        found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
+        return found
+
+    def _drag_out(self) -> None:
+        self.flows.drag_out()
 
     # What is shown.
 

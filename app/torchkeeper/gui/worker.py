@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
@@ -47,8 +47,7 @@ _TO_TAKE_BACK = 15.0
 _ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge"})
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """One thing to ask an engine.
 
     engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).

@@ -7,7 +7,7 @@ app had said it. The window and the command line both take their words from here
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class UserError(Exception):
@@ -24,8 +24,7 @@ class UserError(Exception):
         return "\n".join(part for part in (self.what, self.why, self.remedy) if part)
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """Templates for one code; ``{name}`` stands for a parameter."""
 
     what: str

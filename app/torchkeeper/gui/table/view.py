@@ -82,6 +82,9 @@ class EntryTable(QTableView):
 
     def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        # Asked for a widget that Qt has made, PySide makes every type of widget there is, to see
+        # which one it may be: 8 ms before the first rows.
+        self.setViewport(QWidget())
         self.setObjectName("entries")
         self.setAccessibleName(self.tr("Entries of the place"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -356,7 +359,9 @@ class EntryTable(QTableView):
 
     def _paint(self, painter: QPainter, box: QRect) -> None:
         palette, width, columns = self.palette(), self.viewport().width(), self._columns()
-        painter.fillRect(box, palette.brush(QPalette.ColorRole.Base))
+        # Not fillRect: among what that may be called with, PySide first makes QGradient's presets.
+        painter.setBackground(palette.brush(QPalette.ColorRole.Base))
+        painter.eraseRect(box)
         chosen, root = self.selectionModel(), self.rootIndex()
         current = self.currentIndex().row() if self.hasFocus() else -1
         active = self.isActiveWindow()
@@ -373,7 +378,8 @@ class EntryTable(QTableView):
             selected = chosen.isRowSelected(row, root)
             if selected or row % 2:
                 ground = selected_ground if selected else odd_ground
-                painter.fillRect(0, top, right, ROW_HEIGHT, ground)
+                painter.setBackground(ground)
+                painter.eraseRect(0, top, right, ROW_HEIGHT)
             self._delegate.paint_row(painter, line, top, columns, selected)
         top_heading = self._on_top()
         if top_heading is not None:
