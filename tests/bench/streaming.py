@@ -41,7 +41,8 @@ from torchkeeper.gui.window import Window
 _TICK = 0.016
 #: Seconds the timer may be late at most, on an idle machine.
 MOST = 0.05
-#: How many times as late as over the empty window.
+#: How many times as late as over the empty window; the latest tick of all is that of one picture
+#: of the whole window, which an empty one never draws again, and only MOST holds for it.
 RATIO = 3.0
 
 _SPEAK = """#!/bin/sh
@@ -181,16 +182,17 @@ def figures(rows: int = ROWS, times: int = 3) -> list[Figure]:
     """How late the timer is over the window, beside an empty one under the same load."""
     ours, empty = _runs(rows, times)
     found = []
-    for name, what in (("median", "at the median"), ("p99", "99 of 100 times under"),
-                       ("most", "at most")):  # fmt: skip
+    for name, what, limit in (
+        ("median", "at the median", RATIO),
+        ("p99", "99 of 100 times under", RATIO),
+        ("most", "at most", None),
+    ):
         mine = statistics.median(run[name] for run in ours)
         other = statistics.median(run[name] for run in empty)
         found.append(
-            Figure(f"16 ms timer while {rows:,} rows stream in, late {what}", mine, other, RATIO,
+            Figure(f"16 ms timer while {rows:,} rows stream in, late {what}", mine, other, limit,
                    "an empty window, same worker", MOST)
         )  # fmt: skip
-    best, bare_best = (min(run["most"] for run in runs) for runs in (ours, empty))
-    found.append(Figure("… at most, in the best run", best, bare_best, RATIO, "its best run", MOST))
     memory = max(run["memory"] for run in ours)
     seconds = statistics.median(run["seconds"] for run in ours)
     bare = statistics.median(run["seconds"] for run in empty)

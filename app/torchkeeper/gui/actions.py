@@ -20,7 +20,7 @@ class Situation(NamedTuple):
     place: bool = False
     place_added: bool = False
     place_is_folder: bool = False
-    shown: int = 0
+    shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
     selected: int = 0
@@ -211,6 +211,7 @@ class Actions(QObject):
         # Those of the menus can wait until somebody could open one.
         self._drawn = self.toolbar()
         theme.follow(self, self._paint)
+        self._situation: Situation | None = None
         self.update(Situation())
 
     def __getitem__(self, ident: str) -> QAction:
@@ -218,6 +219,9 @@ class Actions(QObject):
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
+        if situation == self._situation:
+            return
+        self._situation = situation
         for spec in ACTIONS:
             self._made[spec.id].setEnabled(spec.when(situation))
             if spec.chosen is not None:

@@ -176,7 +176,7 @@ class Window(Shell):
                 place=listing.place is not None,
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
-                shown=self.entries.count,
+                shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
