@@ -9,7 +9,8 @@ from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores.store import is_server
 
 Answer = dict[str, Any]
 
@@ -40,10 +41,34 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
+        for name in ("place", "into"):
+            if is_server(str(params.get(name) or "")):
+                return self._ask_server(params[name], op, params)
+        return self._call(op, params)
+
+    def _call(self, op: str, params: Answer) -> Answer:
         try:
             return self._engine.call(op, params, self._take)
         finally:
             self._progress.clear()
+
+    def _ask_server(self, place: str, op: str, params: Answer) -> Answer:
+        """The same, with the password of a server, which is asked for where one is needed."""
+        from torchkeeper.link import secrets
+
+        password = secrets.password_of(place)
+        for more in (True, False):
+            if password:
+                self._call("secret", {"place": place, "password": password})
+            try:
+                return self._call(op, params)
+            except UserError as error:
+                wanted = error.code in ("password-needed", "password-wrong")
+                if not (wanted and more and output.can_ask()):
+                    raise
+            password = output.ask_password(f"Password for {printable(place)}: ")
+            secrets.give(place, password)
+        raise AssertionError("unreachable")
 
     def _take(self, message: Message) -> None:
         if message.type == "rows":

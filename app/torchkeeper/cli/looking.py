@@ -46,6 +46,15 @@ def path(text: str) -> str:
     return os.path.abspath(text)
 
 
+def place(text: str) -> str:
+    """A place: an absolute path, or a server, whose password is taken out and kept apart."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    from torchkeeper.link.secrets import named
+
+    return named(text)
+
+
 def add_json(command: argparse.ArgumentParser) -> None:
     """--json, which nearly every command has."""
     command.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -85,7 +94,9 @@ def places(args: argparse.Namespace) -> int:
 
 def add_ls(command: argparse.ArgumentParser) -> None:
     """Arguments of ls."""
-    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    command.add_argument(
+        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
+    )
     add_filter(command)
     command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
                          help=f"one of {', '.join(SORTS)}")  # fmt: skip
@@ -163,7 +174,9 @@ def summary(totals: Answer) -> str:
 
 def add_du(command: argparse.ArgumentParser) -> None:
     """Arguments of du."""
-    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    command.add_argument(
+        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
+    )
     add_json(command)
 
 
@@ -197,7 +210,9 @@ def du(args: argparse.Namespace) -> int:
 
 def add_show(command: argparse.ArgumentParser) -> None:
     """Arguments of show."""
-    command.add_argument("place", metavar="PLACE", type=path, help="a cache folder or a bundle")
+    command.add_argument(
+        "place", metavar="PLACE", type=place, help="a cache folder, a bundle or a redis:// server"
+    )
     command.add_argument("key", metavar="KEY", help="a key, or the start of only one")
     add_json(command)
 

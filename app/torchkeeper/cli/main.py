@@ -144,7 +144,7 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
-_FILTERED = ("ls", "export", "purge")
+_FILTERED = ("ls", "copy", "export", "purge")
 
 #: Each command's module in this package and function there, and what it is for.
 COMMANDS = {
@@ -153,6 +153,7 @@ COMMANDS = {
     "du": ("looking:du", "sum up a place by kind, and its trash"),
     "show": ("looking:show", "show all that is known of an entry"),
     "warm": ("making:warm", "compile recipes into a place"),
+    "copy": ("copying:copy", "copy entries from any place to any other"),
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),
     "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),

@@ -121,6 +121,13 @@ def confirm(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def ask_password(prompt: str) -> str:
+    """What the user types, which is not shown."""
+    import getpass
+
+    return getpass.getpass(prompt)
+
+
 def can_ask() -> bool:
     """Whether somebody could answer."""
     try:

@@ -20,7 +20,7 @@ from torchkeeper.engine.session import (
     Session,
     chosen_of,
     path_of,
-    store_of,
+    place_of,
     tell_left,
     tell_refused,
 )
@@ -56,7 +56,7 @@ class _Rows:
 def export_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
     output = path_of(params, "output")
-    store = store_of(path_of(params, "place"), report)
+    store = session.store(place_of(params, "place"), report)
     chosen = chosen_of(session, store, params.get("select", {}), report)
     replace = bool(params.get("replace", True))
     done = export(chosen, store, output, report, lambda i, p: tell_left(report, i, p), replace)
@@ -73,7 +73,7 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
     """What ``export`` of a selection would write: a stores.export_plan.Planned, and ``left``
     findings for what would stay out.
     """
-    store = store_of(path_of(params, "place"), report)
+    store = session.store(place_of(params, "place"), report)
     chosen = chosen_of(session, store, params.get("select", {}), report)
     return asdict(plan(chosen, store, report, lambda i, p: tell_left(report, i, p)))
 

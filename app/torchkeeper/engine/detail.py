@@ -6,20 +6,16 @@ for. The entry last read in full is kept, so that paging through it reads it onc
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
-
-if TYPE_CHECKING:
-    from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.store import Store
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -63,12 +59,11 @@ class Details:
     def __init__(self) -> None:
         self._last: tuple[tuple[str, str, str], tuple[object, ...], Full] | None = None
 
-    def of(self, reader: Reader, place: str, kind: str, path: str, report: Report) -> Full:
+    def of(self, reader: Reader, store: Store, kind: str, path: str, report: Report) -> Full:
         """The entry of a kind at a path. Raises Problem("entry-gone")."""
-        store: Folder | Bundle
-        store = _opened(place, report) if os.path.isfile(place) else Folder(place)
+        place = store.place
         try:
-            items = store.items_beside(path, report) if isinstance(store, Folder) else store.items()
+            items = store.items_beside(path, report)
             item = next((i for i in items if i.identity == (kind, path)), None)
             if item is None:
                 raise Problem("entry-gone", path=path)
@@ -82,14 +77,7 @@ class Details:
                     return full
             raise Problem("entry-gone", path=path)
         finally:
-            if not isinstance(store, Folder):
-                store.close()
-
-
-def _opened(file: str, report: Report) -> Bundle:
-    from torchkeeper.stores.bundle import Bundle
-
-    return Bundle(file, report)
+            store.close()
 
 
 def send_detail(full: Full, report: Report) -> dict[str, Any]:

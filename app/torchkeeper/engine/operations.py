@@ -11,6 +11,7 @@ a folder is still as it was.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -24,7 +25,7 @@ from torchkeeper.engine.session import (
     entries_of,
     items_of,
     path_of,
-    store_of,
+    place_of,
     tell_left,
     tell_refused,
 )
@@ -33,6 +34,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.store import is_server
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -57,7 +59,7 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     matches = query.parse(params.get("filter") or "").matches
-    store = store_of(path_of(params, "place"), report)
+    store = session.store(place_of(params, "place"), report)
     unless = params.get("unless")
     items = None
     if unless and isinstance(store, Folder):
@@ -77,10 +79,14 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     if isinstance(store, Folder):
         mark = "" if unless is None else _mark(listed)
         return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
-    tell_refused(store, report)
     store.close()
+    if is_server(store.place):
+        return {**totals, "trash": None, "format": "redis"}
+    from torchkeeper.stores.bundle import Bundle
     from torchkeeper.stores.export import common_origin
 
+    assert isinstance(store, Bundle)
+    tell_refused(store, report)
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     return {**totals, "trash": None, "format": store.format, "made_in": made_in}
@@ -109,8 +115,8 @@ def _trash_totals(place: str) -> dict[str, int]:
     }
 
 
-def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = store_of(path_of(params, "place"), report)
+def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    store = session.store(place_of(params, "place"), report)
     totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
     for item in items_of(store, report):
         total: dict[str, Any] = totals[item.kind]
@@ -123,7 +129,7 @@ def _du(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = store_of(path_of(params, "place"), report)
+    store = session.store(place_of(params, "place"), report)
     key = params["key"]
     items = items_of(store, report)
     keys = {item.key for item in items if item.key.startswith(key)}
@@ -175,8 +181,8 @@ def _cut(value: Any, limit: int) -> Any:
 
 def _full(session: Session, params: dict[str, Any], report: Report) -> detail.Full:
     kind, path = params["kind"], params["path"]
-    place = path_of(params, "place")
-    return session.details.of(session.reader, place, kind, path, report)
+    store = session.store(place_of(params, "place"), report)
+    return session.details.of(session.reader, store, kind, path, report)
 
 
 def _detail(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -260,13 +266,21 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
-def _late(name: str) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
-    """An operation of engine.bundles, loaded when asked for: a listing shall start at once."""
+def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+    session.secrets[params["place"]] = params["password"]
+    return {}
+
+
+def _late(
+    name: str, module: str = "bundles"
+) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
+    """An operation of a module of this package, loaded when asked for: a listing shall start at
+    once.
+    """
 
     def operation(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-        from torchkeeper.engine import bundles
-
-        found: dict[str, Any] = getattr(bundles, name)(session, params, report)
+        loaded = importlib.import_module(f"torchkeeper.engine.{module}")
+        found: dict[str, Any] = getattr(loaded, name)(session, params, report)
         return found
 
     return operation
@@ -285,7 +299,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "compare": _late("compare_"),
     "import": _late("import_"),
     "target": _late("target"),
+    "copy": _late("copy_", "copying"),
     "hold": _hold,
+    "secret": _secret,
     "plan_purge": _plan_purge,
     "purge": _purge,
     "undo": _undo,

@@ -16,8 +16,9 @@ from torchkeeper.stores import query, trash
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
-from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.store import Store, is_server, opened
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
@@ -33,6 +34,12 @@ class Session:
     plans: dict[int, trash.Plan] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     held: list[tuple[str, str]] = field(default_factory=list)
+    #: Passwords by place, for as long as the engine runs.
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def store(self, place: str, report: Report) -> Store:
+        """The place, open for reading. Raises Problem as stores.store.opened."""
+        return opened(place, report, self.secrets.get(place))
 
     def close(self) -> None:
         """End what runs."""
@@ -47,30 +54,27 @@ def path_of(params: dict[str, Any], name: str) -> str:
     return path
 
 
-def store_of(place: str, report: Report) -> Folder | Bundle:
-    """A folder, or a bundle file: a place is a place."""
-    if not os.path.isfile(place):
-        return Folder(place)
-    from torchkeeper.stores.bundle import Bundle
-
-    return Bundle(place, report)
+def place_of(params: dict[str, Any], name: str) -> str:
+    """A place from a request: an absolute path, or the name of a server."""
+    place: str = params[name]
+    return place if is_server(place) else path_of(params, name)
 
 
-def items_of(store: Folder | Bundle, report: Report) -> list[Item]:
+def items_of(store: Store, report: Report) -> list[Item]:
     """What a store holds, unread; folders that cannot be read are told."""
-    items = store.items(report) if isinstance(store, Folder) else in_order(store.items())
+    items = store.items(report)
     _tell_unreadable(store, report)
     return items
 
 
-def _tell_unreadable(store: Folder | Bundle, report: Report) -> None:
+def _tell_unreadable(store: Store, report: Report) -> None:
     if isinstance(store, Folder):
         for path, why in store.unreadable:
             report.finding(unreadable={"path": path, "why": why})
 
 
 def entries_of(
-    session: Session, store: Folder | Bundle, report: Report, items: list[Item] | None = None
+    session: Session, store: Store, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
     """The entries of a store in batches, with progress; ``items`` where they are known already.
 
@@ -79,23 +83,19 @@ def entries_of(
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
-    coming: Iterable[Item]
-    if items is None and folder:
-        coming = folder.stream(report)
-    else:
-        coming = items = items_of(store, report) if items is None else items
+    coming: Iterable[Item] = store.stream(report) if items is None else items
     try:
         for batch in describe(coming, store, session.reader, report, index=index):
             yield batch
             done += len(batch)
             # While nobody knows how many there are, the walk says how far it is.
-            total = len(items) if items is not None else folder.total if folder else None
+            total = store.total if items is None else len(items)
             if total is not None and (now := time.monotonic()) - told > 0.05:
                 report.progress(done, total, "entries")
                 told = now
         report.progress(done, done, "entries")
-        if folder and items is None:
-            _tell_unreadable(folder, report)
+        if items is None:
+            _tell_unreadable(store, report)
         if folder and index and not folder.unreadable:
             # Otherwise what could not be looked at would be forgotten.
             index.finish()
@@ -105,7 +105,7 @@ def entries_of(
 
 
 def chosen_of(
-    session: Session, store: Folder | Bundle, select: dict[str, Any], report: Report
+    session: Session, store: Store, select: dict[str, Any], report: Report
 ) -> list[Described]:
     """The entries of a store that a selection means."""
     wanted = _wanted(session, select)

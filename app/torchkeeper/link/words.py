@@ -165,6 +165,9 @@ CATALOGUE: dict[str, Words] = {
         "It was not replaced.",
         "Choose another name, or say that it is to be replaced.",
     ),
+    "copy-onto-itself": Words(
+        "{place} cannot be copied onto itself.", "", "Name another place to copy to."
+    ),
     # What was left
     "name-refused": Words(
         "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."

@@ -12,6 +12,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, BinaryIO
 
@@ -155,9 +156,27 @@ class Bundle:
             self._zip.close()
         self._file.close()
 
-    def items(self) -> list[Item]:
+    def items(self, _report: Report | None = None) -> list[Item]:
         """Everything in it that a place can hold, in the order of ``items.group``."""
         return self._items
+
+    def stream(self, _report: Report) -> Iterator[Item]:
+        """The same, one by one."""
+        return iter(self._items)
+
+    def items_beside(self, _path: str, _report: Report) -> list[Item]:
+        """All of it: nothing is nearer than anything else."""
+        return self._items
+
+    @property
+    def place(self) -> str:
+        """Its path."""
+        return self.path
+
+    @property
+    def total(self) -> int | None:
+        """How many items it holds."""
+        return len(self._items)
 
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError where the zip does not hold what it says."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.bundle import Bundle
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.placing import Plan, Target, contents, in_order
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.space import needed
@@ -19,7 +18,7 @@ from torchkeeper.stores.space import needed
 #: its name and is kept; it is damaged, refused, or cannot be placed.
 OUTCOMES = ("new", "there", "differs", "left")
 
-Mark = Callable[[Bundle, Item, str, str, Problem | None], None]
+Offer = TypeVar("Offer", bound=Offered)
 
 
 @dataclass
@@ -71,7 +70,12 @@ def _sum(counts: Sequence[Counts]) -> dict[str, int]:
     }
 
 
-def compare(bundles: Sequence[Bundle], place: str, report: Report, mark: Mark) -> list[Compared]:
+def compare(
+    bundles: Sequence[Offer],
+    place: str,
+    report: Report,
+    mark: Callable[[Offer, Item, str, str, Problem | None], None],
+) -> list[Compared]:
     """What ``import_bundles`` would do, entry by entry, by the same rules; nothing is written.
 
     ``mark`` hears of each entry its path in the folder, its outcome, and why it is left or
@@ -111,10 +115,10 @@ def compare(bundles: Sequence[Bundle], place: str, report: Report, mark: Mark) -
     return found
 
 
-def _checked(plan: Plan, item: Item, bundle: Bundle, progress: Progress) -> Plan:
+def _checked(plan: Plan, item: Item, offered: Offered, progress: Progress) -> Plan:
     """The plan, once what it would write has proven sound. Raises Problem as ``contents``."""
     for file, _ in plan.todo:
-        for _data in contents(bundle, item, file, progress, plan.folder):
+        for _data in contents(offered, item, file, progress, plan.folder):
             pass
     return plan
 

@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
-from torchkeeper.artifacts.entry import PORTABLE, Problem
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
@@ -26,6 +26,7 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.offering import check_portable
 from torchkeeper.stores.progress import Progress
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
@@ -141,11 +142,8 @@ def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
 
 
 def _check(one: Described) -> None:
-    kind, sha256 = one.entry.kind, one.entry.sha256
-    if kind not in PORTABLE:
-        raise Problem("kind-not-portable", kind=kind)
-    if one.entry.broken or sha256 is None:
-        raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
+    check_portable(one)
+    kind, sha256 = one.entry.kind, one.entry.sha256 or ""
     # Whoever imports it must be able to place it.
     if kind in MEGA:
         layout.payload_path(kind, mega_key(one), sha256)

@@ -97,6 +97,9 @@ class Folder:
         report.check()
         return group(files)
 
+    def close(self) -> None:
+        """Nothing is kept open."""
+
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError, also where the file has become something else."""
         path = f"{self.root}/{file.path}"

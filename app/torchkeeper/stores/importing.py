@@ -1,4 +1,4 @@
-"""Placing the entries of bundles in a cache folder, without torch and without running anything.
+"""Placing entries of bundles and other places in a folder, without torch or running anything.
 
 Every file is written under a temporary name beside its own and renamed; payloads that name others
 come last, so that a torch process at work meanwhile never finds one whose needs are missing.
@@ -13,17 +13,17 @@ import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.placing import Plan, Target, contents, in_order, missing_folders
 from torchkeeper.stores.progress import Progress
 
-Left = Callable[[Bundle, Item, Problem], None]
+Offer = TypeVar("Offer", bound=Offered)
 Placed = Callable[[Item, str], None]
 
 
@@ -56,16 +56,21 @@ class _Trace:
 
 
 def import_bundle(
-    bundle: Bundle, place: str, report: Report, left: Callable[[Item, Problem], None]
+    offered: Offered, place: str, report: Report, left: Callable[[Item, Problem], None]
 ) -> Imported:
     """``import_bundles`` of one."""
-    return import_bundles([bundle], place, report, lambda _, item, problem: left(item, problem))
+    return import_bundles([offered], place, report, lambda _, item, problem: left(item, problem))
 
 
 def import_bundles(
-    bundles: Sequence[Bundle], place: str, report: Report, left: Left, placed: Placed | None = None
+    bundles: Sequence[Offer],
+    place: str,
+    report: Report,
+    left: Callable[[Offer, Item, Problem], None],
+    placed: Placed | None = None,
 ) -> Imported:
-    """Place every entry of the bundles in the folder, which is made if it is missing.
+    """Place every entry of bundles, or of whatever offers some, in the folder, which is made if it
+    is missing.
 
     An entry that is there with the same sha256 counts as ``exists``. A damaged entry and one
     whose place is taken by something else go to ``left``; the rest goes on. When the disk is
@@ -93,27 +98,27 @@ def import_bundles(
 
 
 def _import(
-    bundles: Sequence[Bundle],
+    bundles: Sequence[Offer],
     root: str,
     trace: _Trace,
     report: Report,
-    left: Left,
+    left: Callable[[Offer, Item, Problem], None],
     placed: Placed | None,
 ) -> Imported:
     done = Imported()
-    ordered = [in_order(bundle) for bundle in bundles]
+    ordered = [in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
     target = Target(root)
     past = 0
-    for bundle, items in zip(bundles, ordered, strict=True):
+    for offered, items in zip(bundles, ordered, strict=True):
         for item, problem in items:
             progress.begin(item)
             try:
                 if problem is not None:
                     raise problem
-                plan = _placed(target, item, bundle, root, trace, progress)
+                plan = _placed(target, item, offered, root, trace, progress)
             except Problem as e:
-                left(bundle, item, e)
+                left(offered, item, e)
             else:
                 if plan.todo:
                     done.entries += 1
@@ -130,23 +135,23 @@ def _import(
 
 
 def _placed(
-    target: Target, item: Item, bundle: Bundle, root: str, trace: _Trace, progress: Progress
+    target: Target, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
 ) -> Plan:
     """Place one entry; returns what was to be done. Raises as ``Target.plan`` and ``_place``."""
     plan = target.plan(item, progress)
     try:
-        _place(plan, item, bundle, root, trace, progress)
+        _place(plan, item, offered, root, trace, progress)
     except OSError as e:
         if not plan.whole or e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         # Triton has begun the same kernel meanwhile: only what is still missing is placed.
         plan = target.plan(item, progress)
-        _place(plan, item, bundle, root, trace, progress)
+        _place(plan, item, offered, root, trace, progress)
     return plan
 
 
 def _place(
-    plan: Plan, item: Item, bundle: Bundle, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
 ) -> None:
     """Write what a plan says.
 
@@ -156,11 +161,11 @@ def _place(
     mine = _Trace()
     try:
         if plan.whole:
-            _place_kernel(plan, item, bundle, root, mine, progress)
+            _place_kernel(plan, item, offered, root, mine, progress)
             return
         for file, target in plan.todo:
             _make_folders(os.path.dirname(target), mine, root)
-            partial = _written(bundle, item, file, os.path.dirname(target), progress, plan.folder)
+            partial = _written(offered, item, file, os.path.dirname(target), progress, plan.folder)
             _rename(partial, target, mine, target in plan.replaced)
     except Problem:
         _take_back(mine)
@@ -171,7 +176,7 @@ def _place(
 
 
 def _place_kernel(
-    plan: Plan, item: Item, bundle: Bundle, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
 ) -> None:
     """Place a kernel's folder at once."""
     above = os.path.dirname(plan.folder)
@@ -180,7 +185,7 @@ def _place_kernel(
     os.mkdir(partial)
     try:
         for file, _ in plan.todo:
-            written = _written(bundle, item, file, partial, progress, plan.folder)
+            written = _written(offered, item, file, partial, progress, plan.folder)
             os.rename(written, os.path.join(partial, file.name))
         os.rename(partial, plan.folder)
     except BaseException:
@@ -195,7 +200,7 @@ def _aside(folder: str) -> str:
 
 
 def _written(
-    bundle: Bundle, item: Item, file: File, folder: str, progress: Progress, group_folder: str
+    offered: Offered, item: Item, file: File, folder: str, progress: Progress, group_folder: str
 ) -> str:
     """Write one file under a temporary name in a folder, and check it.
 
@@ -206,7 +211,7 @@ def _written(
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(partial, flags, mode), "wb") as out:
-            for data in contents(bundle, item, file, progress, group_folder):
+            for data in contents(offered, item, file, progress, group_folder):
                 out.write(data)
     except BaseException:
         with contextlib.suppress(OSError):

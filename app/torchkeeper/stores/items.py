@@ -69,6 +69,17 @@ class Source(Protocol):
         """The file, open for reading. Raises OSError."""
 
 
+class Offered(Source, Protocol):
+    """Entries that another place can take as they are.
+
+    Their paths are those of a folder (artifacts.layout), each file's sha256 is known, and ``open``
+    gives the bytes as they are in every place (``portable_bytes``).
+    """
+
+    def items(self) -> list[Item]:
+        """The entries."""
+
+
 def kernel_items(folder: str, files: list[File]) -> list[Item] | None:
     """The items in a kernel's folder, given all its files; None where it is no kernel's.
 

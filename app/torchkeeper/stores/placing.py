@@ -1,4 +1,4 @@
-"""Where the entries of a bundle go in a cache folder, and what is there already.
+"""Where entries go in a cache folder, and what is there already.
 
 Only reading: what is planned here, ``stores.importing`` writes and ``stores.compare`` counts.
 """
@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.bundle import Bundle
-from torchkeeper.stores.items import CHUNK, File, Item, is_group, portable_bytes
+from torchkeeper.stores.items import CHUNK, File, Item, Offered, is_group, portable_bytes
 from torchkeeper.stores.progress import Progress
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
@@ -39,9 +38,9 @@ class Plan:
     whole: bool = False
 
 
-def in_order(bundle: Bundle) -> list[tuple[Item, Problem | None]]:
+def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
-    items = sorted(bundle.items(), key=lambda item: _ORDER.index(item.kind))
+    items = sorted(offered.items(), key=lambda item: _ORDER.index(item.kind))
     last = {item.path: item for item in items if item.kind == "pgo"}
     return [
         (item, None if last.get(item.path, item) is item else Problem("superseded"))
@@ -168,15 +167,15 @@ def _digest_at(path: str, kind: str, progress: Progress) -> str | None:
 
 
 def contents(
-    bundle: Bundle, item: Item, file: File, progress: Progress, folder: str = ""
+    offered: Offered, item: Item, file: File, progress: Progress, folder: str = ""
 ) -> Iterator[bytes]:
-    """The bytes of a file of the bundle as they are to be written, counted and checked.
+    """The bytes of a file as they are to be written, counted and checked.
 
     Raises Problem("checksum-wrong" | "size-wrong" | "payload-unreadable" | "entry-vanished"); the
     first of them after the last byte.
     """
     try:
-        source = bundle.open(file)
+        source = offered.open(file)
     except OSError as e:
         raise Problem("entry-vanished", why=str(e)) from e
     digest = hashlib.sha256()

@@ -1,0 +1,72 @@
+"""The command that copies between places."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.bundles import TRUST, failures
+from torchkeeper.link import say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.copying import what_is
+
+
+def add_copy(command: argparse.ArgumentParser) -> None:
+    """Arguments of copy."""
+    command.add_argument("source", metavar="SRC", type=looking.place,
+                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
+    command.add_argument("target", metavar="DST", type=looking.place,
+                         help="the same; *.torchcache makes a bundle")  # fmt: skip
+    looking.add_filter(command)
+    command.add_argument("--dry-run", action="store_true",
+                         help="only print what would be copied")  # fmt: skip
+    command.add_argument("--replace", action="store_true",
+                         help="replace a bundle that is there")  # fmt: skip
+    command.add_argument("--trust", action="store_true",
+                         help="do not ask: you trust whoever made the bundle")  # fmt: skip
+    looking.add_json(command)
+
+
+def copy(args: argparse.Namespace) -> int:
+    """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
+    if not args.dry_run and os.path.isfile(args.source) and what_is(args.target) != "bundle":
+        _ask(args)
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("copy", place=args.source, into=args.target, dry=args.dry_run,
+                           replace=args.replace, select={"filter": args.filter})  # fmt: skip
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    nothing = not answer["entries"] and not answer["exists"]
+    output.result(args, {**answer, "left": asker.left}, _said(args, answer))
+    return 1 if nothing or asker.unreadable or failures(asker.left) else 0
+
+
+def _ask(args: argparse.Namespace) -> None:
+    if args.trust:
+        return
+    if not output.can_ask():
+        raise UserError(
+            "Nothing was copied.",
+            f"{TRUST} There is no terminal to ask on.",
+            "Add --trust if you trust whoever made the file.",
+            code="wrong-usage",
+        )
+    if not output.confirm(f"{TRUST}\nCopy to {printable(args.target)}?"):
+        raise UserError("Nothing was copied.", code="declined")
+
+
+def _said(args: argparse.Namespace, answer: Answer) -> str:
+    there = say.count(answer["exists"], "entry is", "entries are")
+    if not answer["entries"]:
+        if answer["exists"]:
+            return f"Nothing to do: {there} there already."
+        return "There was nothing to copy."
+    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    target = printable(args.target)
+    said = f"Would copy {held} to {target}" if args.dry_run else f"{held} copied to {target}"
+    return said + (f"; {there} there already" if answer["exists"] else "")

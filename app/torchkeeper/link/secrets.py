@@ -1,0 +1,116 @@
+"""Passwords of servers: given with an address, found in the environment or the system's keyring.
+
+They are never part of a place's name, and are written nowhere but into the keyring, when asked to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.link.words import user_error
+from torchkeeper.stores.store import is_server
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
+#: The variable that holds a password for whoever cannot be asked.
+VARIABLE = "TORCHKEEPER_REDIS_PASSWORD"
+#: Under what the keyring keeps them.
+SERVICE = "torchkeeper"
+
+_given: dict[str, str] = {}
+
+
+def named(text: str) -> str:
+    """The name of a place: an absolute path, or a server's address without its password.
+
+    The password is kept for this run. Raises UserError for an address that is none.
+    """
+    if not is_server(text):
+        return os.path.abspath(text)
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        address, password = parse(text)
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None
+    place = str(address)
+    if password:
+        give(place, password)
+    return place
+
+
+def give(place: str, password: str) -> None:
+    """Use this password for a server in this run."""
+    _given[place] = password
+
+
+def password_of(place: str) -> str | None:
+    """The password of a server: given in this run, of the environment, or of the keyring."""
+    return (
+        _given.get(place)
+        or os.environ.get(VARIABLE)
+        or _named_by_environment(place)
+        or (_from_keyring(place))
+    )
+
+
+def _named_by_environment(place: str) -> str | None:
+    from torchkeeper.stores.redis.address import from_environment
+
+    found = (one.password for one in from_environment(os.environ) if str(one.address) == place)
+    return next(found, None)
+
+
+def _backend() -> KeyringBackend | None:
+    """What keeps passwords on this system, or None. May take long: it asks the desktop."""
+    import keyring
+    from keyring.backends.fail import Keyring as Nothing
+
+    backend = keyring.get_keyring()
+    return None if isinstance(backend, Nothing) else backend
+
+
+def can_keep() -> bool:
+    """Whether there is a keyring to keep passwords in. May take long, as asking it does."""
+    return _backend() is not None
+
+
+def _from_keyring(place: str) -> str | None:
+    backend = _backend()
+    if backend is None:
+        return None
+    with _declined():
+        return backend.get_password(SERVICE, place)
+    return None
+
+
+def keep(place: str, password: str) -> bool:
+    """Use this password from now on, in later runs too; False where it could not be kept."""
+    give(place, password)
+    backend = _backend()
+    if backend is None:
+        return False
+    with _declined():
+        backend.set_password(SERVICE, place, password)
+        return True
+    return False
+
+
+def forget(place: str) -> None:
+    """Forget the password of a server, in the keyring too."""
+    _given.pop(place, None)
+    backend = _backend()
+    if backend is not None:
+        with _declined():
+            backend.delete_password(SERVICE, place)
+
+
+def _declined() -> contextlib.suppress:
+    """For a keyring that is locked, a user who says no, a password that is not there."""
+    from keyring.errors import KeyringError
+
+    return contextlib.suppress(KeyringError, OSError, RuntimeError)

@@ -1,0 +1,136 @@
+"""Entries of one place as another can take them: names, digests and bytes as they are everywhere.
+
+A bundle holds them so already; a folder's are given canonical names, and each file's digest is
+found by reading it, which also shows that it is still what was listed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable
+from typing import BinaryIO
+
+from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.entry import PORTABLE, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Source,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
+
+Left = Callable[[Item, Problem], None]
+
+
+class Chosen:
+    """Some entries of a bundle, or of whatever else keeps them as every place can take them."""
+
+    def __init__(self, chosen: Iterable[Described], source: Source, left: Left) -> None:
+        """What is broken or of this machine only goes to ``left``."""
+        self._source = source
+        self._items = [one.item for one in portable(chosen, left)]
+
+    def items(self) -> list[Item]:
+        """The entries."""
+        return self._items
+
+    def open(self, file: File) -> BinaryIO:
+        """As the source's."""
+        return self._source.open(file)
+
+
+class FromFolder:
+    """Some entries of a folder under the names that every place gives them."""
+
+    def __init__(
+        self, chosen: Iterable[Described], source: Source, report: Report, left: Left
+    ) -> None:
+        """What is broken, of this machine only, or has changed since goes to ``left``."""
+        self._source = source
+        self._files: dict[str, tuple[str, File]] = {}
+        self._items: list[Item] = []
+        for one in portable(chosen, left):
+            try:
+                self._take(one, report)
+            except Problem as problem:
+                left(one.item, problem)
+
+    def items(self) -> list[Item]:
+        """The entries."""
+        return self._items
+
+    def open(self, file: File) -> BinaryIO:
+        """One of their files; Triton's group files name no folder."""
+        kind, original = self._files[file.path]
+        stream = self._source.open(original)
+        if not is_group(kind, original.name):
+            return stream
+        with stream:
+            return io.BytesIO(portable_bytes(kind, original.name, stream.read()))
+
+    def _take(self, one: Described, report: Report) -> None:
+        """Raises Problem("name-refused" | "entry-vanished" | "entry-changed")."""
+        item, sha256 = one.item, one.entry.sha256 or ""
+        digests = [sha256]
+        if len(item.files) > 1:
+            digests = [self._digest(item.kind, file, report) for file in item.files]
+            parts = [(f.name, digest) for f, digest in zip(item.files, digests, strict=True)]
+            if payload_digest(parts) != sha256:
+                raise Problem("entry-changed")
+        files = []
+        for original, digest in zip(item.files, digests, strict=True):
+            path = _canonical(item.kind, item.key, original.path, sha256)
+            files.append(File(path, original.size, sha256=digest))
+            self._files[path] = (item.kind, original)
+        kernel = item.kind == "triton"
+        home = files[0].path.rpartition("/")[0] if kernel else files[0].path
+        self._items.append(Item(item.kind, item.key, home, files))
+
+    def _digest(self, kind: str, file: File, report: Report) -> str:
+        digest = hashlib.sha256()
+        try:
+            with self._source.open(file) as stream:
+                if is_group(kind, file.name):
+                    return hashlib.sha256(
+                        portable_bytes(kind, file.name, stream.read())
+                    ).hexdigest()
+                while data := stream.read(CHUNK):
+                    report.check()
+                    digest.update(data)
+        except OSError as e:
+            raise Problem("entry-vanished", why=e.strerror or str(e)) from e
+        return digest.hexdigest()
+
+
+def portable(chosen: Iterable[Described], left: Left) -> list[Described]:
+    """Those that another place can use; the others go to ``left``."""
+    taken = []
+    for one in chosen:
+        try:
+            check_portable(one)
+        except Problem as problem:
+            left(one.item, problem)
+        else:
+            taken.append(one)
+    return taken
+
+
+def check_portable(one: Described) -> None:
+    """Raises Problem("kind-not-portable" | "entry-broken")."""
+    if one.entry.kind not in PORTABLE:
+        raise Problem("kind-not-portable", kind=one.entry.kind)
+    if one.entry.broken or one.entry.sha256 is None:
+        raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
+
+
+def _canonical(kind: str, key: str, path: str, sha256: str) -> str:
+    """Where a file lies in every folder. Raises Problem("name-refused")."""
+    if kind in ("code", "triton", "autotune"):
+        return layout.checked_path(kind, path)
+    return layout.payload_path(kind, key, sha256)

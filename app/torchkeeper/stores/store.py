@@ -1,0 +1,61 @@
+"""A place is a place: what folders, bundles and servers have in common, and which one a name is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Protocol
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import Item, Source
+
+#: What the names of Redis servers begin with, as for redis.from_url.
+SCHEMES = ("redis://", "rediss://", "unix://")
+
+
+class Store(Source, Protocol):
+    """A place that is open for reading."""
+
+    @property
+    def place(self) -> str:
+        """As the user named it, without secrets."""
+
+    @property
+    def total(self) -> int | None:
+        """How many items the last survey found, once that is known."""
+
+    def items(self, report: Report) -> list[Item]:
+        """Everything in it, unread, in order (stores.items.in_order)."""
+
+    def stream(self, report: Report) -> Iterator[Item]:
+        """The same, some of it before the rest is known."""
+
+    def items_beside(self, path: str, report: Report) -> list[Item]:
+        """At least the items at a path, unread; none where nothing is."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
+def is_server(place: str) -> bool:
+    """Whether a place is a Redis, by its name."""
+    return place.startswith(SCHEMES)
+
+
+def opened(place: str, report: Report, password: str | None = None) -> Store:
+    """The store of a place; ``password`` where it is a server that wants one.
+
+    Raises Problem as Folder, Bundle and Redis do.
+    """
+    # Loaded where they are needed: an engine that lists a folder shall start at once.
+    if is_server(place):
+        from torchkeeper.stores.redis.store import Redis
+
+        return Redis(place, password)
+    if os.path.isfile(place):
+        from torchkeeper.stores.bundle import Bundle
+
+        return Bundle(place, report)
+    from torchkeeper.stores.folder import Folder
+
+    return Folder(place)
