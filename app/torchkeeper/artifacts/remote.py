@@ -1,0 +1,215 @@
+"""What keys and values in a Redis are, both ways.
+
+PyTorch's keys are ``pt2:<cache id>::<key>:c1`` (RedisRemoteCache in
+torch/_inductor/remote_cache.py), Triton's ``triton:<key>:<filename>`` unless
+``TRITON_REDIS_KEY_FORMAT`` says otherwise (triton/knobs.py, triton/runtime/cache.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts.layout import is_triton_key
+
+#: Every key of PyTorch's starts so.
+PREFIX = "pt2:"
+#: As RedisRemoteCacheBackend in triton/runtime/cache.py has it by default.
+TRITON_FORMAT = "triton:{key}:{filename}"
+#: The most bytes a value can have, unless a server is told otherwise (proto-max-bulk-len).
+MAX_VALUE = 512 << 20
+
+#: Cache ids: torch/_inductor/codecache.py, torch/_functorch/_aot_autograd/autograd_cache.py,
+#: torch/_dynamo/pgo.py, torch/_inductor/runtime/autotune_cache.py. A single autotune result has a
+#: hash where the others have an id, and both are its key.
+_KEY = re.compile(
+    r"pt2:(?:fx-graph-v1::(?P<fxgraph>f[a-z2-7]{51})"
+    r"|autograd-experimental::(?P<aotautograd>a[a-z2-7]{51})"
+    r"|dynamo-pgo::(?P<pgo>.+)"
+    r"|(?:bundled-autotune-v1::)?(?P<autotune>[0-9a-f]{64}|[0-9a-f]{64}::[0-9a-f]{64})"
+    r"):c1",
+    re.DOTALL,
+)
+_BUNDLED = re.compile(r"pt2:bundled-autotune-v1::[0-9a-f]{64}:c1")
+_IDS = {
+    "fxgraph": "fx-graph-v1",
+    "aotautograd": "autograd-experimental",
+    "pgo": "dynamo-pgo",
+}
+#: A value exactly as PyTorch writes it, which need not go through a JSON parser.
+_PLAIN = re.compile(rb'\{"data": "([A-Za-z0-9+/]*={0,2})"(?:, "time_taken_ms": (\d{1,15}))?\}')
+#: What code_state_path in torch/_dynamo/pgo.py makes of ``<job>:<rank>:<tag>``.
+_FLAT_PGO = re.compile(r"(.+)_(None|\d+)_(.*)", re.DOTALL)
+
+
+class Remote(NamedTuple):
+    """What a redis key holds: a payload, or one file of a Triton kernel."""
+
+    kind: str
+    key: str
+    file: str | None = None
+
+
+class Value(NamedTuple):
+    """A value as it was read: the payload, or why there is none as a code for ``link.words``.
+
+    compile_s: seconds that compiling took, or None where that is not said.
+    """
+
+    payload: bytes | None
+    compile_s: float | None = None
+    problem: str | None = None
+
+
+class TritonKeys:
+    """Triton's redis keys in one format, which has ``{key}`` and ``{filename}`` in it.
+
+    In a format that lacks one of them no key is recognised, and none can be made.
+    """
+
+    def __init__(self, form: str = TRITON_FORMAT) -> None:
+        parts = re.split(r"(\{key\}|\{filename\})", form)
+        self._form = form if {"{key}", "{filename}"} <= set(parts) else None
+        known = {"{key}": "(?P<key>[A-Za-z0-9_-]{43,64}?)", "{filename}": "(?P<file>[^/:]+)"}
+        seen: set[str] = set()
+        pattern = ""
+        for part in parts:
+            name = {"{key}": "(?P=key)", "{filename}": "(?P=file)"}.get(part, "")
+            pattern += name if part in seen else known.get(part, re.escape(part))
+            if part in known:
+                seen.add(part)
+        self._pattern = re.compile(pattern)
+        #: What every such key starts with.
+        self.prefix = parts[0]
+
+    def locate(self, redis_key: str) -> Remote | None:
+        """The kernel and the file a redis key is for, or None where it is not Triton's."""
+        if self._form is None or not (match := self._pattern.fullmatch(redis_key)):
+            return None
+        return (
+            Remote("triton", match["key"], match["file"]) if is_triton_key(match["key"]) else None
+        )
+
+    def key(self, key: str, filename: str) -> str | None:
+        """The redis key of a kernel's file, or None where the format makes none."""
+        return self._form and self._form.replace("{key}", key).replace("{filename}", filename)
+
+
+def locate(redis_key: str) -> Remote | None:
+    """What a redis key of PyTorch's is: a payload, or ``unknown``; None for others' keys."""
+    if match := _KEY.fullmatch(redis_key):
+        kind = match.lastgroup or "unknown"
+        key = match[kind]
+        # The bundle of a graph's autotune results, or a result by itself.
+        if kind != "autotune" or ("::" in key) != is_bundled_autotune(redis_key):
+            return Remote(kind, key)
+    return Remote("unknown", redis_key) if redis_key.startswith(PREFIX) else None
+
+
+def is_bundled_autotune(redis_key: str) -> bool:
+    """Whether it holds all autotune results of a graph, as ``{file name: result}``."""
+    return _BUNDLED.fullmatch(redis_key) is not None
+
+
+def redis_key(kind: str, key: str) -> str | None:
+    """Where PyTorch looks for a payload, or None for kinds and keys that no Redis holds.
+
+    A PGO key may be given as it is in the name of a file.
+    """
+    cache_id = _IDS.get(kind)
+    if cache_id is None:
+        return None
+    if kind == "pgo":
+        key = unflattened_pgo_key(key)
+    made = f"{PREFIX}{cache_id}::{key}:c1"
+    found = locate(made)
+    return made if found and found.kind == kind else None
+
+
+def unflattened_pgo_key(key: str) -> str:
+    """The PGO key ``<job>:<rank>:<tag>`` that a file was named after (format_cache_key in pgo.py).
+
+    File names have ``_`` for ``:``. What a job's or a tag's own name had replaced is lost.
+    """
+    if ":" in key or not (match := _FLAT_PGO.fullmatch(key)):
+        return key
+    return ":".join(match.groups())
+
+
+def decode(kind: str, value: bytes) -> Value:
+    """The payload in a value of PyTorch's. Never raises for bad content.
+
+    Problems: "value-too-large", "value-not-json", "value-without-data", "value-not-base64".
+    """
+    if len(value) > MAX_VALUE:
+        return Value(None, problem="value-too-large")
+    plain = None if kind == "autotune" else _PLAIN.fullmatch(value)
+    data: object
+    taken: object
+    if plain:
+        data, taken = plain[1], int(plain[2]) if plain[2] else None
+    else:
+        try:
+            said: Any = json.loads(value)
+        except (ValueError, RecursionError, MemoryError):
+            return Value(None, problem="value-not-json")
+        if not isinstance(said, dict):
+            return Value(None, problem="value-without-data")
+        if kind == "autotune":
+            # The value is what the file holds (both use RemoteCacheJsonSerde).
+            return Value(value)
+        data, taken = said.get("data"), said.get("time_taken_ms")
+    if not isinstance(data, (str, bytes)):
+        return Value(None, problem="value-without-data")
+    try:
+        payload = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return Value(None, problem="value-not-base64")
+    usable = isinstance(taken, (int, float)) and not isinstance(taken, bool) and 0 <= taken < 1e12
+    return Value(payload, taken / 1000 if usable and isinstance(taken, (int, float)) else None)
+
+
+def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
+    """The value that PyTorch itself would write for a payload, byte for byte.
+
+    FX graphs: FxGraphCache._save_graph; AOTAutograd: AOTAutogradCache.save; PGO profiles:
+    put_remote_code_state, without a time. ``compile_s`` is the entry's own, 0 where it is None.
+    """
+    if kind == "autotune":
+        return payload
+    data = b'{"data": "' + base64.b64encode(payload) + b'"'
+    if kind == "pgo":
+        return data + b"}"
+    # Through nanoseconds, because a float of seconds is rarely what it was: 1.001 * 1000 < 1001.
+    taken = round((compile_s or 0) * 1e9) // 1_000_000
+    return data + b', "time_taken_ms": %d}' % taken
+
+
+def group_from_redis(data: bytes) -> bytes:
+    """A Triton group file as a folder has it, with relative paths.
+
+    In a Redis it is a list of names (RemoteCacheManager.put_group). What is not is left as it is.
+    """
+    try:
+        group = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    names = group.get("child_paths") if isinstance(group, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return data
+    return json.dumps({**group, "child_paths": {name: name for name in names}}).encode()
+
+
+def group_for_redis(data: bytes) -> bytes:
+    """A Triton group file as RemoteCacheManager.put_group writes it: names without a folder."""
+    try:
+        group = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    names = group.get("child_paths") if isinstance(group, dict) else None
+    if not isinstance(names, dict):
+        return data
+    return json.dumps({"child_paths": sorted(names)}).encode()

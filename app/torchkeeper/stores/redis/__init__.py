@@ -1,0 +1,1 @@
+"""A Redis server as a place."""

@@ -1,0 +1,344 @@
+"""A connection to a Redis server, and a code for everything that can go wrong with it.
+
+A socket and hiredis's reader are all it is: redis-py takes a tenth of a second to import, tries
+again on its own, and tells a refused certificate from a refused connection in prose only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.redis.address import Address
+
+if TYPE_CHECKING:
+    from hiredis import Reader
+
+#: Seconds to wait for a connection, and for an answer.
+CONNECT_TIMEOUT = 5.0
+ANSWER_TIMEOUT = 30.0
+#: Seconds after which somebody who waits is asked whether to go on.
+_TICK = 0.1
+_BUFFER = 256 << 10
+
+Argument = bytes | str | int
+Reply = object
+
+
+class Refusal(Exception):
+    """An error the server gave as an answer, such as ``WRONGTYPE …``."""
+
+
+#: How an answer of the server's begins, and what that means.
+_ANSWERS = (
+    ("NOAUTH", "password-needed"),
+    ("WRONGPASS", "password-wrong"),
+    ("ERR invalid password", "password-wrong"),
+    ("ERR AUTH <password> called without", "password-unneeded"),
+    ("ERR Client sent AUTH, but no password", "password-unneeded"),
+    ("ERR DB index is out of range", "database-out-of-range"),
+    ("ERR invalid DB index", "database-out-of-range"),
+    ("ERR SELECT is not allowed in cluster", "server-cluster"),
+    ("MOVED", "server-cluster"),
+    ("ASK", "server-cluster"),
+    ("CLUSTERDOWN", "server-cluster"),
+    ("LOADING", "server-loading"),
+    ("MASTERDOWN", "server-stale"),
+    ("ERR max number of clients", "server-full"),
+    ("DENIED", "server-protected"),
+    ("NOPERM", "server-forbids"),
+    ("READONLY", "server-read-only"),
+    ("NOREPLICAS", "server-read-only"),
+    ("OOM", "server-out-of-memory"),
+    ("MISCONF", "server-cannot-save"),
+    ("BUSY", "server-busy"),
+)
+
+
+def problem_of(answer: str, server: str) -> Problem:
+    """The problem that an error answer is."""
+    for start, code in _ANSWERS:
+        if answer.startswith(start):
+            return Problem(code, server=server, why=answer[:200])
+    return Problem("server-error", server=server, why=answer[:200])
+
+
+def pack(*arguments: Argument) -> bytes:
+    """A command as it goes over the wire."""
+    parts = [b"*%d\r\n" % len(arguments)]
+    for one in arguments:
+        data = one if isinstance(one, bytes) else encoded(str(one))
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
+def encoded(text: str) -> bytes:
+    """A key as the server has it; the reverse of ``decoded``."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(key: bytes) -> str:
+    """A key as text: what is not UTF-8 becomes lone surrogates, as in names of files."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+def _reader() -> type[Reader]:
+    if sys.flags.no_site:
+        # Our own engine starts without site-packages, because looking at a folder needs none of
+        # them and their start-up files take time (link/process.py).
+        import site
+
+        site.main()
+    try:
+        from hiredis import Reader
+    except ImportError as e:
+        raise Problem("redis-missing") from e
+    return Reader
+
+
+class Connection:
+    """An open connection, logged in and on its database.
+
+    check: is called several times a second while something is waited for, and may raise.
+
+    Raises when made: Problem "redis-missing", "server-unknown-host", "server-refused",
+    "server-unreachable", "server-timeout", "socket-missing", "socket-forbidden",
+    "certificate-expired", "certificate-wrong-host", "certificate-untrusted",
+    "certificate-file", "client-certificate-needed", "client-certificate-refused",
+    "server-no-tls", "server-wants-tls", "server-not-redis", "server-lost", "tls-failed", and
+    those of ``problem_of``. Later: "server-lost", "server-timeout", "server-not-redis".
+    """
+
+    def __init__(
+        self, address: Address, password: str | None, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self.address = address
+        self._server = str(address)
+        self._check = check
+        self._socket: socket.socket | None = None
+        self._welcome = True
+        self._none = object()
+        # The default decodes nothing, and gives errors as objects.
+        self._reader = _reader()(notEnoughData=self._none)
+        self._socket = _connected(address, self._server)
+        try:
+            self._log_in(password)
+        except BaseException:
+            self.close()
+            raise
+        self._welcome = False
+
+    def _log_in(self, password: str | None) -> None:
+        address = self.address
+        if password is not None or address.username:
+            names = (address.username,) if address.username else ()
+            self.call("AUTH", *names, password or "")
+        if address.db:
+            self.call("SELECT", address.db)
+        else:
+            self.call("PING")
+
+    def close(self) -> None:
+        """Close it. May be called twice."""
+        if self._socket:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+            self._socket = None
+
+    def send(self, data: bytes) -> None:
+        """Send packed commands, whose answers are to be read one by one."""
+        if self._socket is None:
+            raise Problem("server-lost", server=self._server)
+        try:
+            self._socket.settimeout(ANSWER_TIMEOUT)
+            self._socket.sendall(data)
+        except (OSError, ValueError) as e:
+            # What the server said before it hung up tells more than that it did.
+            if self._welcome and isinstance(e, (ConnectionError, ssl.SSLError)):
+                self._fill(time.monotonic() + CONNECT_TIMEOUT)
+            raise self._lost(e) from e
+
+    def read(self) -> Reply:
+        """The next answer; an error answer is returned, not raised."""
+        deadline = 0.0
+        while (reply := self._next()) is self._none:
+            deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
+            self._fill(deadline)
+        return reply
+
+    def _next(self) -> Reply:
+        from hiredis import ProtocolError, ReplyError
+
+        try:
+            reply = self._reader.gets()
+        except ProtocolError as e:
+            code = "server-not-redis"
+            if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
+                code = "server-wants-tls"
+            raise Problem(code, server=self._server) from e
+        return Refusal(str(reply)) if isinstance(reply, ReplyError) else reply
+
+    def _fill(self, deadline: float) -> None:
+        if self._socket is None:
+            raise Problem("server-lost", server=self._server)
+        while True:
+            self._check()
+            try:
+                self._socket.settimeout(_TICK)
+                data = self._socket.recv(_BUFFER)
+                break
+            except TimeoutError:
+                if time.monotonic() > deadline:
+                    self.close()
+                    raise Problem("server-timeout", server=self._server) from None
+            except (OSError, ValueError) as e:
+                raise self._lost(e) from e
+        if not data:
+            raise self._lost(None)
+        self._reader.feed(data)
+
+    def _lost(self, error: Exception | None) -> Problem:
+        """The connection broke; at its beginning that may be an answer."""
+        self.close()
+        if isinstance(error, ssl.SSLError) and self._welcome:
+            return _tls_problem(error, self.address, self._server)
+        if isinstance(error, TimeoutError):
+            return Problem("server-timeout", server=self._server)
+        if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
+            return Problem("server-wants-tls", server=self._server)
+        return Problem("server-lost", server=self._server)
+
+    def ask(self, *arguments: Argument) -> Reply:
+        """The answer to a command; an error answer is returned as a Refusal."""
+        self.send(pack(*arguments))
+        return self.read()
+
+    def call(self, *arguments: Argument) -> Reply:
+        """The answer to a command; an error answer is raised as the Problem it is."""
+        reply = self.ask(*arguments)
+        if isinstance(reply, Refusal):
+            raise problem_of(str(reply), self._server)
+        return reply
+
+    def many(self, commands: Iterable[bytes]) -> list[Reply]:
+        """The answers to packed commands, all sent at once; error answers are Refusals."""
+        commands = list(commands)
+        self.send(b"".join(commands))
+        return [self.read() for _ in commands]
+
+
+def _connected(address: Address, server: str) -> socket.socket:
+    try:
+        if address.scheme == "unix":
+            plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                plain.settimeout(CONNECT_TIMEOUT)
+                plain.connect(address.path)
+            except BaseException:
+                plain.close()
+                raise
+        else:
+            plain = socket.create_connection((address.host, address.port), CONNECT_TIMEOUT)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except (socket.gaierror, UnicodeError) as e:
+        raise Problem("server-unknown-host", server=server, host=address.host) from e
+    except FileNotFoundError as e:
+        raise Problem("socket-missing", server=server, path=address.path) from e
+    except PermissionError as e:
+        code = "socket-forbidden" if address.scheme == "unix" else "server-unreachable"
+        raise Problem(code, server=server, path=address.path, why=e.strerror) from e
+    except ConnectionRefusedError as e:
+        raise Problem("server-refused", server=server) from e
+    except TimeoutError as e:
+        raise Problem("server-timeout", server=server) from e
+    except OSError as e:
+        raise Problem("server-unreachable", server=server, why=e.strerror or str(e)) from e
+    return _secured(plain, address, server) if address.scheme == "rediss" else plain
+
+
+def _secured(plain: socket.socket, address: Address, server: str) -> socket.socket:
+    try:
+        return _context(address, server).wrap_socket(plain, server_hostname=address.host)
+    except ValueError as e:
+        plain.close()
+        raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
+    except OSError as e:
+        plain.close()
+        # A plain Redis waits for the rest of what it takes for a command.
+        if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address):
+            raise Problem("server-no-tls", server=server) from e
+        if isinstance(e, ssl.SSLError):
+            raise _tls_problem(e, address, server) from e
+        code = "server-timeout" if isinstance(e, TimeoutError) else "server-lost"
+        raise Problem(code, server=server) from e
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _context(address: Address, server: str) -> ssl.SSLContext:
+    file = address.ca_certs
+    try:
+        context = ssl.create_default_context(cafile=file or None)
+        file = address.certfile
+        if file:
+            # Never asks for a passphrase: there is nobody to type it.
+            context.load_cert_chain(file, address.keyfile or None, password="")
+    except (OSError, ValueError) as e:
+        why = getattr(e, "strerror", None) or str(e)
+        raise Problem("certificate-file", server=server, file=file, why=why[:200]) from e
+    if address.cert_reqs != "required" or not address.check_hostname:
+        context.check_hostname = False
+    if address.cert_reqs != "required":
+        # A client that does not require a certificate does not look at it.
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
+    why = str(getattr(error, "verify_message", "") or error.reason or error)[:200]
+    if isinstance(error, ssl.SSLCertVerificationError):
+        # X509_V_ERR_CERT_NOT_YET_VALID, …_HAS_EXPIRED; …_HOSTNAME_MISMATCH, …_IP_ADDRESS_MISMATCH
+        if error.verify_code in (9, 10):
+            return Problem("certificate-expired", server=server, why=why)
+        if error.verify_code in (62, 64):
+            return Problem("certificate-wrong-host", server=server, host=address.host)
+        return Problem("certificate-untrusted", server=server, why=why)
+    said = why.upper()
+    if "ALERT" in said and ("CERTIFICATE" in said or "UNKNOWN_CA" in said or "HANDSHAKE" in said):
+        code = "client-certificate-refused" if address.certfile else "client-certificate-needed"
+        return Problem(code, server=server, why=why)
+    return Problem("tls-failed", server=server, why=why)
+
+
+def _speaks_plain(address: Address) -> bool:
+    """Whether the port answers to Redis's own words without TLS."""
+    try:
+        with socket.create_connection((address.host, address.port), CONNECT_TIMEOUT) as probe:
+            probe.settimeout(1)
+            probe.sendall(pack("PING"))
+            return probe.recv(1) in (b"+", b"-")
+    except OSError:
+        return False
+
+
+def _speaks_tls(address: Address) -> bool:
+    """Whether the port answers to a TLS handshake; nothing is sent over it."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        plain = socket.create_connection((address.host, address.port), 1)
+        with plain, context.wrap_socket(plain):
+            return True
+    except ssl.SSLError as e:
+        # It refused us in TLS's own words.
+        return "ALERT" in (e.reason or "").upper()
+    except (OSError, ValueError):
+        return False

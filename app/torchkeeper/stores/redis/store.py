@@ -1,0 +1,293 @@
+"""A Redis server as a store. Listing writes nothing into it and fetches no value.
+
+Only PyTorch's and Triton's keys are items; all others are counted and never touched.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from torchkeeper.artifacts import remote
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import File, Item, in_order
+from torchkeeper.stores.redis import address as addresses
+from torchkeeper.stores.redis.address import Address
+from torchkeeper.stores.redis.connecting import (
+    Connection,
+    Refusal,
+    decoded,
+    encoded,
+    pack,
+    problem_of,
+)
+
+#: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
+PAGE = 4000
+#: Bytes of a value that are fetched at once.
+PIECE = 8 << 20
+#: Seconds between two messages about how far a scan is.
+_EVERY = 0.05
+
+
+class RedisItem(Item):
+    """A payload in a Redis, of which there may be a million: only its redis key and its length.
+
+    ``key`` and ``files`` are made when somebody asks; they have no slot of their own that is set,
+    so that asking ends in ``__getattr__``.
+    """
+
+    __slots__ = ("length",)
+
+    def __init__(self, kind: str, path: str, length: int) -> None:
+        # length: bytes of the value; -1 where it is none, but a list or the like.
+        self.kind = kind
+        self.path = path
+        self.length = length
+
+    def __getattr__(self, name: str) -> object:
+        if name == "files":
+            return [File(self.path, max(self.length, 0), regular=self.length >= 0)]
+        if name == "key":
+            found = remote.locate(self.path)
+            return found.key if found else self.path
+        raise AttributeError(name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the value, which holds the payload in base64."""
+        return max(self.length, 0)
+
+
+class Redis:
+    """A place on a Redis server.
+
+    place: a URL, or an Address. password: where the URL has none; without one, that which the
+    environment gives for this very server.
+
+    Raises when made: Problem "address-wrong", "server-cluster", and those of Connection.
+    """
+
+    def __init__(self, place: str | Address, report: Report, password: str | None = None) -> None:
+        if isinstance(place, str):
+            self.address, said = addresses.parse(place)
+            password = password if said is None else said
+        else:
+            self.address = place
+        if password is None:
+            password = _environment_password(self.address)
+        #: The place's name; never has a password in it.
+        self.place = str(self.address)
+        self._password = password
+        self._report = report
+        self._triton = remote.TritonKeys(
+            os.environ.get("TRITON_REDIS_KEY_FORMAT") or remote.TRITON_FORMAT
+        )
+        #: Keys of others in the same database, as the last survey counted them.
+        self.others = 0
+        #: How many items the last survey found, once that is known.
+        self.total: int | None = None
+        self.connection = Connection(self.address, password, report.check)
+        #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
+        self.role = ""
+        try:
+            self._look()
+        except BaseException:
+            self.close()
+            raise
+
+    def _look(self) -> None:
+        about = info(self.connection, "server", "replication", "cluster")
+        self.role = about.get("role", "")
+        if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
+            # Each of its servers has a part of the keys.
+            raise Problem("server-cluster", server=self.place, why="")
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the server takes no writes because it repeats another."""
+        return self.role in ("slave", "replica")
+
+    def check_writable(self) -> None:
+        """Raises Problem("server-read-only") before a write is tried."""
+        if self.read_only:
+            raise Problem("server-read-only", server=self.place, why="")
+
+    def __enter__(self) -> Redis:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+    def reconnect(self) -> None:
+        """A new connection to the same server, after the old one broke. Raises as Connection."""
+        self.connection.close()
+        self.connection = Connection(self.address, self._password, self._report.check)
+
+    def items(self, report: Report) -> list[Item]:
+        """Everything in it, unread."""
+        return in_order(self.stream(report))
+
+    def stream(self, report: Report) -> Iterator[Item]:
+        """Everything in it, unread: payloads while the server is scanned, then Triton's kernels.
+
+        Says ``progress`` in keys, of about as many as the server has. ``total`` and ``others`` are
+        known at the end. Raises Problem("server-lost" | "server-timeout" | …) where the scan
+        cannot go on.
+        """
+        self.total, self.others = None, 0
+        kernels: dict[str, list[File]] = {}
+        count = 0
+        for path, found, length in self._scan(report):
+            if found.file is None:
+                count += 1
+                yield RedisItem(found.kind, path, length)
+            else:
+                file = File(path, max(length, 0), regular=length >= 0)
+                kernels.setdefault(found.key, []).append(file)
+        self.total = count + len(kernels)
+        for key, files in kernels.items():
+            files.sort()
+            yield Item("triton", key, f"triton:{key}", files)
+
+    def _scan(self, report: Report) -> Iterator[tuple[str, remote.Remote, int]]:
+        """Every key of ours, what it is, and the length of its value, each once."""
+        # A connection of its own, because values are fetched while answers are still to come.
+        connection = Connection(self.address, self._password, report.check)
+        try:
+            yield from self._scan_on(connection, report)
+        finally:
+            connection.close()
+
+    def _scan_on(
+        self, connection: Connection, report: Report
+    ) -> Iterator[tuple[str, remote.Remote, int]]:
+        about = connection.ask("DBSIZE")
+        total = about if isinstance(about, int) else None
+        seen: set[str] = set()
+        locate, triton = remote.locate, self._triton
+        told = 0.0
+        looked = 0
+        connection.send(pack("SCAN", 0, "COUNT", PAGE))
+        while True:
+            report.check()
+            cursor, keys = self._page(connection.read())
+            ours: list[tuple[str, remote.Remote]] = []
+            asked: list[bytes] = []
+            for key in keys:
+                path = decoded(key)
+                if path in seen:
+                    continue  # a scan gives some keys twice while the server makes its table larger
+                found = locate(path) or triton.locate(path)
+                if found is None:
+                    self.others += 1
+                    continue
+                seen.add(path)
+                ours.append((path, found))
+                asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
+            if cursor != b"0":
+                # With the lengths comes the next page: while we look at these, it is on its way.
+                asked.append(pack("SCAN", cursor, "COUNT", PAGE))
+            if asked:
+                connection.send(b"".join(asked))
+            for path, found in ours:
+                length = connection.read()
+                yield path, found, length if isinstance(length, int) else self._odd(length)
+            looked += len(keys)
+            if (now := time.monotonic()) - told > _EVERY:
+                told = now
+                report.progress(looked, max(looked, total) if total is not None else None, "keys")
+            if cursor == b"0":
+                return
+
+    def _page(self, reply: object) -> tuple[bytes, list[bytes]]:
+        if isinstance(reply, Refusal):
+            raise problem_of(str(reply), self.place)
+        match reply:
+            case [bytes(cursor), list(keys)] if all(isinstance(key, bytes) for key in keys):
+                return cursor, keys
+        raise Problem("server-not-redis", server=self.place)
+
+    def _odd(self, reply: object) -> int:
+        """The length of a value that has none. Raises where it is not its type that is wrong."""
+        if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
+            return -1
+        raise problem_of(str(reply), self.place)
+
+    def open(self, file: File) -> BinaryIO:
+        """The payload of a key of PyTorch's, or the content of a file of Triton's.
+
+        Raises FileNotFoundError where the key is gone, and OSError where its value is not what
+        its key promises.
+        """
+        value = self.value(file.path, file.size)
+        found = remote.locate(file.path)
+        if found is None or found.kind == "unknown":
+            return io.BytesIO(value)
+        payload, _, problem = remote.decode(found.kind, value)
+        if payload is None:
+            raise OSError(problem)
+        return io.BytesIO(payload)
+
+    def value(self, path: str, expected: int) -> bytes:
+        """A value, in pieces where ``expected``, its length, is large.
+
+        Raises FileNotFoundError where the key is gone, OSError where it is not a string.
+        """
+        key = encoded(path)
+        if expected <= PIECE:
+            reply = self.connection.ask("GET", key)
+            if reply is None:
+                raise FileNotFoundError(path)
+            return self._bytes(reply)
+        value = bytearray()
+        while True:
+            last = len(value) + PIECE - 1
+            piece = self._bytes(self.connection.ask("GETRANGE", key, len(value), last))
+            value += piece
+            if len(piece) < PIECE:
+                break
+            if len(value) > remote.MAX_VALUE:
+                raise OSError("value-too-large")
+        if not value:
+            raise FileNotFoundError(path)
+        return bytes(value)
+
+    def _bytes(self, reply: object) -> bytes:
+        if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
+            raise OSError("value-wrong-type")
+        if isinstance(reply, Refusal):
+            raise problem_of(str(reply), self.place)
+        if not isinstance(reply, bytes):
+            raise Problem("server-not-redis", server=self.place)
+        return reply
+
+
+def info(connection: Connection, *sections: str) -> dict[str, str]:
+    """The fields of some sections of INFO; none where the server forbids to look."""
+    fields: dict[str, str] = {}
+    for reply in connection.many([pack("INFO", section) for section in sections]):
+        if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
+            raise problem_of(str(reply), str(connection.address))
+        if isinstance(reply, bytes):
+            for line in reply.decode("utf-8", "replace").splitlines():
+                name, colon, value = line.partition(":")
+                if colon and not name.startswith("#"):
+                    fields[sys.intern(name)] = value
+    return fields
+
+
+def _environment_password(address: Address) -> str | None:
+    for named in addresses.from_environment(os.environ):
+        if named.address == address:
+            return named.password
+    return None
