@@ -24,10 +24,12 @@ from torchkeeper.engine.session import (
     chosen_of,
     entries_of,
     items_of,
+    keys_tell,
     path_of,
     place_of,
     tell_left,
     tell_refused,
+    unread_of,
 )
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described, describe
@@ -58,7 +60,7 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
 
 
 def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    matches = query.parse(params.get("filter") or "").matches
+    asked = query.parse(params.get("filter") or "")
     store = session.store(place_of(params, "place"), report)
     unless = params.get("unless")
     items = None
@@ -69,10 +71,18 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
     seen: list[dict[str, Any] | None] = []
     listed: list[Item] = []
-    for batch in entries_of(session, store, report, items):
-        entries = [one.entry for one in batch if matches(one.entry)]
-        seen += [one.facts.get("made_in") for one in batch]
-        listed += [one.item for one in batch]
+    folder = isinstance(store, Folder)
+    batches = (
+        unread_of(store, report)
+        if keys_tell(store, asked)
+        else entries_of(session, store, report, items)
+    )
+    for batch in batches:
+        entries = [one.entry for one in batch if asked.matches(one.entry)]
+        if folder:
+            listed += [one.item for one in batch]
+        else:
+            seen += [one.facts.get("made_in") for one in batch]
         _count(totals, entries)
         if entries:
             report.rows([entry.to_json() for entry in entries])
@@ -118,14 +128,16 @@ def _trash_totals(place: str) -> dict[str, int]:
 def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = session.store(place_of(params, "place"), report)
     totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
-    for item in items_of(store, report):
+    server = is_server(store.place)
+    for item in store.stream(report) if server else items_of(store, report):
         total: dict[str, Any] = totals[item.kind]
         total["entries"] += 1
-        total["files"] += len(item.files)
+        total["files"] += len(item.files) if item.kind == "triton" or not server else 1
         total["bytes"] += item.size
     kinds = [total for total in totals.values() if total["entries"]]
-    is_folder = isinstance(store, Folder)
-    return {"kinds": kinds, "trash": _trash_totals(path_of(params, "place")) if is_folder else None}
+    trash_of = _trash_totals(store.root) if isinstance(store, Folder) else None
+    store.close()
+    return {"kinds": kinds, "trash": trash_of}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -13,16 +13,21 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import query, trash
-from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store, is_server, opened
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.stores.bundle import Bundle
+
+
+#: What a server's listing knows of each entry.
+_OF_KEYS = frozenset({"", "kind", "size", "files"})
 
 
 @dataclass
@@ -102,6 +107,18 @@ def entries_of(
     finally:
         if index:
             index.close()
+
+
+def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
+    """The entries of a server in batches, by what their keys alone tell."""
+    stream = store.stream(report)
+    while batch := [unread(item) for item in itertools.islice(stream, wire.MAX_ROWS)]:
+        yield batch
+
+
+def keys_tell(store: Store, asked: Query) -> bool:
+    """Whether a filter needs no more than the keys of a server, whose values take long to fetch."""
+    return is_server(store.place) and asked.fields <= _OF_KEYS
 
 
 def chosen_of(

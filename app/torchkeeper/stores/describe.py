@@ -89,6 +89,26 @@ def describe(
         waiting = loaded
 
 
+def unread(item: Item) -> Described:
+    """What is known of an item of which nothing was read."""
+    regular = all(file.regular for file in item.files)
+    entry = Entry(
+        kind=item.kind,
+        key=item.key,
+        name=None,
+        size=item.size,
+        files=len(item.files),
+        mtime=None,
+        torch=None,
+        device=None,
+        compile_s=None,
+        path=item.path,
+        sha256=None,
+        problem=None if regular else "value-wrong-type",
+    )
+    return Described(entry, item, {})
+
+
 def _readings(batch: list[_Loaded]) -> list[Reading]:
     return [one.reading for one in batch if one.reading]
 

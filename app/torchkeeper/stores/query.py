@@ -58,6 +58,8 @@ class Query:
 
     text: str
     tests: tuple[Test, ...]
+    #: The fields that its terms are about; "" stands for words, which look in names and keys.
+    fields: frozenset[str] = frozenset()
 
     def matches(self, entry: Entry) -> bool:
         """Whether every term holds for the entry."""
@@ -72,6 +74,7 @@ def parse(text: str, now: float | None = None) -> Query:
     """
     now = time.time() if now is None else now
     tests: list[Test] = []
+    fields: set[str] = set()
     position = 0
     while position < len(text):
         if text[position].isspace():
@@ -82,8 +85,10 @@ def parse(text: str, now: float | None = None) -> Query:
             raise Problem("bad-filter", token=text[position:].strip(), why="unbalanced quotes")
         test = _term(match[2], now)
         tests.append(_negated(test) if match[1] else test)
+        field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
+        fields.add(field[1].lower() if field else "")
         position = match.end()
-    return Query(text, tuple(tests))
+    return Query(text, tuple(tests), frozenset(fields))
 
 
 def _negated(test: Test) -> Test:

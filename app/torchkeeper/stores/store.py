@@ -51,7 +51,7 @@ def opened(place: str, report: Report, password: str | None = None) -> Store:
     if is_server(place):
         from torchkeeper.stores.redis.store import Redis
 
-        return Redis(place, password)
+        return Redis(place, report, password)
     if os.path.isfile(place):
         from torchkeeper.stores.bundle import Bundle
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import is_triton_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
@@ -158,6 +159,18 @@ class Redis:
         for key, files in kernels.items():
             files.sort()
             yield Item("triton", key, f"triton:{key}", files)
+
+    def items_beside(self, path: str, _report: Report) -> list[Item]:
+        """The item at a path, if it is there. Raises as ``stream``."""
+        kernel = path.removeprefix("triton:")
+        if is_triton_key(kernel) and kernel != path:
+            return [item for item in self.items(_report) if item.path == path]
+        found = remote.locate(path)
+        length = self.connection.ask("STRLEN", encoded(path)) if found else 0
+        if found is None or length == 0:
+            return []
+        size = length if isinstance(length, int) else self._odd(length)
+        return [RedisItem(found.kind, path, size)]
 
     def _scan(self, report: Report) -> Iterator[tuple[str, remote.Remote, int]]:
         """Every key of ours, what it is, and the length of its value, each once."""
