@@ -292,7 +292,7 @@ def user_of_place(user: Mapping[str, object]) -> str:
     if user.get("holds_all"):
         return f"{who} runs with this folder as its cache and may need any entry next."
     if user.get("why") == "environment":
-        return f"{who} has this folder in its environment, which keeps nothing."
+        return f"{who} merely has this folder in its environment."
     verb = "mapped" if user.get("why") == "mapped" else "open"
     if not many:
         return f"{who} has other files of this folder {verb}."

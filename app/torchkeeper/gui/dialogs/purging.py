@@ -39,7 +39,9 @@ class PurgeDialog(Dialog):
         super().__init__(parent, "", 720)
         self.setWindowTitle(self.tr("Purge"))
         room = self.screen().availableSize()
-        self.resize(min(760, room.width() - 40), min(520, room.height() - 80))
+        self._height = min(520, room.height() - 80)
+        self.resize(min(760, room.width() - 40), self._height)
+        self._plan_shown = True
         self._engines = engines
         self._place = place
         self._select = select
@@ -118,9 +120,11 @@ class PurgeDialog(Dialog):
         if not count and in_use.get("left"):
             self.title.setText(self.tr("All of this is in use"))
             self.text.setText(printable(self._place))
+            self._show_plan(False)
             self.cancel.setDefault(True)
             self.cancel.setFocus()
             return
+        self._show_plan(True)
         if count:
             entries = say.count(count, "entry", "entries")
             self.title.setText(
@@ -148,6 +152,18 @@ class PurgeDialog(Dialog):
         self.title.setText(error.what)
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._end()
+
+    def _show_plan(self, shown: bool) -> None:
+        """What goes, and how; without it the dialog is as low as what it says."""
+        if shown == self._plan_shown:
+            return
+        self._plan_shown = shown
+        for widget in (self.table, self.at_once, self.hint):
+            widget.setVisible(shown)
+        self.body.setStretchFactor(self.table, int(shown))
+        self.body.activate()
+        height = self._height if shown else self.body.totalHeightForWidth(self.width())
+        self.resize(self.width(), height)
 
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
