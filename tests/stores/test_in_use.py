@@ -214,6 +214,21 @@ def test_processes_of_other_users(start: Start, tmp_path: Path, folder: Path) ->
     assert sees == "all"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to mount a /proc of its own")
+@pytest.mark.parametrize(
+    ("mount", "sees"), [("-t proc -o hidepid=2 proc", "own"), ("-t tmpfs none", "none")]
+)
+def test_where_proc_hides_or_is_not_there(folder: Path, mount: str, sees: str) -> None:
+    unshare = ["unshare", "--mount", "/bin/sh", "-c", f'mount {mount} /proc && exec "$@"', "sh"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system does not let root mount")
+    app = str(Path(torchkeeper.__file__).parent.parent)
+    code = f"import sys; sys.path.insert(0, {app!r}); {LOOK}"
+    argv = [*unshare, sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[], 0, sees]
+
+
 def test_it_can_be_cancelled(folder: Path) -> None:
     class Stop(Report):
         def check(self) -> None:
