@@ -34,6 +34,7 @@ from torchkeeper.engine.session import (
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.in_use import users
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.store import is_server
@@ -222,10 +223,21 @@ def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dic
     everything = not select.get("filter") and "items" not in select and not select.get("held")
     if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
         raise Problem("place-no-cache", place=store.place)
-    plan = trash.Plan(store.root, [one.item for one in chosen])
-    for start in range(0, len(chosen), wire.MAX_ROWS):
-        part = chosen[start : start + wire.MAX_ROWS]
-        report.rows([one.entry.to_json() for one in part])
+    items = [one.item for one in chosen]
+    used = users(store.root, report)
+    in_use = used.told(items)
+    insisted = bool(params.get("in_use"))
+    if not insisted:
+        # Where any entry may be needed, none goes, and nobody wants to hear that of each.
+        items, left = ([], []) if used.holder else used.split(items)
+        for item, problem in left:
+            tell_left(report, item, problem)
+    in_use["left"] = len(chosen) - len(items)
+    plan = trash.Plan(store.root, items, insisted)
+    going = {id(item) for item in items}
+    rows = [one.entry.to_json() for one in chosen if id(one.item) in going]
+    for start in range(0, len(rows), wire.MAX_ROWS):
+        report.rows(rows[start : start + wire.MAX_ROWS])
     # A number is never given twice: confirming an old preview must not carry out another.
     number = next(session.numbers)
     session.plans[number] = plan
@@ -236,6 +248,7 @@ def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dic
         "entries": len(plan.items),
         "files": plan.files,
         "bytes": plan.allocated,
+        "in_use": in_use,
     }
 
 
@@ -243,6 +256,15 @@ def _purge(session: Session, params: dict[str, Any], report: Report) -> dict[str
     plan = session.plans.pop(params["plan"], None)
     if plan is None:
         raise Problem("plan-unknown")
+    if not plan.insisted:
+        # A process may have come since the preview.
+        used = users(plan.root, report)
+        if user := used.holder:
+            raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
+        items, left = used.split(plan.items)
+        for item, problem in left:
+            tell_left(report, item, problem)
+        plan = trash.Plan(plan.root, items)
     now = bool(params.get("now"))
     return asdict(trash.purge(plan, now, report, lambda i, p: tell_left(report, i, p)))
 

@@ -181,6 +181,16 @@ CATALOGUE: dict[str, Words] = {
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
     "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
+    "entry-in-use": Words(
+        "It is in use by {name} (process {pid}); it stays.",
+        "",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
+    "place-in-use": Words(
+        "Nothing was purged: {place} is in use.",
+        "{name} (process {pid}) runs with it as its cache and may need any entry next.",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
     "superseded": Words("A later profile in the same file takes its place."),
@@ -275,6 +285,38 @@ DEVICE_REASONS = {
     "no-accelerator": "this torch sees no GPU here, so it compiles for the CPU",
     "no-triton": "there is a GPU, but no Triton that can compile for it",
 }
+
+
+def user_of_place(user: Mapping[str, object]) -> str:
+    """What a process has to do with a folder (engine/operations.py, ``in_use``), in a sentence."""
+    who = f"{printable(str(user.get('name')), 80)} (process {user.get('pid')})"
+    entries = user.get("entries")
+    many = entries if isinstance(entries, int) else 0
+    if user.get("holds_all"):
+        return f"{who} runs with this folder as its cache and may need any entry next."
+    if user.get("why") == "environment":
+        return f"{who} merely has this folder in its environment."
+    verb = "mapped" if user.get("why") == "mapped" else "open"
+    if not many:
+        return f"{who} has other files of this folder {verb}."
+    return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+
+
+def unseen_users(in_use: Mapping[str, object]) -> str:
+    """What cannot be known of the processes that use a folder, or nothing."""
+    if in_use.get("sees") == "none":
+        return "Whether a process uses this folder cannot be known on this system."
+    if in_use.get("sees") == "own":
+        return "Whether another user's process uses this folder cannot be known: /proc hides them."
+    hidden = in_use.get("hidden")
+    if not isinstance(hidden, int) or not hidden:
+        return ""
+    if hidden == 1:
+        return "One process cannot be looked into; whether it uses this folder cannot be known."
+    return (
+        f"{hidden:,} processes cannot be looked into, being another user's; "
+        "whether they use this folder cannot be known."
+    )
 
 
 class _Shown(dict[str, str]):
