@@ -24,12 +24,12 @@ MAX_VALUE = 512 << 20
 
 #: Cache ids: torch/_inductor/codecache.py, torch/_functorch/_aot_autograd/autograd_cache.py,
 #: torch/_dynamo/pgo.py, torch/_inductor/runtime/autotune_cache.py. A single autotune result has a
-#: hash where the others have an id, and both are its key.
+#: hash where the others have an id; that is a part of its key, as the id is of a bundle's.
 _KEY = re.compile(
     r"pt2:(?:fx-graph-v1::(?P<fxgraph>f[a-z2-7]{51})"
     r"|autograd-experimental::(?P<aotautograd>a[a-z2-7]{51})"
     r"|dynamo-pgo::(?P<pgo>.+)"
-    r"|(?:bundled-autotune-v1::)?(?P<autotune>[0-9a-f]{64}|[0-9a-f]{64}::[0-9a-f]{64})"
+    r"|(?P<autotune>(?:bundled-autotune-v1|[0-9a-f]{64})::[0-9a-f]{64})"
     r"):c1",
     re.DOTALL,
 )
@@ -98,14 +98,17 @@ class TritonKeys:
         return self._form and self._form.replace("{key}", key).replace("{filename}", filename)
 
 
+def kind_of(redis_key: str) -> str | None:
+    """The kind of a redis key of PyTorch's, ``unknown`` among them; None for others' keys."""
+    if match := _KEY.fullmatch(redis_key):
+        return match.lastgroup
+    return "unknown" if redis_key.startswith(PREFIX) else None
+
+
 def locate(redis_key: str) -> Remote | None:
     """What a redis key of PyTorch's is: a payload, or ``unknown``; None for others' keys."""
     if match := _KEY.fullmatch(redis_key):
-        kind = match.lastgroup or "unknown"
-        key = match[kind]
-        # The bundle of a graph's autotune results, or a result by itself.
-        if kind != "autotune" or ("::" in key) != is_bundled_autotune(redis_key):
-            return Remote(kind, key)
+        return Remote(str(match.lastgroup), str(match[match.lastindex or 0]))
     return Remote("unknown", redis_key) if redis_key.startswith(PREFIX) else None
 
 
