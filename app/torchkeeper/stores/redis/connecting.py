@@ -128,6 +128,8 @@ class Connection:
         self._socket = _connected(address, self._server)
         try:
             self._log_in(password)
+            #: Whether looking leaves idle times as they are, which servers before 7.2 cannot.
+            self.quiet = not isinstance(self.ask("CLIENT", "NO-TOUCH", "ON"), Refusal)
         except BaseException:
             self.close()
             raise
@@ -191,7 +193,12 @@ class Connection:
         if self._socket is None:
             raise Problem("server-lost", server=self._server)
         while True:
-            self._check()
+            try:
+                self._check()
+            except BaseException:
+                # The answers that are still to come would be taken for those of later questions.
+                self.close()
+                raise
             try:
                 self._socket.settimeout(_TICK)
                 data = self._socket.recv(_BUFFER)

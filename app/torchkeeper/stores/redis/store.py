@@ -84,7 +84,8 @@ class Redis:
         self.place = str(self.address)
         self._password = password
         self._report = report
-        self._triton = remote.TritonKeys(
+        #: How Triton's keys look in this environment.
+        self.triton = remote.TritonKeys(
             os.environ.get("TRITON_REDIS_KEY_FORMAT") or remote.TRITON_FORMAT
         )
         #: Keys of others in the same database, as the last survey counted them.
@@ -200,7 +201,7 @@ class Redis:
                 length = self._odd(length)
             if kind != "triton":
                 items.append(RedisItem(kind, path, length))
-            elif found := self._triton.locate(path):
+            elif found := self.triton.locate(path):
                 files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
         return items, files
 
@@ -214,7 +215,7 @@ class Redis:
                 continue  # a scan gives some keys twice while the server makes its table larger
             kind = remote.kind_of(path)
             if kind is None:
-                if not self._triton.locate(path):
+                if not self.triton.locate(path):
                     self.others += 1
                     continue
                 kind = "triton"
