@@ -85,6 +85,9 @@ def entries_of(
 
     Otherwise the first come while a folder is still walked.
     """
+    if is_server(store.place):
+        yield from _server_entries(session, store, report, items)
+        return
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
@@ -107,6 +110,21 @@ def entries_of(
     finally:
         if index:
             index.close()
+
+
+def _server_entries(
+    session: Session, store: Store, report: Report, items: list[Item] | None
+) -> Iterator[list[Described]]:
+    from torchkeeper.stores.redis.describing import described
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    items = store.items(report) if items is None else items
+    done = 0
+    for batch in described(store, items, session.reader, report):
+        yield batch
+        done += len(batch)
+        report.progress(done, len(items), "entries")
 
 
 def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
