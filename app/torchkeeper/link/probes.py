@@ -54,7 +54,8 @@ def identity(python: str) -> Identity:
         # Devices and drivers come and go with a start of the machine, most of them.
         _content("/proc/sys/kernel/random/boot_id"),
         _content("/proc/driver/nvidia/version"),
-        len(os.sched_getaffinity(0)),
+        # Not every system can hold a process to some of its processors.
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     )
 
 
