@@ -10,6 +10,7 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.stores.store import is_server
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12
@@ -26,7 +27,8 @@ def _needs_answer(what: str) -> UserError:
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     """Arguments of purge."""
-    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=looking.place,
+                         help="a cache folder or a redis:// server")  # fmt: skip
     looking.add_filter(command)
     command.set_defaults(filter=None)
     command.add_argument("--dry-run", action="store_true", help="only print what would go")
@@ -58,6 +60,8 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    server = is_server(args.place)
+    for_good = args.now or server
     with Engine() as engine:
         asker = Asker(engine, args.json)
         select = {"filter": args.filter or ""}
@@ -66,7 +70,8 @@ def purge(args: argparse.Namespace) -> int:
         _name_users(in_use)
         entries = asker.entries()
         freed = say.size(plan["bytes"])
-        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} on the disk"
+        on = "in the server's memory" if server else "on the disk"
+        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
         if args.dry_run or not entries or not args.yes:
             if args.json:
                 for entry in entries:
@@ -84,7 +89,7 @@ def purge(args: argparse.Namespace) -> int:
             output.result(args, {**counts, "left": asker.left, "in_use": in_use}, said)
             return 0 if entries else 1
         if not args.yes:
-            how = "Remove for good" if args.now else "Move to the trash"
+            how = "Remove for good" if for_good else "Move to the trash"
             if not output.can_ask():
                 raise _needs_answer("The purge")
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
@@ -95,7 +100,7 @@ def purge(args: argparse.Namespace) -> int:
         for text in output.left_lines(asker.left):
             output.note(text)
     gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
-    said = f"{gone} removed." if args.now else f"{gone} moved to the trash; “undo” puts it back."
+    said = f"{gone} removed." if for_good else f"{gone} moved to the trash; “undo” puts it back."
     output.result(args, {**answer, "left": asker.left, "in_use": in_use}, said)
     return 1 if asker.left or asker.unreadable else 0
 

@@ -20,7 +20,7 @@ from torchkeeper.stores.redis.store import Redis
 
 
 def described(
-    store: Redis, items: Iterable[Item], reader: Reader, report: Report
+    store: Redis, items: Iterable[Item], reader: Reader, report: Report, full: bool = False
 ) -> Iterator[list[Described]]:
     """The entries of some items in batches, in bounded memory; values that are bad are broken.
 
@@ -40,7 +40,7 @@ def described(
             yield one
 
     streamed = Streamed(noted())
-    for batch in describe(streamed.items(), streamed, reader, report):
+    for batch in describe(streamed.items(), streamed, reader, report, full):
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(one.item.path)
@@ -50,7 +50,7 @@ def described(
                 size=origin.size,
                 compile_s=one.entry.compile_s if compile_s is None else compile_s,
             )
-            found.append(replace(one, entry=entry))
+            found.append(replace(one, entry=entry, origin=origin))
         yield found
     if bad:
         yield bad
