@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.stores.redis.connecting import Refusal, pack
+from torchkeeper.stores.redis.connecting import pack
 
 DUMP = Path(__file__).parent / "data" / "torch-2.9.1" / "redis.jsonl.gz"
 
@@ -152,8 +152,8 @@ def certificates(folder: Path) -> Path:
             "rand_serial=yes\ndefault_md=sha256\npolicy=p\ncopy_extensions=copy\n"
             "default_days=30\nunique_subject=no\n[p]\ncommonName=supplied\n"
         )
-        openssl("ca", "-batch", "-notext", "-config", f"{name}.config", "-cert", "ca.crt",
-                "-keyfile", "ca.key", "-in", f"{name}.csr", "-out", f"{name}.crt", *dates)  # fmt: skip
+        files = ["-in", f"{name}.csr", "-out", f"{name}.crt", "-config", f"{name}.config"]
+        openssl("ca", "-batch", "-notext", "-cert", "ca.crt", "-keyfile", "ca.key", *files, *dates)
 
     authority("ca")
     authority("other-ca")
@@ -162,8 +162,3 @@ def certificates(folder: Path) -> Path:
     signed("expired", "-startdate", "20200101000000Z", "-enddate", "20210101000000Z")
     signed("elsewhere", host="DNS:elsewhere.example")
     return folder
-
-
-def is_refusal(reply: object) -> bool:
-    """Whether the server refused."""
-    return isinstance(reply, (Refusal, Exception))

@@ -275,9 +275,6 @@ def _connected(address: Address, server: str) -> socket.socket:
 def _secured(plain: socket.socket, address: Address, server: str) -> socket.socket:
     try:
         return _context(address, server).wrap_socket(plain, server_hostname=address.host)
-    except ValueError as e:
-        plain.close()
-        raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except OSError as e:
         plain.close()
         # A plain Redis waits for the rest of what it takes for a command.
@@ -287,6 +284,9 @@ def _secured(plain: socket.socket, address: Address, server: str) -> socket.sock
             raise _tls_problem(e, address, server) from e
         code = "server-timeout" if isinstance(e, TimeoutError) else "server-lost"
         raise Problem(code, server=server) from e
+    except ValueError as e:
+        plain.close()
+        raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except BaseException:
         plain.close()
         raise
