@@ -68,9 +68,14 @@ RunPlain = Callable[..., dict[str, Any]]
 def run_plain(torch_python: str, header_folder: Path) -> RunPlain:
     """Run a script of tests/data with stock torch on a cache folder; returns what it printed."""
 
-    def run(cache: Path, *arguments: str, script: str = "plain_script.py") -> dict[str, Any]:
+    def run(
+        cache: Path, *arguments: str, script: str = "plain_script.py", redis: str = ""
+    ) -> dict[str, Any]:
+        """redis: a server in which torch looks for graphs, and writes them, too."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
         env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+        if redis:
+            env |= {"TORCHINDUCTOR_REDIS_URL": redis, "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1"}
         done = subprocess.run(
             [torch_python, str(DATA / script), *arguments],
             env=env,

@@ -14,20 +14,19 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import in_order
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import opened
+from torchkeeper.stores.store import opened, read
 
 
 def carry(
-    source: Path, target: Path, kinds: str = "", replace: bool = False
+    source: Path | str, target: Path | str, kinds: str = "", replace: bool = False
 ) -> tuple[Copied, Left]:
     """Copy what ``source`` has of some kinds, or of all."""
     left = Left()
     store = opened(str(source), Report())
     with Reader() as reader:
-        items = in_order(store.items(Report()))
-        ones = [one for batch in describe(items, store, reader, Report()) for one in batch]
+        items = store.items(Report())
+        ones = [one for batch in read(store, items, reader, Report()) for one in batch]
     chosen = [one for one in ones if not kinds or one.entry.kind in kinds.split()]
     foretold = plan_copy(store, chosen, str(target), Report(), Left())
     done = copy(store, chosen, str(target), Report(), left, replace)
@@ -122,7 +121,7 @@ def test_onto_itself(fixture_cache: Path, tmp_path: Path) -> None:
             carry(fixture_cache, target)
 
 
-class _StopAfter(Report):
+class StopAfter(Report):
     """Asks for an early end after so many checks."""
 
     def __init__(self, checks: int) -> None:
@@ -143,5 +142,5 @@ def test_cancelled_leaves_no_trace(kept_291: Path, tmp_path: Path, checks: int) 
         ones: list[Described] = [one for batch in batches for one in batch]
     for target in ("t", "b.torchcache"):
         with pytest.raises(Cancelled):
-            copy(store, ones, str(tmp_path / target), _StopAfter(checks), Left())
+            copy(store, ones, str(tmp_path / target), StopAfter(checks), Left())
     assert list(tmp_path.iterdir()) == []
