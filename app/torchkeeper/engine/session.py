@@ -17,6 +17,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.needs import TELLING, Living
 from torchkeeper.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -72,20 +73,25 @@ def _tell_unreadable(store: Folder | Bundle, report: Report) -> None:
 def entries_of(
     session: Session, store: Folder | Bundle, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
-    """The entries of a store in batches, with progress; ``items`` where they are known already.
+    """The entries of a store in batches, with progress; ``items``: all of them, if known already.
 
     Otherwise the first come while a folder is still walked.
     """
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
+
+    def whole() -> bool:
+        return not (store.unreadable if isinstance(store, Folder) else store.refused)
+
+    living = Living(whole)
     coming: Iterable[Item]
     if items is None and folder:
         coming = folder.stream(report)
     else:
         coming = items = items_of(store, report) if items is None else items
     try:
-        for batch in describe(coming, store, session.reader, report, index=index):
+        for batch in describe(coming, store, session.reader, report, index=index, living=living):
             yield batch
             done += len(batch)
             # While nobody knows how many there are, the walk says how far it is.
@@ -99,6 +105,21 @@ def entries_of(
         if folder and index and not folder.unreadable:
             # Otherwise what could not be looked at would be forgotten.
             index.finish()
+    finally:
+        if index:
+            index.close()
+
+
+def told_of(
+    session: Session, store: Folder | Bundle, report: Report, items: list[Item]
+) -> list[tuple[Item, dict[str, Any]]]:
+    """What is known of the items that tell who needs whom; kernels are not read for that."""
+    folder = store if isinstance(store, Folder) else None
+    index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
+    telling = [item for item in items if item.kind in TELLING]
+    try:
+        batches = describe(telling, store, session.reader, report, index=index)
+        return [(one.item, one.facts) for batch in batches for one in batch]
     finally:
         if index:
             index.close()
