@@ -226,7 +226,6 @@ def _describe(
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
-    problem = one.problem or facts.get("problem") or _misnamed(item, one.sha256)
     times = [file[2] for file in item.files if file[2] is not None]
     entry = Entry(
         kind=item.kind,
@@ -240,8 +239,8 @@ def _describe(
         compile_s=facts.get("compile_s"),
         path=item.path,
         sha256=one.sha256,
-        problem=problem,
-        orphan=living.orphan(item, facts, problem) if living else None,
+        problem=one.problem or facts.get("problem") or _misnamed(item, one.sha256),
+        orphan=living.orphan(item, facts) if living else None,
     )
     return Described(entry, item, facts)
 

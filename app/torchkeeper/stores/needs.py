@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from torchkeeper.stores.items import Item
@@ -21,6 +22,9 @@ Name = tuple[str, str]
 TELLING = frozenset({"fxgraph", "aotautograd", "code", "autotune"})
 #: Seconds after which a lock or a temporary file is nobody's any more.
 OLD = 86400.0
+#: Seconds for which what nothing names may be of a graph that is being compiled: PyTorch writes
+#: the code first and the graph last.
+YOUNG = 3600.0
 _NAMED = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("code_names", "code"))
 
 
@@ -47,7 +51,8 @@ class Living:
 
     To be asked about every entry once, graphs before what they name (items.in_order).
     Nothing is called an orphan that could be needed by something unread: code is judged only
-    where every graph could be read, and only code that is written for FX graphs alone.
+    where every graph could be read, and only code that is written for FX graphs alone; nothing that
+    a compile may be at work on.
     """
 
     def __init__(self, whole: Callable[[], bool], now: float | None = None) -> None:
@@ -59,15 +64,14 @@ class Living:
         self._blind = False
         self._cached = False
 
-    def orphan(self, item: Item, facts: dict[str, Any], problem: str | None) -> str | None:
+    def orphan(self, item: Item, facts: dict[str, Any]) -> str | None:
         """Why nothing needs this entry, as a code for ``link.words``, or None."""
         kind = item.kind
         if kind == "triton":
-            return problem if problem == "triton-incomplete" else None
+            incomplete = facts.get("problem") == "triton-incomplete"
+            return "triton-incomplete" if incomplete else None
         if kind == "lock":
-            times = [file.mtime_ns for file in item.files if file.mtime_ns is not None]
-            old = times and self._now - max(times) / 1e9 > OLD
-            return "left-behind" if old else None
+            return "left-behind" if self._age(item) > OLD else None
         if kind == "code":
             return self._code(item, facts)
         if kind in ("fxgraph", "aotautograd"):
@@ -84,12 +88,18 @@ class Living:
             self._graphs.add(item.key)
             return None
         gone = set(facts.get("fx_keys") or ()) - self._graphs
-        return "graph-gone" if gone and self._whole() else None
+        return "graph-gone" if gone and self._age(item) > YOUNG and self._whole() else None
 
     def _code(self, item: Item, facts: dict[str, Any]) -> str | None:
-        if self._blind or not self._cached or not facts.get("role") or not self._whole():
+        known = facts.get("role") and self._cached and not self._blind and self._whole()
+        if not known or self._age(item) <= YOUNG:
             return None
         return "code-unnamed" if self._named.isdisjoint(known_as(item, facts)) else None
+
+    def _age(self, item: Item) -> float:
+        """Seconds since any of its files changed; very many where nobody knows."""
+        times = [file.mtime_ns for file in item.files if file.mtime_ns is not None]
+        return self._now - max(times) / 1e9 if times else inf
 
 
 @dataclass(frozen=True)

@@ -324,13 +324,15 @@ class Inspector(QFrame):
 
         self._ask_engine("detail", "detail", {}, Listener(findings=told, failed=self._failed))
 
-    def _ask_engine(self, what: str, op: str, more: dict[str, Any], listener: Listener) -> None:
+    def _ask_engine(
+        self, what: str, op: str, more: dict[str, Any], listener: Listener, aside: bool = True
+    ) -> None:
         entry = self._entry
         if entry is None:
             return
         params = {"place": self._place, "kind": entry.kind, "path": entry.path, **more}
         self._engines.forget(self._tickets.get(what))
-        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=True)
+        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=aside)
 
     def _show_detail(self, told: object) -> None:
         entry = self._entry
@@ -347,8 +349,9 @@ class Inspector(QFrame):
         self.source.offer(detail.sources)
         self.factors.offer(detail.factors)
         self.files.show_files(self._root, detail.files)
-        # The whole place is looked through for that, which may take its time.
-        self._ask_engine("needs", "needs", {}, Listener(result=self._show_related))
+        # The whole place is looked through for that: texts that are asked for do not wait for it.
+        listener = Listener(result=self._show_related)
+        self._ask_engine("needs", "needs", {}, listener, aside=False)
 
     def _show_related(self, told: dict[str, Any]) -> None:
         entry, detail = self._entry, self.detail
