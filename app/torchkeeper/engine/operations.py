@@ -11,6 +11,7 @@ no rows where a folder is still as it was.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -180,13 +181,17 @@ def _related(related: Relatives) -> dict[str, list[Name]]:
 
 
 def _needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = store_of(path_of(params, "place"), report)
+    place = path_of(params, "place")
+    store = store_of(place, report)
     try:
         items = items_of(store, report)
         of = next((i for i in items if i.identity == (params["kind"], params["path"])), None)
         if of is None:
             raise Problem("entry-gone", path=params["path"])
-        return _related(relatives(told_of(session, store, report, items), items, of))
+        state = (place, os.stat(place).st_mtime_ns, _mark(items))
+        if session.told is None or session.told[0] != state:
+            session.told = (state, told_of(session, store, report, items))
+        return _related(relatives(session.told[1], items, of))
     finally:
         if not isinstance(store, Folder):
             store.close()

@@ -17,7 +17,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item, in_order
-from torchkeeper.stores.needs import TELLING, Living
+from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Session:
     plans: dict[int, trash.Plan] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     held: list[tuple[str, str]] = field(default_factory=list)
+    #: What was last asked about who needs whom: of what state of a place, and what is known.
+    told: tuple[object, Told] | None = None
 
     def close(self) -> None:
         """End what runs."""
@@ -110,9 +112,7 @@ def entries_of(
             index.close()
 
 
-def told_of(
-    session: Session, store: Folder | Bundle, report: Report, items: list[Item]
-) -> list[tuple[Item, dict[str, Any]]]:
+def told_of(session: Session, store: Folder | Bundle, report: Report, items: list[Item]) -> Told:
     """What is known of the items that tell who needs whom; kernels are not read for that."""
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None

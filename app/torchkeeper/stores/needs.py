@@ -18,6 +18,8 @@ from torchkeeper.stores.items import Item
 
 #: What an entry is known by: its kind and key; of a C++ kernel also "kernel" and its digest.
 Name = tuple[str, str]
+#: What is known of the entries of the kinds in TELLING.
+Told = Sequence[tuple[Item, dict[str, Any]]]
 #: Kinds that name others, or are known by more than their key.
 TELLING = frozenset({"fxgraph", "aotautograd", "code", "autotune"})
 #: Seconds after which a lock or a temporary file is nobody's any more.
@@ -114,13 +116,8 @@ class Relatives:
     needed_by: list[Item]
 
 
-def relatives(
-    told: Sequence[tuple[Item, dict[str, Any]]], items: Iterable[Item], of: Item
-) -> Relatives:
-    """The relatives of an item.
-
-    told: what is known of the entries of the kinds in TELLING; items: all items of the place.
-    """
+def relatives(told: Told, items: Iterable[Item], of: Item) -> Relatives:
+    """The relatives of an item; ``items`` are all of its place."""
     own = next((facts for item, facts in told if item.identity == of.identity), {})
     wanted, names = needed(own), known_as(of, own)
     digests = {name for name in wanted if name[0] == "kernel"}
