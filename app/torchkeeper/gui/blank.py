@@ -56,7 +56,7 @@ class Notice(QFrame):
     def __init__(self, parent: QWidget | None = None, *, mild: bool = False) -> None:
         """mild: for what does no harm."""
         super().__init__(parent)
-        self.setObjectName("notice")
+        self.setObjectName("hint" if mild else "notice")
         self.error: UserError | None = None
         self.what = forms.label("", "heading", wrap=True)
         self.why = forms.label("", wrap=True)
