@@ -90,7 +90,11 @@ def test_show(tk: Tk, kept_291: Path) -> None:
     assert one["name"] == "sin_matmul: mm, sin"
     assert any(name == "torch_version" for _, name, _ in one["facts"]["factors"])
     assert one["file_list"][0]["path"] == one["path"]
+    module, kernel = one["needs"]
+    assert module[1] == one["facts"]["code_key"]
+    assert (one["missing"], [kind for kind, _ in one["needed_by"]]) == ([], ["aotautograd"])
     text = tk("show", kept_291, "f3jp4pg").out
+    assert f"needs:\n    code {module[1]}\n    code {kernel[1]}\nneeded by:\n" in text
     assert "torch.ops.aten.mm" in text
     assert "key factors: (393)" in text
     kernel = tk("show", kept_291, "cmnvkzanes", "--json").objects[0]
@@ -99,6 +103,24 @@ def test_show(tk: Tk, kept_291: Path) -> None:
     assert "at::vec" in json.dumps(kernel["facts"]["sources"])
     assert tk("show", kept_291, "f").code == 2
     assert tk("show", kept_291, "zzz").code == 1
+
+
+def test_orphans(tk: Tk, fixture_cache: Path) -> None:
+    next((fixture_cache / "fxgraph").glob("*/f3jp4pg*/*")).unlink()
+    listed = tk("ls", fixture_cache, "--filter", "is:orphan -kind:lock", "--json").objects
+    reasons = ["graph-gone", "code-unnamed", "code-unnamed"]
+    assert [row["orphan"] for row in listed] == reasons
+    every = tk("ls", fixture_cache, "--json").objects
+    assert len({(row["kind"], row["path"]) for row in every}) == len(every)
+    said = tk("ls", fixture_cache, "--filter", "-kind:lock").out
+    assert said.count("[orphan: code-unnamed]") == 2
+    assert said.endswith("; 3 orphans\n")
+    text = tk("show", fixture_cache, "ab74wcgv2bkh").out
+    assert "orphan:     An FX graph that it needs is not in this place." in text
+    assert "needs, and is not in this place:\n    fxgraph f3jp4pg" in text
+    ran = tk("purge", fixture_cache, "--filter", "is:orphan -kind:lock", "--dry-run", "--json")
+    assert ran.code == 0
+    assert {row["path"] for row in ran.objects if "path" in row} == {r["path"] for r in listed}
 
 
 def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:

@@ -48,6 +48,26 @@ def test_a_graph(ask: Ask, kept_291: Path) -> None:
     assert {"hash", "name", "value"} == set(rows[0])
 
 
+def test_who_needs_whom(ask: Ask, kept_291: Path, tmp_path: Path) -> None:
+    bundle = str(tmp_path / "one.torchcache")
+    ask("export", place=str(kept_291), output=bundle)
+    for place in (str(kept_291), bundle):
+        _, messages = ask("list", place=place)
+        rows = {(row["kind"], row["key"]): row for m in messages for row in m.rows}
+        graph = next(r for r in rows.values() if r["name"] == "sin_matmul: mm, sin"
+                     and r["kind"] == "fxgraph")  # fmt: skip
+        which = {"place": place, "kind": graph["kind"], "path": graph["path"]}
+        for _ in range(2):
+            told, _ = ask("needs", **which)
+            assert [rows[*name]["name"] for name in told["needs"]][1:] == ["cpp_fused_sin_0"]
+            assert (told["missing"], [kind for kind, _ in told["needed_by"]]) == (
+                [], ["aotautograd"]
+            )  # fmt: skip
+    with pytest.raises(UserError) as caught:
+        ask("needs", place=str(kept_291), kind="fxgraph", path="fxgraph/x")
+    assert caught.value.code == "entry-gone"
+
+
 def test_sources_and_kernels(ask: Ask, kept_291: Path, kernels: Path) -> None:
     path = next(p for p in kept_291.rglob("*.main.cpp")).relative_to(kept_291)
     which = {"place": str(kept_291), "kind": "code", "path": str(path)}

@@ -32,6 +32,7 @@ from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.rows import RowsModel
 from torchkeeper.gui.inspector.sources import Text, TextPane
 from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.window import Window
 from torchkeeper.gui.wing import Wing
@@ -196,6 +197,57 @@ def test_a_needed_entry_is_selected(
     inspector.facts.anchorClicked.emit(QUrl("file:///etc/passwd"))
 
 
+def test_who_needs_an_entry_is_told_and_followed_back(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    graph = first(window, "fxgraph", "sin_matmul")
+    inspector = choose(qtbot, window, graph)
+    qtbot.waitUntil(lambda: inspector.related is not None, timeout=PATIENCE)
+    assert inspector.related is not None
+    module, kernel = inspector.related.needs
+    (autograd,) = inspector.related.needed_by
+    assert (module.kind, kernel.kind, autograd.kind) == ("code", "code", "aotautograd")
+    said = shown(inspector)
+    assert said.index("Needs") < said.index("cpp_fused_sin_0") < said.index("Needed by")
+    inspector.facts.anchorClicked.emit(QUrl("need:1"))
+    assert [(x.kind, x.key) for x in window.table.selected()] == [("code", kernel.key)]
+    qtbot.waitUntil(
+        lambda: inspector.related is not None and inspector._entry != graph, timeout=PATIENCE
+    )
+    assert Need("fxgraph", graph.key) in inspector.related.needed_by
+    assert inspector.related.needs == []
+    back = [need.kind for need in inspector.facts._needs].index("fxgraph")
+    inspector.facts.anchorClicked.emit(QUrl(f"need:{back}"))
+    assert window.table.selected() == [graph]
+
+
+def test_an_orphan_says_why_and_what_to_do(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    graph = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    graph.unlink()
+    window = open_inspector(qtbot, open_window, fixture_cache)
+    window.head.box.setText("is:orphan kind:aotautograd")
+    settle(qtbot)
+    (orphan,) = window.entries.shown()
+    assert window.totals.text().endswith("1 orphan")
+    row = window.entries.rows_of({orphan.identity})[0]
+    index = window.entries.index(row, NAME)
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole).endswith(", orphan")
+    assert "not in this place" in index.data(Qt.ItemDataRole.ToolTipRole)
+    inspector = choose(qtbot, window, orphan)
+    assert inspector.orphan.isVisible()
+    assert not inspector.problem.isVisible()
+    assert inspector.orphan.remedy.text() == "Purge it, unless a Redis holds its graph."
+    qtbot.waitUntil(lambda: inspector.related is not None, timeout=PATIENCE)
+    assert "not in this place" in shown(inspector)
+    window.head.clear_filter()
+    settle(qtbot)
+    choose(qtbot, window, first(window, "fxgraph"))
+    assert not inspector.orphan.isVisible()
+
+
 def test_an_entry_that_has_gone_is_told_in_place(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
@@ -254,7 +306,8 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
     real = window.engines.ask
 
     def ask(op: str, params: dict[str, Any], listener: Listener, **more: Any) -> int:
-        asked.append(str(params.get("path")))
+        if op != "needs":  # which follows the detail
+            asked.append(str(params.get("path")))
         return real(op, params, listener, **more)
 
     window.engines.ask = ask  # type: ignore[method-assign]

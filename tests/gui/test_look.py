@@ -63,7 +63,8 @@ STATES = {
     "menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
-    "inspector-factors inspector-files inspector-broken inspector-gone inspector-several",
+    "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
+    "inspector-several",
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "

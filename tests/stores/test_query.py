@@ -28,7 +28,7 @@ def entry(**changes: object) -> Entry:
         ("size>4M", True), ("size>5MB", False), ("size>=5000000", True), ("size<5MiB", True),
         ("age>9d", True), ("age>2w", False), ("age<240h", False), ("age<=240h", True),
         ("compile>3", True), ("compile>1m", False), ("files=1", True),
-        ("is:broken", False), ("-is:broken", True),
+        ("is:broken", False), ("-is:broken", True), ("is:orphan", False), ("-is:orphan", True),
         ("matmul kind:fxgraph size>1M age>1d", True), ("matmul kind:fxgraph size>1G", False),
         ('"sin_matmul:"', True), ('"a:b"', False), ("KIND:FXGraph", True),
         ("kind:code,fxgraph", True), ("kind:code,pgo", False),
@@ -44,6 +44,7 @@ def test_absent_values_match_nothing() -> None:
         assert not query.parse(text, NOW).matches(bare)
         assert query.parse("-" + text, NOW).matches(bare)
     assert query.parse("is:broken fabc", NOW).matches(bare)
+    assert query.parse("is:orphan", NOW).matches(entry(orphan="left-behind"))
 
 
 @pytest.mark.parametrize(

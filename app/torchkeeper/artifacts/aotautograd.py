@@ -45,7 +45,11 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
         bundled = inert.fields(half.get("result"))
         if bundled:
             inner = fxgraph.from_state(bundled, full=False)
-            found |= {k: inner[k] for k in ("torch", "device", "made_in", "kernels")}
+            found |= {k: inner[k] for k in ("torch", "device", "made_in")}
+            for name in ("kernels", "code_names", "triton_keys"):
+                found[name] = found.get(name, []) + inner[name]
+            found["code_keys"] = [*found.get("code_keys", []), inner["code_key"]]
+            found["opaque"] = found.get("opaque") or inner["opaque"]
     if full:
         factors: list[tuple[str, str, str]] = []
         for info in infos:

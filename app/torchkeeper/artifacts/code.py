@@ -7,14 +7,19 @@ are reduced to a digest that joins them.
 
 from __future__ import annotations
 
+import ast
+import base64
 import hashlib
 import re
+import warnings
 from typing import Any
 
 _KERNEL = re.compile(
     r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''",
     re.DOTALL | re.MULTILINE,
 )
+#: A Triton kernel in a module; its text is a literal of its own.
+_TRITON_TEXT = re.compile(r"async_compile\.triton\('\w{1,300}', ('''.*?''')", re.DOTALL)
 _TRITON = re.compile(r"^def (triton_\w{1,300})\(", re.MULTILINE)
 _TRITON_CC = re.compile(r"DeviceProperties\(type='(\w{1,20})'.{0,200}?cc='?(\w{1,20})'?", re.DOTALL)
 _AOT_ID = re.compile(r"^# AOT ID: \['(\w{1,80})'\]", re.MULTILINE)
@@ -37,8 +42,48 @@ def kernels(module: str) -> list[tuple[str, str]]:
     return [(match[1], digest(match[2])) for match in _KERNEL.finditer(module)]
 
 
+def key_of(text: str) -> str:
+    """The key under which PyTorch writes a Python source (code_hash, write in codecache.py)."""
+    digest = hashlib.sha256(text.strip().encode("utf-8", "replace")).digest()
+    return "c" + base64.b32encode(digest)[:51].decode().lower()
+
+
+def triton_sources(module: str) -> list[str]:
+    """The keys of the Triton sources that a generated Python module has compiled.
+
+    PyTorch writes the text of each to a file of its own (define_kernel in
+    torch/_inductor/codegen/triton.py, PyCodeCache.load). Raises ValueError or SyntaxError for a
+    text that is no literal.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that are none
+        texts = [ast.literal_eval(match[1]) for match in _TRITON_TEXT.finditer(module)]
+    return [key_of(text) for text in dict.fromkeys(texts)]
+
+
+def names(module: str) -> tuple[list[str], bool]:
+    """The keys of the Triton sources a module names; and whether with ``kernels`` that is all.
+
+    It is not where the text is none that PythonWrapperCodegen writes, or names something in a
+    way that is not known here.
+    """
+    try:
+        found = triton_sources(module)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return [], False
+    every = len(_TRITON_TEXT.findall(module)) == module.count(" = async_compile.triton(")
+    return found, (
+        every
+        and "\nasync_compile = AsyncCompile()\n" in module
+        and len(_KERNEL.findall(module)) == module.count(" = async_compile.cpp")
+    )
+
+
 def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     """What the sources of one stem are: name, device where the text tells, kernels, digest.
+
+    role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
+    keys of the sources that a module names.
 
     texts: the source files by name, each possibly cut.
     """
@@ -49,6 +94,8 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
             found |= _module(text)
         elif name.endswith((".cpp", ".cu")):
             found["digest"] = digest(text)
+            if _BINDINGS in text:
+                found["role"] = "kernel"
             if check := _CHECK.search(text):
                 found["name"] = f"check for {check[1].upper()}"
                 found["device"] = "cpu"
@@ -60,11 +107,14 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
 def _module(text: str) -> dict[str, Any]:
     if triton := _TRITON.search(text):
         target = _TRITON_CC.search(text)
-        return {"name": triton[1], "device": f"{target[1]}:{target[2]}" if target else None}
+        device = f"{target[1]}:{target[2]}" if target else None
+        return {"name": triton[1], "device": device, "role": "triton"}
     graph = _AOT_ID.search(text)
     device = next((name for call, name in _DEVICES if f" = {call}" in text), "cpu")
     return {
         "name": f"graph {graph[1]}" if graph else None,
         "device": device if graph else None,
         "kernels": kernels(text),
+        "code_names": names(text)[0],
+        "role": "module" if graph else None,
     }

@@ -53,6 +53,7 @@ class Entry:
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.
+    orphan: why nothing needs it, as such a code; None where something does, or nobody can know.
     """
 
     kind: str
@@ -67,6 +68,7 @@ class Entry:
     path: str
     sha256: str | None
     problem: str | None = None
+    orphan: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
@@ -97,6 +99,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "path": (str,),
     "sha256": (str, type(None)),
     "problem": (str, type(None)),
+    "orphan": (str, type(None)),
 }
 
 

@@ -18,7 +18,8 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     """What a CompiledFxGraph tells of itself; with ``full`` also its texts and key factors.
 
     name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
-    of its generated module; kernels, the C++ kernels in it. Fields that an older or newer torch
+    of its generated module; kernels, the C++ kernels in it; code_names, the keys of the other
+    sources it names, and opaque where that may not be all. Fields that an older or newer torch
     does not write are absent. Raises whatever a bad pickle provokes, and TypeError for a pickle
     of something else.
     """
@@ -40,6 +41,7 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
     devices = sorted(inert.texts(state.get("device_types"), 16))
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
     bundle = inert.fields(state.get("_triton_bundle")).get("kernel_artifacts")
+    names, every = code.names(source)
     facts: dict[str, Any] = {
         "name": graphs.title(found, ops, "backward" if backward else None),
         "torch": _first(_VERSION, runnable),
@@ -47,6 +49,8 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
         "code_key": inert.text(state.get("cache_key")),
         "kernels": code.kernels(source),
+        "code_names": names,
+        "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),
         "made_in": {
             "torch": _first(_VERSION, runnable),

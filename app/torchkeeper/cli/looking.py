@@ -31,6 +31,14 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+#: Facts that only join entries, which is said under these titles.
+_JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
+                     | {"code_names", "role", "opaque"})  # fmt: skip
+_RELATIVES = {
+    "needs": "needs",
+    "missing": "needs, and is not in this place",
+    "needed_by": "needed by",
+}
 _REASONS = {
     "default": "PyTorch's default",
     "triton-default": "Triton's default",
@@ -152,12 +160,18 @@ def _cells(entry: Entry) -> list[str]:
         entry.torch or "-",
         entry.device or "-",
         say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
-        (entry.name or "-") + (f"  [broken: {entry.problem}]" if entry.problem else ""),
+        (entry.name or "-") + _marks(entry),
     ]
 
 
+def _marks(entry: Entry) -> str:
+    """What is wrong with an entry, and why nothing needs it."""
+    broken = f"  [broken: {entry.problem}]" if entry.problem else ""
+    return broken + (f"  [orphan: {entry.orphan}]" if entry.orphan else "")
+
+
 def summary(totals: Answer) -> str:
-    """``74 entries, 102 files, 4.1 MB; 2 broken; trash 1.2 MB``."""
+    """``74 entries, 102 files, 4.1 MB; 2 broken; 3 orphans; trash 1.2 MB``."""
     said = ", ".join(
         (
             say.count(totals["entries"], "entry", "entries"),
@@ -167,6 +181,8 @@ def summary(totals: Answer) -> str:
     )
     if totals.get("broken"):
         said += f"; {totals['broken']:,} broken"
+    if totals.get("orphans"):
+        said += f"; {say.count(totals['orphans'], 'orphan', 'orphans')}"
     if (trash := totals.get("trash")) and trash["files"]:
         said += f"; trash {say.size(trash['bytes'])}"
     return said
@@ -225,7 +241,9 @@ def show(args: argparse.Namespace) -> int:
     shown = [what["shown"] for what in asker.findings if isinstance(what.get("shown"), dict)]
     for number, one in enumerate(shown):
         if args.json:
-            output.emit({**one["entry"], "facts": one["facts"], "file_list": one["files"]})
+            related = {name: one.get(name, []) for name in ("needs", "missing", "needed_by")}
+            about = {"facts": one["facts"], "file_list": one["files"], **related}
+            output.emit({**one["entry"], **about})
         else:
             if number:
                 output.line()
@@ -236,7 +254,7 @@ def show(args: argparse.Namespace) -> int:
 def _print_shown(one: dict[str, Any]) -> None:
     entry, facts = one["entry"], dict(one["facts"])
     for name, value in entry.items():
-        if value is None or name == "problem":
+        if value is None or name in ("problem", "orphan"):
             continue
         if name == "mtime":
             value = f"{say.when(value)} ({say.ago(value)})"
@@ -248,12 +266,20 @@ def _print_shown(one: dict[str, Any]) -> None:
     if entry.get("problem"):
         problem = user_error(entry["problem"], facts)
         output.line(f"{'broken:':<11} {problem.what} {problem.why}")
+    if entry.get("orphan"):
+        orphan = user_error(entry["orphan"], facts)
+        output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")
     output.line("files:")
     for file in one["files"]:
         output.line(f"  {say.size(file['size']):>9}  {printable(file['path'], 4000)}")
+    for name in ("needs", "missing", "needed_by"):
+        if one.get(name):
+            output.line(f"{_RELATIVES[name]}:")
+        for kind, key in one.get(name, ()):
+            output.line(f"    {printable(kind)} {printable(key)}")
     factors = facts.pop("factors", None)
     for name, value in facts.items():
-        if name not in entry and name not in ("kernels", "digest") and value:
+        if name not in entry and name not in _JOINING and value:
             _print_fact(name.replace("_", " "), value)
     if factors:
         output.line(f"key factors: ({len(factors)})")

@@ -35,7 +35,7 @@ _WRONG = frozenset(
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken; a leading - negates."
+    "age>30d, compile>5, is:broken, is:orphan; a leading - negates."
 )
 
 

@@ -23,7 +23,20 @@ _VALUE = 2000
 #: Facts that are texts of their own.
 _TEXTS = ("graph", "backward_graph", "source", "config", "metadata")
 #: Facts that only join entries with each other.
-_INTERNAL = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "factors"})
+_INTERNAL = frozenset(
+    {
+        "kernels",
+        "digest",
+        "fx_keys",
+        "triton_keys",
+        "code_key",
+        "code_keys",
+        "code_names",
+        "role",
+        "opaque",
+        "factors",
+    }
+)
 
 
 @dataclass

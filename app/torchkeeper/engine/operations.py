@@ -3,15 +3,16 @@
 Every operation takes the session, its parameters and a Report, and returns its result. Rows are
 entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
 ``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent
-before with ``hold``, for selections that are too long for one line. ``detail``, ``text`` and
-``factors`` are about one entry, named by place, kind and path. A ``list`` that is told ``unless``,
-the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no rows where
-a folder is still as it was.
+before with ``hold``, for selections that are too long for one line. ``detail``, ``text``,
+``factors`` and ``needs`` are about one entry, named by place, kind and path. A ``list`` that is
+told ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends
+no rows where a folder is still as it was.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -28,6 +29,7 @@ from torchkeeper.engine.session import (
     place_of,
     tell_left,
     tell_refused,
+    told_of,
     unread_of,
 )
 from torchkeeper.stores import places, query, trash
@@ -35,10 +37,15 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.needs import TELLING, Name, Relatives, relatives
 from torchkeeper.stores.store import is_server, read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
+#: Values that are fetched from a server to find out what needs an entry; of more, none.
+_MAX_FETCHED = 1000
+#: Entries that are named as needing, or needed by, another.
+_MAX_NAMES = 500
 
 
 def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -65,7 +72,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         items = items_of(store, report)
         if _mark(items) == unless:
             return {"same": True, "mark": unless, "trash": _trash_totals(store.root)}
-    totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0}
+    totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0, "orphans": 0}
     seen: list[dict[str, Any] | None] = []
     listed: list[Item] = []
     folder = isinstance(store, Folder)
@@ -110,6 +117,7 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
     totals["files"] += sum(entry.files for entry in entries)
     totals["bytes"] += sum(entry.size for entry in entries)
     totals["broken"] += sum(entry.broken for entry in entries)
+    totals["orphans"] += sum(entry.orphan is not None for entry in entries)
 
 
 def _trash_totals(place: str) -> dict[str, int]:
@@ -150,16 +158,17 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     # The others are read too, briefly: a kernel's name is in the graph it belongs to.
     brief = [one for batch in entries_of(session, store, report, items) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
+    told = [(one.item, one.facts) for one in brief if one.item.kind in TELLING]
     chosen = [item for item in items if item.key == wanted]
     batches = read(store, chosen, session.reader, report, full=True)
     shown = [one for batch in batches for one in batch]
     for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
-        _send_shown(one, entry, report)
+        _send_shown(one, entry, relatives(told, items, one.item), report)
     return {"entries": len(shown)}
 
 
-def _send_shown(one: Described, entry: Entry, report: Report) -> None:
+def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report) -> None:
     """All that is known of an entry, its texts cut until they fit a line."""
     files = [
         {"path": f.path, "size": f.size, "mtime": f.mtime_ns / 1e9 if f.mtime_ns else None}
@@ -168,7 +177,7 @@ def _send_shown(one: Described, entry: Entry, report: Report) -> None:
     limit = _MAX_TEXT
     while True:
         facts = {name: _cut(value, limit) for name, value in one.facts.items()}
-        shown = {"entry": entry.to_json(), "facts": facts, "files": files}
+        shown = {"entry": entry.to_json(), "facts": facts, "files": files, **_related(related)}
         try:
             report.finding(shown=shown)
             return
@@ -176,6 +185,35 @@ def _send_shown(one: Described, entry: Entry, report: Report) -> None:
             limit //= 2
             if limit < 50:
                 raise
+
+
+def _related(related: Relatives) -> dict[str, list[Name]]:
+    """Who needs whom as kinds and keys."""
+    found = {
+        "needs": [(item.kind, item.key) for item in related.needs],
+        "missing": [(kind, key[:100]) for kind, key in related.missing],
+        "needed_by": [(item.kind, item.key) for item in related.needed_by],
+    }
+    return {name: list(dict.fromkeys(names))[:_MAX_NAMES] for name, names in found.items()}
+
+
+def _needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    place = place_of(params, "place")
+    store = session.store(place, report)
+    try:
+        items = items_of(store, report)
+        of = next((i for i in items if i.identity == (params["kind"], params["path"])), None)
+        if of is None:
+            raise Problem("entry-gone", path=params["path"])
+        if is_server(place) and len(items) > _MAX_FETCHED:
+            items = [of]
+        at = 0 if is_server(place) else os.stat(place).st_mtime_ns
+        state = (place, at, _mark(items))
+        if session.told is None or session.told[0] != state:
+            session.told = (state, told_of(session, store, report, items))
+        return _related(relatives(session.told[1], items, of))
+    finally:
+        store.close()
 
 
 def _cut(value: Any, limit: int) -> Any:
@@ -269,6 +307,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "du": _du,
     "show": _show,
     "detail": _detail,
+    "needs": _needs,
     "text": _text,
     "factors": _factors,
     "plan_export": _late("plan_export"),

@@ -17,6 +17,7 @@ from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store, is_server, opened, read
@@ -41,6 +42,8 @@ class Session:
     held: list[tuple[str, str]] = field(default_factory=list)
     #: Passwords by place, for as long as the engine runs.
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    #: What was last asked about who needs whom: of what state of a place, and what is known.
+    told: tuple[object, Told] | None = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""
@@ -81,7 +84,7 @@ def _tell_unreadable(store: Store, report: Report) -> None:
 def entries_of(
     session: Session, store: Store, report: Report, items: list[Item] | None = None
 ) -> Iterator[list[Described]]:
-    """The entries of a store in batches, with progress; ``items`` where they are known already.
+    """The entries of a store in batches, with progress; ``items``: all of them, if known already.
 
     Otherwise the first come while a folder is still walked.
     """
@@ -91,9 +94,14 @@ def entries_of(
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
-    coming: Iterable[Item] = store.stream(report) if items is None else items
+    living = Living(lambda: store.whole)
+    coming: Iterable[Item]
+    if items is None and folder:
+        coming = folder.stream(report)
+    else:
+        coming = items = items_of(store, report) if items is None else items
     try:
-        for batch in describe(coming, store, session.reader, report, index=index):
+        for batch in describe(coming, store, session.reader, report, index=index, living=living):
             yield batch
             done += len(batch)
             # While nobody knows how many there are, the walk says how far it is.
@@ -133,6 +141,23 @@ def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
 def keys_tell(store: Store, asked: Query) -> bool:
     """Whether a filter needs no more than the keys of a server, whose values take long to fetch."""
     return is_server(store.place) and asked.fields <= _OF_KEYS
+
+
+def told_of(session: Session, store: Store, report: Report, items: list[Item]) -> Told:
+    """What is known of the items that tell who needs whom; kernels are not read for that."""
+    folder = store if isinstance(store, Folder) else None
+    index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
+    telling = [item for item in items if item.kind in TELLING]
+    try:
+        batches = (
+            read(store, telling, session.reader, report)
+            if index is None
+            else describe(telling, store, session.reader, report, index=index)
+        )
+        return [(one.item, one.facts) for batch in batches for one in batch]
+    finally:
+        if index:
+            index.close()
 
 
 def chosen_of(

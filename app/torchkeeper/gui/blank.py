@@ -53,9 +53,10 @@ class Notice(QFrame):
 
     again = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, mild: bool = False) -> None:
+        """mild: for what does no harm."""
         super().__init__(parent)
-        self.setObjectName("notice")
+        self.setObjectName("hint" if mild else "notice")
         self.error: UserError | None = None
         self.what = forms.label("", "heading", wrap=True)
         self.why = forms.label("", wrap=True)
@@ -68,7 +69,8 @@ class Notice(QFrame):
             texts.addWidget(label)
         texts.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
         line = forms.row(gap=12, margin=12)
-        line.addWidget(forms.picture("warning", 20, "error"), 0, Qt.AlignmentFlag.AlignTop)
+        picture = ("info", 20, "muted") if mild else ("warning", 20, "error")
+        line.addWidget(forms.picture(*picture), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)
         self.setLayout(line)
         self.hide()

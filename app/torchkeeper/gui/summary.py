@@ -40,6 +40,8 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
         parts += [say.count(totals.files, "file", "files"), say.size(totals.size)]
         if totals.broken:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
+        if totals.orphans:
+            parts.append(say.count(totals.orphans, "orphan", "orphans"))
     if listing.loading:
         parts.append(_tr("reading…"))
     return " · ".join(parts)
@@ -96,7 +98,8 @@ def empty_state(
             "find",
             _tr("Nothing matches the filter"),
             _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
-                "age>30d and torch:2.9 compare fields.").format(printable(model.query.text, 120)),
+                "age>30d and torch:2.9 compare fields, is:broken and is:orphan find what is of "
+                "no use.").format(printable(model.query.text, 120)),
             _tr("Clear filter"),
             "clear-filter",
         )  # fmt: skip

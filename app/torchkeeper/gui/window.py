@@ -402,7 +402,7 @@ class Window(Shell):
         self.wing.toggle()
 
     def _follow(self, need: Need) -> None:
-        """Go to an entry that another needs."""
+        """Go to an entry that another needs, or is needed by."""
         found = self.entries.of_keys({(need.kind, need.key)})
         self.show_entries({entry.identity for entries in found.values() for entry in entries})
 

@@ -111,6 +111,22 @@ CATALOGUE: dict[str, Words] = {
         "Its group file lists files that are not there, so Triton will compile it again.",
         "Purge it.",
     ),
+    # Orphans
+    "graph-gone": Words(
+        "An FX graph that it needs is not in this place.",
+        "Without it the entry is a miss, unless PyTorch finds the graph in a Redis.",
+        "Purge it, unless a Redis holds its graph.",
+    ),
+    "code-unnamed": Words(
+        "No FX graph in this place names this code.",
+        "Its graph was removed, or was one that PyTorch does not keep.",
+        "Purge it: if it is needed once more, PyTorch writes it again.",
+    ),
+    "left-behind": Words(
+        "It is older than a day.",
+        "Locks and temporary files serve a writer for seconds, and are often left behind.",
+        "Purge it, unless a compile of more than a day is running.",
+    ),
     "file-unreadable": Words(
         "A file of it cannot be read.", "", "Check its owner and permissions."
     ),

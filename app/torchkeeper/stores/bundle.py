@@ -174,6 +174,11 @@ class Bundle:
         return self.path
 
     @property
+    def whole(self) -> bool:
+        """Whether a place can hold everything in it."""
+        return not self.refused
+
+    @property
     def total(self) -> int | None:
         """How many items it holds."""
         return len(self._items)

@@ -22,6 +22,7 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
@@ -65,11 +66,13 @@ def describe(
     report: Report,
     full: bool = False,
     index: Index | None = None,
+    living: Living | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of a store, in batches. What the index knows is not read again.
 
     ``items`` must be in an order in which graphs come before what they name (items.in_order,
     Folder.stream).
+    With ``living``, which wants all items of a place, entries say why nothing needs them.
     Files that vanish meanwhile are left out; everything else that goes wrong with an entry
     becomes its ``problem``.
     """
@@ -87,7 +90,7 @@ def describe(
                 one.reading = None
             if index and not one.kept and _lasting(one):
                 index.add(one.item, _to_keep(one))
-            found.append(_describe(one, one.facts, known))
+            found.append(_describe(one, one.facts, known, living))
         if found:
             yield found
         waiting = loaded
@@ -241,7 +244,9 @@ def _read(
         return digest.hexdigest(), b"".join(kept), head
 
 
-def _describe(one: _Loaded, facts: dict[str, Any], known: _Known) -> Described:
+def _describe(
+    one: _Loaded, facts: dict[str, Any], known: _Known, living: Living | None
+) -> Described:
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
@@ -259,6 +264,7 @@ def _describe(one: _Loaded, facts: dict[str, Any], known: _Known) -> Described:
         path=item.path,
         sha256=one.sha256,
         problem=one.problem or facts.get("problem") or _misnamed(item, one.sha256),
+        orphan=living.orphan(item, facts) if living else None,
     )
     return Described(entry, item, facts)
 

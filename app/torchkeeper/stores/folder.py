@@ -97,6 +97,11 @@ class Folder:
         report.check()
         return group(files)
 
+    @property
+    def whole(self) -> bool:
+        """Whether the last survey could read every folder."""
+        return not self.unreadable
+
     def close(self) -> None:
         """Nothing is kept open."""
 

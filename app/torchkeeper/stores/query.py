@@ -2,8 +2,8 @@
 
 Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
 ``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
-``is:broken`` a state. A leading ``-`` negates, quotes keep blanks together and make anything a
-text to look for; all terms must hold.
+``is:broken`` and ``is:orphan`` a state. A leading ``-`` negates, quotes keep blanks together and
+make anything a text to look for; all terms must hold.
 """
 
 from __future__ import annotations
@@ -127,8 +127,10 @@ def _text_term(token: str, field: str, value: str) -> Test:
             raise Problem("bad-filter", token=token, why="the kinds are " + ", ".join(KINDS))
         return Test(lambda entries: [e.kind in kinds for e in entries])
     if field == "is":
+        if value == "orphan":
+            return Test(lambda entries: [e.orphan is not None for e in entries])
         if value != "broken":
-            raise Problem("bad-filter", token=token, why="the only state is is:broken")
+            raise Problem("bad-filter", token=token, why="the states are is:broken and is:orphan")
         return Test(lambda entries: [e.problem is not None and e.broken for e in entries])
     if field == "torch":
         return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))

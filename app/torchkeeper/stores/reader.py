@@ -31,7 +31,7 @@ BATCH_ITEMS = 64
 #: Payloads over this are not read: facts could not fit a reader's memory.
 MAX_PAYLOAD = 160 << 20
 
-_TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction")
+_TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction", "role")
 _MAX_TEXT = 300
 
 
@@ -238,7 +238,8 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     taken = checked.get("compile_s")
     if not isinstance(taken, (int, float)) or isinstance(taken, bool):
         checked["compile_s"] = None
-    for name in ("fx_keys", "triton_keys"):
+    checked["opaque"] = True if checked.get("opaque") else None
+    for name in ("fx_keys", "triton_keys", "code_keys", "code_names"):
         value = checked.get(name)
         listed = value if isinstance(value, list) else []
         checked[name] = [key[:_MAX_TEXT] for key in listed if isinstance(key, str)]

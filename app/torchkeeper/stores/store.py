@@ -28,6 +28,10 @@ class Store(Source, Protocol):
     def total(self) -> int | None:
         """How many items the last survey found, once that is known."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether the last survey saw everything that is in it."""
+
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, in order (stores.items.in_order)."""
 

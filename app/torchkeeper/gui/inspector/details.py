@@ -41,7 +41,7 @@ class File:
 
 @dataclass(frozen=True)
 class Need:
-    """An entry that another needs: its kind and key."""
+    """An entry that another needs, or is needed by: its kind and key."""
 
     kind: str
     key: str
@@ -96,6 +96,24 @@ def detail_from_json(told: object) -> Detail:
     )
 
 
+@dataclass(frozen=True)
+class Relatives:
+    """What an entry needs, and what needs it, in the whole place."""
+
+    needs: list[Need]
+    needed_by: list[Need]
+
+
+def relatives_from_json(told: dict[str, Any]) -> Relatives:
+    """Relatives from what came over the wire; what is not as promised is left out."""
+
+    def named(name: str) -> list[Need]:
+        pairs = [x for x in _list(told.get(name)) if isinstance(x, list) and len(x) == 2]
+        return [Need(*x) for x in pairs if all(isinstance(part, str) for part in x)]
+
+    return Relatives([*named("needs"), *named("missing")], named("needed_by"))
+
+
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -145,15 +163,23 @@ class Section:
             self.rows.append((label, made))
 
 
-def sections(entry: Entry, detail: Detail | None, listed: dict[Need, str]) -> list[Section]:
+def sections(
+    entry: Entry,
+    detail: Detail | None,
+    listed: dict[Need, str],
+    related: Relatives | None = None,
+) -> list[Section]:
     """All facts. Those that the row of the table tells come first, before the rest is read.
 
-    listed: the names of the needed entries that are in the place.
+    listed: the names of the entries that are in the place, of those that are needed or need this
+    one. related: what looking through the place has brought, once it is known.
     """
     facts = detail.facts if detail else {}
     found = [_what(entry, facts), _made(entry, facts)]
-    if detail and detail.needs:
-        found.append(_needs(detail.needs, listed))
+    needs = related.needs if related else detail.needs if detail else []
+    found.append(_needs(_tr("Needs"), needs, listed))
+    if related:
+        found.append(_needs(_tr("Needed by"), related.needed_by, listed))
     found.append(_disk(entry))
     return [section for section in found if section.rows]
 
@@ -190,8 +216,8 @@ def _made(entry: Entry, facts: dict[str, Any]) -> Section:
     return section
 
 
-def _needs(needs: Sequence[Need], listed: dict[Need, str]) -> Section:
-    section = Section(_tr("Needs"))
+def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Section:
+    section = Section(title)
     for kind in dict.fromkeys(need.kind for need in needs):
         keys = [need for need in needs if need.kind == kind]
         values = []
@@ -249,7 +275,7 @@ class Counts:
     """Adds up a large selection a piece at a time."""
 
     def __init__(self) -> None:
-        self.entries = self.size = self.files = self.broken = 0
+        self.entries = self.size = self.files = self.broken = self.orphans = 0
         self.compile_s = 0.0
         self.kinds: dict[str, tuple[int, int]] = {}
         self.torches: dict[str, int] = {}
@@ -263,6 +289,7 @@ class Counts:
             self.size += entry.size
             self.files += entry.files
             self.broken += entry.problem is not None
+            self.orphans += entry.orphan is not None
             self.compile_s += entry.compile_s or 0.0
             if entry.torch is not None:
                 self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
@@ -281,6 +308,8 @@ class Counts:
             whole.add(_tr("Compile time"), say.seconds(self.compile_s))
         if self.broken:
             whole.add(_tr("Broken"), f"{self.broken:,}")
+        if self.orphans:
+            whole.add(_tr("Orphans"), f"{self.orphans:,}")
         made = Section(_tr("By torch"))
         for torch, count in sorted(self.torches.items(), key=lambda x: -x[1])[:_SHOWN]:
             made.add(printable(torch), say.count(count, "entry", "entries"))

@@ -26,7 +26,15 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.inspector.details import Counts, Detail, Need, detail_from_json, sections
+from torchkeeper.gui.inspector.details import (
+    Counts,
+    Detail,
+    Need,
+    Relatives,
+    detail_from_json,
+    relatives_from_json,
+    sections,
+)
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.filelist import FilesPane
@@ -107,7 +115,7 @@ class Chip(QWidget):
 class Inspector(QFrame):
     """Shows what is selected: nothing, one entry or several."""
 
-    #: An entry that the one shown needs is to be selected.
+    #: An entry that the one shown needs, or is needed by, is to be selected.
     followed = Signal(object)
 
     def __init__(self, engines: Engines, lookup: Lookup, parent: QWidget | None = None) -> None:
@@ -122,6 +130,7 @@ class Inspector(QFrame):
         #: What is shown in full, or being asked for.
         self._entry: Entry | None = None
         self.detail: Detail | None = None
+        self.related: Relatives | None = None
         self._tickets: dict[str, int] = {}
         self._make()
         self._timer = QTimer(self)
@@ -144,6 +153,7 @@ class Inspector(QFrame):
         self.notice = Notice()
         self.notice.again.connect(self._ask)
         self.problem = Notice()
+        self.orphan = Notice(mild=True)
         self.facts = FactsView(self.tr("Facts of the entry"))
         self.graph = TextPane(self.tr("Graph"), "log", self.tr("This entry holds no graph"))
         self.source = TextPane(self.tr("Source"), "log", self.tr("This entry holds no sources"))
@@ -157,6 +167,7 @@ class Inspector(QFrame):
         aside = forms.column(gap=8)
         aside.setContentsMargins(12, 8, 12, 0)
         aside.addWidget(self.problem)
+        aside.addWidget(self.orphan)
         summary.addLayout(aside)
         summary.addWidget(self.facts, 1)
         self._summary = QWidget()
@@ -244,7 +255,7 @@ class Inspector(QFrame):
         for ticket in self._tickets.values():
             self._engines.forget(ticket)
         self._tickets.clear()
-        self.detail = None
+        self.detail = self.related = None
 
     def _settled(self) -> None:
         if len(self._entries) > 1:
@@ -292,6 +303,8 @@ class Inspector(QFrame):
         self.key.setAccessibleName(self.tr("Key: {}").format(printable(entry.key)))
         self.notice.tell(None)
         self.problem.tell(user_error(entry.problem, {}) if entry.problem else None)
+        orphan = entry.orphan if entry.orphan != entry.problem else None
+        self.orphan.tell(user_error(orphan, {}) if orphan else None)
         self.facts.show_sections(sections(entry, None, {}))
         for pane in (self.graph, self.source, self.factors):
             pane.clear(self.tr("Reading…"))
@@ -311,13 +324,15 @@ class Inspector(QFrame):
 
         self._ask_engine("detail", "detail", {}, Listener(findings=told, failed=self._failed))
 
-    def _ask_engine(self, what: str, op: str, more: dict[str, Any], listener: Listener) -> None:
+    def _ask_engine(
+        self, what: str, op: str, more: dict[str, Any], listener: Listener, aside: bool = True
+    ) -> None:
         entry = self._entry
         if entry is None:
             return
         params = {"place": self._place, "kind": entry.kind, "path": entry.path, **more}
         self._engines.forget(self._tickets.get(what))
-        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=True)
+        self._tickets[what] = self._engines.ask(op, params, listener, shared=True, aside=aside)
 
     def _show_detail(self, told: object) -> None:
         entry = self._entry
@@ -334,6 +349,17 @@ class Inspector(QFrame):
         self.source.offer(detail.sources)
         self.factors.offer(detail.factors)
         self.files.show_files(self._root, detail.files)
+        # The whole place is looked through for that: texts that are asked for do not wait for it.
+        listener = Listener(result=self._show_related)
+        self._ask_engine("needs", "needs", {}, listener, aside=False)
+
+    def _show_related(self, told: dict[str, Any]) -> None:
+        entry, detail = self._entry, self.detail
+        if entry is None or detail is None:
+            return
+        self.related = related = relatives_from_json(told)
+        listed = self._lookup([*related.needs, *related.needed_by])
+        self.facts.show_sections(sections(entry, detail, listed, related))
 
     def _failed(self, error: UserError) -> None:
         """Gone, or unreadable: said in place, what was known stays."""

@@ -119,12 +119,14 @@ class SampleEngines(Engines):
             return [], samples.page(str(params.get("name")))
         if op == "probe":
             return [], dict(samples.ENVIRONMENT)
-        if op == "detail":
+        if op in ("detail", "needs"):
             for entry in self.entries:
                 if [entry.kind, entry.path] == [params.get("kind"), params.get("path")]:
                     told = samples.detail(entry, self.entries)
-                    if listener.findings:
+                    if listener.findings and op == "detail":
                         listener.findings([{"detail": told}])
+                    if op == "needs":
+                        return [], samples.related(entry, self.entries)
         if op in ("plan_export", "compare", "target"):
             return [], _foretold(op, params, self.entries, listener)
         return [], {}

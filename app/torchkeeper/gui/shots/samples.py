@@ -55,7 +55,7 @@ _ORDER = (*("fxgraph", "code", "aotautograd", "triton") * 3, "fxgraph", "autotun
 
 
 def entries(long: bool = False) -> list[Entry]:
-    """Entries of every common kind, one of them broken; long: with names as long as they get."""
+    """Entries of every common kind, one broken, one an orphan; long: names as long as they get."""
     now = time.time()
     made = []
     for number in range(36):
@@ -82,6 +82,7 @@ def entries(long: bool = False) -> list[Entry]:
                 path=f"{kind}/{digest[:2]}/{digest}",
                 sha256=digest * 2,
                 problem="payload-unreadable" if number == 4 else None,
+                orphan="code-unnamed" if number == 5 else None,
             )
         )
     return made
@@ -217,6 +218,18 @@ def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
         "needs": needs,
         "texts": texts,
         "factors": len(factors()) if graph else 0,
+    }
+
+
+def related(entry: Entry, every: list[Entry]) -> dict[str, Any]:
+    """Who an engine would say needs whom."""
+    about = detail(entry, every)["needs"]
+    above = {"fxgraph": "aotautograd", "code": "fxgraph"}.get(entry.kind)
+    needing = [x for x in every if x.kind == above and not entry.orphan][:2]
+    return {
+        "needs": [["code", key] for key in about.get("code_keys", ())],
+        "missing": [["triton", key] for key in about.get("triton_keys", ())],
+        "needed_by": [[x.kind, x.key] for x in needing],
     }
 
 

@@ -45,6 +45,8 @@ def _entry(stage: Stage) -> None:
     every = window.entries.shown()
     window.table.select({entry.identity for entry in every if entry.problem})
     stage.take("inspector-broken", window, _REST)
+    window.table.select({entry.identity for entry in every if entry.orphan})
+    stage.take("inspector-orphan", window, _REST)
     window.table.select({graph.identity})
     turn(_REST)
     inspector.notice.tell(user_error("entry-gone", {"path": graph.path}), again=True)

@@ -79,10 +79,17 @@ def problem_text(entry: Entry) -> str:
     return str(user_error(entry.problem, {})) if entry.problem else ""
 
 
+def orphan_text(entry: Entry) -> str:
+    """Why nothing needs an entry, in words; empty where it is not known to be so."""
+    same = entry.orphan == entry.problem  # which has said it
+    return str(user_error(entry.orphan, {})) if entry.orphan and not same else ""
+
+
 def tooltip(entry: Entry, column: int) -> str:
     """What else there is to say of one cell."""
-    if column in (KIND, NAME) and entry.problem:
-        return f"{shown_name(entry)}\n\n{problem_text(entry)}"
+    if column in (KIND, NAME) and (entry.problem or entry.orphan):
+        said = [shown_name(entry), problem_text(entry), orphan_text(entry)]
+        return "\n\n".join(text for text in said if text)
     if column == NAME:
         return f"{shown_name(entry)}\n{printable(entry.path)}"
     if column == KEY:
@@ -98,5 +105,7 @@ def accessible_text(entry: Entry, column: int) -> str:
     """One cell for whoever listens."""
     text = cell_text(entry, column) or _tr("not known")
     if column == NAME and entry.problem:
-        return _tr("{}, broken").format(text)
+        text = _tr("{}, broken").format(text)
+    if column == NAME and entry.orphan:
+        text = _tr("{}, orphan").format(text)
     return text

@@ -83,7 +83,8 @@ class EntryDelegate(QStyledItemDelegate):
         left, width = box.left() + indent, box.width() - indent - _PAD
         text = self._fitting(text, width, fixed)
         painter.setFont(self._fixed if fixed else self._font)
-        strong = selected or column in (KIND, NAME)
+        # What nothing needs steps back.
+        strong = selected or column == KIND or (column == NAME and entry.orphan is None)
         painter.setPen(self._text if strong else self._muted)
         side = _RIGHT if column in NUMBERS else _LEFT
         painter.drawText(left, box.top(), width, box.height(), side, text)

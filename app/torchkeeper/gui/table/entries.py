@@ -41,6 +41,7 @@ class Totals:
     files: int = 0
     size: int = 0
     broken: int = 0
+    orphans: int = 0
 
 
 class EntriesModel(LinesModel):
@@ -401,6 +402,7 @@ class EntriesModel(LinesModel):
                     totals.files += entry.files
                     totals.size += entry.size
                     totals.broken += entry.problem is not None
+                    totals.orphans += entry.orphan is not None
                 yield
         totals.entries = self._here.count
         self._totals = totals

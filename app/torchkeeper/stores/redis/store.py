@@ -162,6 +162,11 @@ class Redis:
             some.sort()
             yield Item("triton", key, f"triton:{key}", some)
 
+    @property
+    def whole(self) -> bool:
+        """True: a scan that cannot go on raises."""
+        return True
+
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The item at a path, if it is there. Raises as ``stream``."""
         return self.items_at([path], report)

@@ -1,0 +1,175 @@
+"""Who needs whom, and what nothing needs, in real caches."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from torchkeeper.artifacts import code
+from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.index import Index
+from torchkeeper.stores.needs import OLD, YOUNG, Living, relatives
+from torchkeeper.stores.reader import Reader
+
+HOURS = 2 * YOUNG
+
+
+def listed(place: Path, later: float = HOURS, index: Index | None = None) -> list[Described]:
+    """The entries of a folder as they are so many seconds later."""
+    folder = Folder(str(place))
+    living = Living(lambda: not folder.unreadable, time.time() + later)
+    items = folder.items(Report())
+    with Reader() as reader:
+        batches = describe(items, folder, reader, Report(), index=index, living=living)
+        return [one for batch in batches for one in batch]
+
+
+def orphans(place: Path, later: float = HOURS) -> dict[str, str]:
+    """Why, by path; without the locks of a cache that was made long ago."""
+    found = [one.entry for one in listed(place, later)]
+    return {e.path: e.orphan for e in found if e.orphan and e.kind != "lock"}
+
+
+def graph_of(place: Path, words: str) -> Described:
+    return next(
+        x for x in listed(place) if x.item.kind == "fxgraph" and words in (x.entry.name or "")
+    )
+
+
+def test_a_fresh_cache_has_no_orphans(warm_cache: Path, kept_291: Path, kernels: Path) -> None:
+    for place in (warm_cache, kept_291, kernels):
+        assert orphans(place) == {}
+    assert [x.entry.orphan for x in listed(warm_cache, 0) if x.entry.orphan] == []
+
+
+@pytest.mark.parametrize("which", ["warm_cache", "fixture_cache"])
+def test_what_only_a_removed_graph_named(which: str, request: pytest.FixtureRequest) -> None:
+    place: Path = request.getfixturevalue(which)
+    graph = graph_of(place, "sin")
+    every = listed(place)
+    told = [(one.item, one.facts) for one in every]
+    related = relatives(told, [item for item, _ in told], graph.item)
+    (module, *kernels), (autograd,) = related.needs, related.needed_by
+    assert (module.key, related.missing) == (graph.facts["code_key"], [])
+    assert len(kernels) == len(graph.facts["kernels"])
+    (place / graph.item.path).unlink()
+    found = orphans(place)
+    assert found.pop(autograd.path) == "graph-gone"
+    assert found == {item.path: "code-unnamed" for item in related.needs}
+    for path in (autograd.path, *found):
+        os.utime(place / path)
+    assert orphans(place, 0) == {}, "a compile writes code first and the graph last"
+
+
+def test_relatives_both_ways(kept_291: Path) -> None:
+    every = listed(kept_291)
+    told = [(one.item, one.facts) for one in every]
+    items = [item for item, _ in told]
+    for item in items:
+        related = relatives(told, items, item)
+        for other in related.needs:
+            assert item in relatives(told, items, other).needed_by
+        if item.kind == "aotautograd":
+            assert {other.kind for other in related.needs} == {"fxgraph"}
+    (gone,) = [x for x in every if x.entry.name == "sin_matmul: mm, sin" and x.item.kind[0] == "f"]
+    left = [(item, facts) for item, facts in told if item is not gone.item]
+    autograd = relatives(told, items, gone.item).needed_by[0]
+    missing = relatives(left, [item for item, _ in left], autograd).missing
+    assert missing == [("fxgraph", gone.item.key)]
+
+
+def test_code_is_not_judged_by_graphs_that_were_not_read(fixture_cache: Path) -> None:
+    one, other = (fixture_cache / graph_of(fixture_cache, w).item.path for w in ("sin", "mm, att"))
+    one.unlink()
+    assert "code-unnamed" in orphans(fixture_cache).values()
+    seen = listed(fixture_cache)
+    kept = other.read_bytes()
+    other.write_bytes(kept[:1000])
+    assert set(orphans(fixture_cache).values()) == {"graph-gone"}, "it could name that code"
+    other.write_bytes(kept)
+    living = Living(lambda: False, time.time() + HOURS)  # a folder could not be read
+    assert not any(living.orphan(one.item, one.facts) for one in seen if one.item.kind != "lock")
+
+
+def test_an_older_engine_says_nothing_of_orphans(kept_291: Path) -> None:
+    entry = listed(kept_291)[0].entry
+    row = entry.to_json()
+    assert row.pop("orphan") is None
+    assert entry_from_json(row) == entry
+    with pytest.raises(ValueError, match="orphan"):
+        entry_from_json({**row, "orphan": 3})
+
+
+def test_without_graphs_nothing_is_known(fixture_cache: Path) -> None:
+    shutil.rmtree(fixture_cache / "fxgraph")
+    assert set(orphans(fixture_cache).values()) == {"graph-gone", "code-unnamed"}
+    shutil.rmtree(fixture_cache / "aotautograd")
+    assert orphans(fixture_cache) == {}, "a program may do without the graph cache"
+
+
+def test_a_kernel_without_all_its_files(kernels: Path, tmp_path: Path) -> None:
+    place = Path(shutil.copytree(kernels, tmp_path / "kernels"))
+    binary = next(place.rglob("*.cubin"))
+    binary.unlink()
+    assert orphans(place, 0) == {binary.parent.name: "triton-incomplete"}
+
+
+def test_locks_and_temporary_files(tmp_path: Path) -> None:
+    names = ("locks/a.lock", "ab/.123.tmp", "ab/tmp.pid_1_x")
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    assert [x.entry.orphan for x in listed(tmp_path, OLD - 100)] == [None] * 3
+    assert [x.entry.orphan for x in listed(tmp_path, OLD + 100)] == ["left-behind"] * 3
+
+
+def test_the_index_keeps_what_tells(fixture_cache: Path, tmp_path: Path) -> None:
+    (fixture_cache / graph_of(fixture_cache, "sin").item.path).unlink()
+    first = orphans(fixture_cache)
+    assert len(first) == 3
+    for _ in range(2):
+        index = Index(str(fixture_cache), str(tmp_path / "index.sqlite"))
+        every = listed(fixture_cache, index=index)
+        index.finish()
+        found = {x.item.path: x.entry.orphan for x in every if x.entry.orphan}
+        assert found.items() >= first.items()
+
+
+def test_keys_are_those_of_torch(filled: Path, kept_291: Path, torch_python: str) -> None:
+    modules = [*filled.glob("??/*.py"), *kept_291.glob("??/*.py")]
+    assert len(modules) >= 12
+    for path in modules:
+        assert code.key_of(path.read_text()) == path.stem
+    # As define_kernel of torch/_inductor/codegen/triton.py writes it.
+    text = "\n\nimport triton\n\n@triton.jit\ndef triton_poi_0(in_ptr0):\n    pass  # é \\\\n\n"
+    module = (
+        "\nasync_compile = AsyncCompile()\n\n# kernel path: /x/py\n"
+        f"triton_poi_0 = async_compile.triton('triton_poi_0', '''{text}''', device_str='cuda')\n"
+    )
+    script = (
+        "from torch._inductor.codecache import code_hash\n"
+        f"print(code_hash({text!r}.replace('\\\\\\\\', '\\\\').strip()))"
+    )
+    done = subprocess.run([torch_python, "-c", script], capture_output=True, text=True, check=True)
+    assert code.names(module) == ([done.stdout.strip()], True)
+    facts = code.facts({"c.py": (text.replace("\\\\", "\\")).encode()}, full=False)
+    assert facts["role"] == "triton"
+    strange = (
+        module.replace("'''", "Text"),
+        module.replace("AsyncCompile()", ""),
+        module + "k = async_compile.cpp_pybinding([[]], '''x''')\n",
+        "",
+    )
+    for other in strange:
+        assert code.names(other)[1] is False
+    assert re.fullmatch("c[a-z2-7]{51}", code.key_of("\ud800"))
