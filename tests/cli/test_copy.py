@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from tests.cli.conftest import Tk
@@ -27,8 +28,23 @@ def test_folder_to_bundle_to_folder(tk: Tk, kept_291: Path, tmp_path: Path) -> N
     assert again.result["exists"] == made.result["entries"]
 
 
+def test_with_an_entry_goes_what_it_needs(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    backward = next(
+        entry for entry in tk("ls", kept_291, "--json", "--filter", "kind:aotautograd").objects
+        if "backward" in entry["name"]
+    )  # fmt: skip
+    ran = tk("copy", kept_291, tmp_path / "t", "--filter", backward["key"], "--json")
+    assert ran.code == 0
+    kinds = Counter(entry["kind"] for entry in tk("ls", tmp_path / "t", "--json").objects)
+    assert kinds["aotautograd"] == 1
+    assert kinds["fxgraph"] == 2
+    assert kinds["code"] > 2
+    assert not [e for e in tk("ls", tmp_path / "t", "--json").objects if e["orphan"]]
+
+
 def test_only_what_a_filter_lets_through(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
-    ran = tk("copy", kept_291, tmp_path / "t", "--filter", "kind:fxgraph", "--json")
+    only = ("--filter", "kind:fxgraph", "--alone", "--json")
+    ran = tk("copy", kept_291, tmp_path / "t", *only)
     assert (ran.code, ran.result["entries"]) == (0, 7)
     assert ran.result["what"] == "folder"
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["fxgraph"]

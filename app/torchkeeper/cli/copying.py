@@ -21,6 +21,8 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("target", metavar="DST", type=looking.place,
                          help="the same; *.torchcache makes a bundle")  # fmt: skip
     looking.add_filter(command)
+    command.add_argument("--alone", action="store_true",
+                         help="without what the entries need: graphs, code, kernels")  # fmt: skip
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be copied")  # fmt: skip
     command.add_argument("--replace", action="store_true",
@@ -36,8 +38,15 @@ def copy(args: argparse.Namespace) -> int:
         _ask(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("copy", place=args.source, into=args.target, dry=args.dry_run,
-                           replace=args.replace, select={"filter": args.filter})  # fmt: skip
+        answer = asker.ask(
+            "copy",
+            place=args.source,
+            into=args.target,
+            dry=args.dry_run,
+            replace=args.replace,
+            alone=args.alone,
+            select={"filter": args.filter},
+        )
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)

@@ -7,15 +7,28 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, chosen_of, place_of, tell_left, tell_refused
+from torchkeeper.engine.session import (
+    Session,
+    chosen_of,
+    entries_of,
+    items_of,
+    picker,
+    place_of,
+    tell_left,
+    tell_refused,
+)
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import copy, plan_copy
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.needs import needed, with_needed
+from torchkeeper.stores.store import Store, is_server, read
 
 
 def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
-    with ``replace``. With ``dry``, only say what that would come to.
+    with ``replace``. With ``dry``, only say what that would come to. With the entries go those
+    that they need, unless they are to go ``alone``.
 
     The result is a stores.copying.Copied with the names of both.
     """
@@ -24,7 +37,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     try:
         if isinstance(store, Bundle):
             tell_refused(store, report)
-        chosen = chosen_of(session, store, params.get("select", {}), report)
+        chosen = _chosen(session, store, params, report)
 
         def left(item: Item, problem: Problem) -> None:
             tell_left(report, item, problem)
@@ -38,3 +51,31 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     finally:
         store.close()
     return {**asdict(done), "place": place, "into": into}
+
+
+def _chosen(
+    session: Session, store: Store, params: dict[str, Any], report: Report
+) -> list[Described]:
+    select = params.get("select", {})
+    if params.get("alone"):
+        return chosen_of(session, store, select, report)
+    if is_server(store.place):
+        return _with_graphs(session, store, chosen_of(session, store, select, report), report)
+    picks = picker(session, select)
+    batches = entries_of(session, store, report, items_of(store, report))
+    return with_needed([one for batch in batches for one in batch], picks)
+
+
+def _with_graphs(
+    session: Session, store: Store, chosen: list[Described], report: Report
+) -> list[Described]:
+    """Entries of a server with the graphs that they name; only those are fetched besides."""
+    from torchkeeper.artifacts.remote import redis_key
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    known = {(one.entry.kind, one.entry.key) for one in chosen}
+    names = {name: None for one in chosen for name in needed(one.facts) if name not in known}
+    keys = [key for name in names if (key := redis_key(*name)) is not None]
+    items = store.items_at(keys, report)
+    return chosen + [one for some in read(store, items, session.reader, report) for one in some]

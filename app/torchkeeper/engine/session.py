@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import query
@@ -167,24 +167,23 @@ def chosen_of(
 
     Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
     """
+    picks = picker(session, select)
+    if keys_tell(store, query.parse(select.get("filter") or "")):
+        found = [one for batch in unread_of(store, report) for one in batch if picks(one.entry)]
+        if not payloads:
+            return found
+        batches = read(store, [one.item for one in found], session.reader, report)
+    else:
+        # In order, so that the same entries make the same bundle.
+        batches = entries_of(session, store, report, items_of(store, report))
+    return [one for batch in batches for one in batch if picks(one.entry)]
+
+
+def picker(session: Session, select: dict[str, Any]) -> Callable[[Entry], bool]:
+    """Whether a selection means an entry. Takes what is held, so that it is to be made once."""
     wanted = _wanted(session, select)
-    asked = query.parse(select.get("filter") or "")
-    found = []
-    if not payloads and keys_tell(store, asked):
-        return [
-            one
-            for batch in unread_of(store, report)
-            for one in batch
-            if (wanted is None or one.entry.identity in wanted) and asked.matches(one.entry)
-        ]
-    # In order, so that the same entries make the same bundle.
-    for batch in entries_of(session, store, report, items_of(store, report)):
-        found += [
-            one
-            for one in batch
-            if (wanted is None or one.entry.identity in wanted) and asked.matches(one.entry)
-        ]
-    return found
+    matches = query.parse(select.get("filter") or "").matches
+    return lambda entry: (wanted is None or entry.identity in wanted) and matches(entry)
 
 
 def _wanted(session: Session, select: dict[str, Any]) -> set[tuple[str, str]] | None:

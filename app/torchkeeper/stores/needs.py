@@ -12,9 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.stores.items import Item
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.describe import Described
 
 #: What an entry is known by: its kind and key; of a C++ kernel also "kernel" and its digest.
 Name = tuple[str, str]
@@ -46,6 +50,23 @@ def known_as(item: Item, facts: dict[str, Any]) -> set[Name]:
     if item.kind == "code" and facts.get("digest"):
         names.add(("kernel", facts["digest"]))
     return names
+
+
+def with_needed(everything: Sequence[Described], picks: Callable[[Entry], bool]) -> list[Described]:
+    """The entries that are picked, and all that they need directly or not, in their order."""
+    named: dict[Name, list[Described]] = {}
+    for one in everything:
+        for name in known_as(one.item, one.facts):
+            named.setdefault(name, []).append(one)
+    waiting = [one for one in everything if picks(one.entry)]
+    taken = {id(one) for one in waiting}
+    while waiting:
+        for name in needed(waiting.pop().facts):
+            for one in named.get(name, ()):
+                if id(one) not in taken:
+                    taken.add(id(one))
+                    waiting.append(one)
+    return [one for one in everything if id(one) in taken]
 
 
 class Living:
