@@ -260,18 +260,13 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
-def _late(
-    name: str, module: str = "bundles"
-) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
-    """An operation of engine.bundles or engine.servers, loaded when asked for: a listing shall
-    start at once.
-    """
+def _late(name: str) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
+    """An operation of engine.bundles, loaded when asked for: a listing shall start at once."""
 
     def operation(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-        import importlib
+        from torchkeeper.engine import bundles
 
-        loaded = importlib.import_module(f"torchkeeper.engine.{module}")
-        found: dict[str, Any] = getattr(loaded, name)(session, params, report)
+        found: dict[str, Any] = getattr(bundles, name)(session, params, report)
         return found
 
     return operation
@@ -296,8 +291,6 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,
-    "server": _late("server", "servers"),
-    "ttl": _late("ttl", "servers"),
     "probe": _probe,
     "warm": _warm,
 }
