@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 import pytest
 
 from tests.redis_server import Server, dump, serving
+from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.describe import describe
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.redis.payloads import SPOOL, portable
-from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.redis.payloads import SPOOL, Streamed, portable
+from torchkeeper.stores.redis.store import PIECE, Redis
 
 KERNEL = "A" * 52
+HASH = "0123456789abcdef" * 4
 
 
 class Watched(Report):
@@ -91,11 +96,10 @@ def test_payloads_are_those_of_the_folder(full: Server, kept_291: Path) -> None:
 
 
 def test_others_keys_are_counted_and_strange_ones_shown(full: Server) -> None:
-    sixty4 = "0123456789abcdef" * 4
     full.load({
         "celery": b"1", "pt2": b"1", "triton:short:x.json": b"1",
         "pt2:new-id::key:c1": b"1", f"pt2:fx-graph-v1::{'f' * 51}:c1": b"1", "pt2:\udcff": b"1",
-        f"pt2:{sixty4}::{sixty4}:c1": b"{}", f"pt2:bundled-autotune-v1::{sixty4}:c1": b"{}",
+        f"pt2:{HASH}::{HASH}:c1": b"{}", f"pt2:bundled-autotune-v1::{HASH}:c1": b"{}",
     })  # fmt: skip
     full("SET", b"\xff\xfe", "1")
     full("SET", b"pt2:\n\xff", "1")
@@ -175,8 +179,6 @@ def test_odd_json_is_read_as_pytorch_reads_it(server: Server) -> None:
 
 
 def test_a_large_value_goes_through_a_file(server: Server) -> None:
-    import base64
-
     payload = bytes(range(256)) * ((SPOOL >> 8) + 7)
     encoded = base64.b64encode(payload)
     server.load({
@@ -259,3 +261,60 @@ def test_reading_leaves_every_key_and_its_expiry(full: Server) -> None:
         "config|resetstat", "select",
     }  # fmt: skip
     assert full("PTTL", keys[0]) != -1
+
+
+def test_a_large_payload_is_read_in_pieces(server: Server) -> None:
+    payload = bytes(range(255)) * (PIECE // 200)
+    value = remote.encode("fxgraph", payload, 1.0)
+    server.load({
+        fx_key(1): value, fx_key(2): value[:-1], fx_key(3): value, fx_key(4): value,
+        fx_key(5): b"x" * (PIECE + 1), f"triton:{KERNEL}:k.cubin": payload * 2,
+    })  # fmt: skip
+    server("APPEND", fx_key(2), "?")
+    with Redis(server.unix, Report()) as store:
+        files = {file.path: file for item in store.items(Report()) for file in item.files}
+        with store.open(files[fx_key(1)]) as stream:
+            assert stream.read(7) == payload[:7]
+            assert stream.read() == payload[7:]
+        with store.open(files[f"triton:{KERNEL}:k.cubin"]) as stream:
+            assert stream.read() == payload * 2
+        with pytest.raises(OSError, match="not-json"), store.open(files[fx_key(2)]) as stream:
+            stream.read()
+        with pytest.raises(OSError, match="not-json"), store.open(files[fx_key(5)]) as stream:
+            stream.read()
+        with pytest.raises(OSError, match="changed"), store.open(files[fx_key(3)]) as stream:
+            server("SET", fx_key(3), value[:-5])
+            stream.read()
+        server("DEL", fx_key(4))
+        with pytest.raises(FileNotFoundError):
+            store.open(files[fx_key(4)])
+
+
+def test_what_is_wrong_or_has_no_payload_is_described_too(full: Server) -> None:
+    one, bundle = f"pt2:{HASH}::{HASH}:c1", f"pt2:bundled-autotune-v1::{HASH}:c1"
+    full.load({
+        fx_key(2): b'{"data": "QUJD", "time_taken_ms": 2500}', "pt2:what": b"x",
+        one: b'{"XBLOCK": 64, "num_warps": 4}', bundle: b'{"x.best_config": {"XBLOCK": 64}}',
+        f"triton:{KERNEL}:add.json": b'{"name": "add", "triton_version": "3.7.1", '
+        b'"target": {"backend": "cuda", "arch": 90, "warp_size": 32}}',
+        f"triton:{KERNEL}:__grp__add.json": b'{"child_paths": ["add.json", "add.cubin"]}',
+    })  # fmt: skip
+    said = {}
+    with Redis(full.unix, Report()) as store, Reader() as reader:
+        left = portable(
+            store,
+            store.items(Report()),
+            Report(),
+            lambda i, p: said.update({i.path: p.code}),
+            describing=True,
+        )
+        source = Streamed(left)
+        batches = list(describe(source.items(), source, reader, Report()))
+    entries = {(e.kind, e.key): e for batch in batches for e in [d.entry for d in batch]}
+    assert len(entries) == 16
+    assert said == {"pt2:what": "redis-only"}
+    kernel = entries["triton", KERNEL]
+    assert (kernel.name, kernel.device, kernel.problem) == ("add", "cuda:90", "triton-incomplete")
+    assert entries["autotune", f"{HASH}::{HASH}"].name == "XBLOCK=64 num_warps=4"
+    problems = [e.problem for e in entries.values() if e.kind == "fxgraph" and e.problem]
+    assert problems == ["payload-unreadable"]

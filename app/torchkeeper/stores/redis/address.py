@@ -91,10 +91,11 @@ def parse(text: str) -> Parsed:
         port = url.port
         host = url.hostname or ""
         query = parse_qsl(url.query, keep_blank_values=True)
-    except ValueError as e:
+    except ValueError:
+        # Without its cause, whose text may quote a part of the password.
         raise _wrong("Its host or port is wrong; “/”, “?”, “#” and “@” in a password are "
-                     "written %2F, %3F, %23 and %40") from e  # fmt: skip
-    if url.fragment or "@" in url.path or port == 0:
+                     "written %2F, %3F, %23 and %40") from None  # fmt: skip
+    if url.fragment or "@" in url.path + url.query or port == 0:
         raise _wrong("“/”, “?”, “#” and “@” in a password are written %2F, %3F, %23 and %40")
     options = dict(query)
     password = options.pop("password", None) or (unquote(url.password) if url.password else None)

@@ -142,8 +142,11 @@ class Connection:
             self.call("AUTH", *names, password or "")
         if address.db:
             self.call("SELECT", address.db)
-        else:
-            self.call("PING")
+            return
+        # A user may be forbidden even this, and is logged in all the same.
+        reply = self.ask("PING")
+        if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
+            raise problem_of(str(reply), self._server)
 
     def close(self) -> None:
         """Close it. May be called twice."""

@@ -10,12 +10,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import File, Item, in_order
+from torchkeeper.stores.items import CHUNK, File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
@@ -269,14 +269,25 @@ class Redis:
         Raises FileNotFoundError where the key is gone, and OSError where its value is not what
         its key promises.
         """
-        value = self.value(file.path, file.size)
         found = remote.locate(file.path)
-        if found is None or found.kind == "unknown":
+        wrapped = found is not None and found.kind not in ("unknown", "autotune")
+        if file.size > PIECE:
+            return io.BufferedReader(_Pieces(self, file, wrapped), CHUNK)
+        value = self.value(file.path, file.size)
+        if found is None or not wrapped:
             return io.BytesIO(value)
         payload, _, problem = remote.decode(found.kind, value)
         if payload is None:
             raise OSError(problem)
         return io.BytesIO(payload)
+
+    def piece(self, path: str, start: int) -> bytes:
+        """The next PIECE bytes of a value, fewer at its end, none after it.
+
+        Raises OSError where it is not a string.
+        """
+        last = start + PIECE - 1
+        return self._bytes(self.connection.ask("GETRANGE", encoded(path), start, last))
 
     def value(self, path: str, expected: int) -> bytes:
         """A value, in pieces where ``expected``, its length, is large.
@@ -291,8 +302,7 @@ class Redis:
             return self._bytes(reply)
         value = bytearray()
         while True:
-            last = len(value) + PIECE - 1
-            piece = self._bytes(self.connection.ask("GETRANGE", key, len(value), last))
+            piece = self.piece(path, len(value))
             value += piece
             if len(piece) < PIECE:
                 break
@@ -310,6 +320,48 @@ class Redis:
         if not isinstance(reply, bytes):
             raise Problem("server-not-redis", server=self.place)
         return reply
+
+
+class _Pieces(io.RawIOBase):
+    """A large value as a stream, fetched as it is read; the payload in it where it is ``wrapped``.
+
+    Whatever is wrong with the value is an OSError, at its end at the latest.
+    """
+
+    def __init__(self, store: Redis, file: File, wrapped: bool) -> None:
+        self._store = store
+        self._file = file
+        self._decoder = remote.Decoder() if wrapped else None
+        self._fetched = 0
+        self._ready = memoryview(b"")
+        self._fetch()
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what comes next."""
+        while not self._ready and self._fetched < self._file.size:
+            self._fetch()
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _fetch(self) -> None:
+        piece = self._store.piece(self._file.path, self._fetched)
+        if not piece and not self._fetched:
+            raise FileNotFoundError(self._file.path)
+        expected = min(PIECE, self._file.size - self._fetched)
+        if len(piece) != expected:
+            raise OSError("it has changed meanwhile")
+        self._fetched += len(piece)
+        if self._decoder:
+            piece = self._decoder.feed(piece)
+            if self._fetched == self._file.size and (problem := self._decoder.end().problem):
+                raise OSError(problem)
+        self._ready = memoryview(piece)
 
 
 def info(connection: Connection, *sections: str) -> dict[str, str]:
