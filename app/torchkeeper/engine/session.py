@@ -17,6 +17,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.lists import list_of
 from torchkeeper.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -110,15 +111,17 @@ def chosen_of(
     """The entries of a store that a selection means."""
     wanted = _wanted(session, select)
     matches = query.parse(select.get("filter") or "").matches
-    found = []
+    found, rest = [], list[Described]()
     # In order, so that the same entries make the same bundle.
     for batch in entries_of(session, store, report, items_of(store, report)):
-        found += [
-            one
-            for one in batch
-            if (wanted is None or (one.entry.kind, one.entry.path) in wanted) and matches(one.entry)
-        ]
-    return found
+        for one in batch:
+            if (wanted is None or one.entry.identity in wanted) and matches(one.entry):
+                found.append(one)
+            elif list_of(one.entry):
+                rest.append(one)
+    # What one file lists goes together.
+    lists = {list_of(one.entry) for one in found} if rest else set()
+    return found + [one for one in rest if list_of(one.entry) in lists]
 
 
 def _wanted(session: Session, select: dict[str, Any]) -> set[tuple[str, str]] | None:

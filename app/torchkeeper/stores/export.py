@@ -29,7 +29,7 @@ from torchkeeper.stores.items import (
 from torchkeeper.stores.progress import Progress
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
-MEGA = ("fxgraph", "aotautograd", "autotune", "pgo")
+MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
 FILES = frozenset({"code", "triton", "autotune"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -129,9 +129,13 @@ def _publish(partial: str, output: str, replace: bool) -> None:
 def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
     """Those that a bundle can hold, in the order it holds them; the others go to ``left``."""
     taken = []
+    homes: set[tuple[str, str]] = set()
     for one in chosen:
         try:
-            _check(one)
+            home = _checked_home(one)
+            if home in homes:
+                raise Problem("same-place")
+            homes.add(home)
         except Problem as problem:
             left(one.item, problem)
         else:
@@ -140,18 +144,27 @@ def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
     return sorted(taken, key=lambda d: (d.entry.kind, d.entry.key, d.entry.sha256 or ""))
 
 
-def _check(one: Described) -> None:
+def _checked_home(one: Described) -> tuple[str, str]:
+    """Where in a cache it would lie that has no others inside; two of a place's may have one.
+
+    Raises Problem where no bundle can hold it.
+    """
     kind, sha256 = one.entry.kind, one.entry.sha256
     if kind not in PORTABLE:
         raise Problem("kind-not-portable", kind=kind)
     if one.entry.broken or sha256 is None:
         raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
     # Whoever imports it must be able to place it.
+    paths = [layout.canonical(file.path) for file in one.item.files]
+    home = layout.locate(paths[0]).entry_path
     if kind in MEGA:
-        layout.payload_path(kind, mega_key(one), sha256)
+        home = layout.payload_path(kind, mega_key(one), sha256)
+    if kind == "precompile" and paths != [home]:
+        raise Problem("part-of-artifact", path=one.item.path)
     if kind in FILES:
-        for file in one.item.files:
-            layout.checked_path(kind, file.path)
+        for path in paths:
+            layout.checked_path(kind, path)
+    return kind, home
 
 
 def _write(
@@ -246,7 +259,12 @@ def _chunks(file: File, source: Source) -> Iterator[bytes]:
 
 def mega_key(one: Described) -> str:
     """Its key in a mega-cache."""
-    return one.item.path if one.entry.kind == "autotune" else one.entry.key
+    return layout.canonical(one.item.path) if one.entry.kind == "autotune" else one.entry.key
+
+
+def bundled(path: str) -> str:
+    """The path in the bundle of a file that is at a path of the place."""
+    return manifest.FILES + layout.canonical(path)
 
 
 def _files(
@@ -278,7 +296,7 @@ def _files(
             return
         listed = []
         for file, spool, digest in held:
-            path = manifest.FILES + file.path
+            path = bundled(file.path)
             size = spool.tell()
             spool.seek(0)
             with archive.open(_info(path), "w", force_zip64=size > 1 << 30) as member:
@@ -287,7 +305,7 @@ def _files(
                     done.add(len(data))
             listed.append(ListedFile(path, size, digest))
         listed.sort(key=lambda file: file.path)
-        _account(exported, one, manifest.FILES + one.item.path, tuple(listed))
+        _account(exported, one, bundled(one.item.path), tuple(listed))
 
 
 def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: Progress) -> str:
