@@ -109,7 +109,8 @@ def canonical(path: str) -> str:
     Raises Problem("part-of-artifact") for what is of use only where it is.
     """
     inner = inner_cache(path)
-    if inner and inner not in _PLAIN_INNER:
+    name = path.rpartition("/")[2]
+    if (inner and inner not in _PLAIN_INNER) or is_vllm(name) or name.startswith(ARTIFACT):
         raise Problem("part-of-artifact", path=path[:200])
     return path[len(inner) :]
 

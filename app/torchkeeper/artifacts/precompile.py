@@ -68,10 +68,10 @@ def _version(value: Any) -> str | None:
 def artifact(name: str, data: bytes) -> dict[str, Any]:
     """Of a piece of a graph that vLLM had compiled: its name and the class that reads it.
 
-    data: at least its first 64 bytes. Raises ValueError for anything else.
+    It starts with a checksum of 4 bytes and the name of the class, with its length as a uint64
+    (torch/utils/_appending_byte_serializer.py, BytesWriter). Raises ValueError for anything else.
     """
-    (length,) = struct.unpack_from(">Q", data) if len(data) >= 8 else (0,)
-    header = data[8 : 8 + length]
-    if header not in _HEADERS:
-        raise ValueError("not an artifact that torch saved")
-    return {"name": name.replace("_", " "), "format": header.decode()}
+    for header in _HEADERS:
+        if data[4:].startswith(struct.pack(">Q", len(header)) + header):
+            return {"name": name.replace("_", " "), "format": header.decode()}
+    raise ValueError("not an artifact that torch saved")

@@ -155,16 +155,17 @@ def _checked_home(one: Described) -> tuple[str, str]:
     if one.entry.broken or sha256 is None:
         raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
     # Whoever imports it must be able to place it.
+    if kind in ("fxgraph", "aotautograd", "pgo"):
+        return kind, layout.payload_path(kind, mega_key(one), sha256)
     paths = [layout.canonical(file.path) for file in one.item.files]
-    home = layout.locate(paths[0]).entry_path
-    if kind in MEGA:
+    if kind == "precompile":
         home = layout.payload_path(kind, mega_key(one), sha256)
-    if kind == "precompile" and paths != [home]:
-        raise Problem("part-of-artifact", path=one.item.path)
-    if kind in FILES:
-        for path in paths:
-            layout.checked_path(kind, path)
-    return kind, home
+        if paths != [home]:
+            raise Problem("part-of-artifact", path=one.item.path)
+        return kind, home
+    for path in paths:
+        layout.checked_path(kind, path)
+    return kind, layout.locate(paths[0]).entry_path
 
 
 def _write(
