@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from tests.conftest import DATA, RunPlain
 from tests.snapshots import snapshot
@@ -25,6 +26,7 @@ from torchkeeper.stores.export import export
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import import_bundle
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.locks import in_use
 from torchkeeper.stores.reader import Reader
 
 
@@ -292,6 +294,18 @@ def test_a_rank_moves_to_a_cache_and_back(
     assert not [e for e in entries(rank) if e.problem]
 
 
+def test_what_pytorch_is_at_work_on(other_kinds: Path) -> None:
+    for place, kind, lock in (
+        (other_kinds / "cache", "aoti_eager", "aoti_eager/aten/cpu/lib/locks/abs.lock"),
+        (other_kinds / "temporary" / "cache" / "mine", "ondisk", None),
+    ):
+        entry = sorted(entries(place, kind), key=lambda e: e.path)[0]
+        path = place / lock if lock else next(place.rglob("*.lock"))
+        assert not in_use(str(place), kind, entry.key, entry.path)
+        with FileLock(path):
+            assert in_use(str(place), kind, entry.key, entry.path)
+
+
 def test_what_lies_in_two_caches_of_a_place_goes_once(vllm_rank: Path, tmp_path: Path) -> None:
     for path in (vllm_rank / "inductor_cache").iterdir():
         if path.is_dir() and len(path.name) == 2:
@@ -313,5 +327,13 @@ def test_places_of_vllm_and_of_generic_caches(
     monkeypatch.delenv("VLLM_CACHE_ROOT")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert found()[str(vllm_rank)] == "vllm"
+    model = tmp_path / "vllm" / "torch_compile_cache" / "torch_aot_compile" / ("ab" * 32)
+    shutil.copytree(vllm_rank / "inductor_cache", model / "inductor_cache")
+    (model / "rank_0_0").mkdir()
+    (model / "rank_0_0" / "model").write_bytes(b"whatever")
+    assert found()[str(model)] == "vllm"
+    (whole,) = entries(model, "precompile")
+    assert (whole.path, whole.problem) == ("rank_0_0/model", None)
+    assert not entries(model, "unknown")
     monkeypatch.setattr(tempfile, "tempdir", str(other_kinds / "temporary"))
     assert found()[str(other_kinds / "temporary" / "cache" / "mine")] == "ondisk"

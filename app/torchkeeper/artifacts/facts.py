@@ -16,7 +16,7 @@ from torchkeeper.artifacts import (
     triton,
 )
 from torchkeeper.artifacts.entry import PORTABLE
-from torchkeeper.artifacts.layout import ARTIFACT, PRECOMPILED
+from torchkeeper.artifacts.layout import ARTIFACT, PRECOMPILED, VLLM_MODEL
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
 READ = PORTABLE | {"aoti_eager", "ondisk"}
@@ -73,6 +73,8 @@ def _precompile(files: dict[str, bytes], full: bool) -> dict[str, Any]:
     name = PRECOMPILED if PRECOMPILED in files else next(iter(files))
     if not files[name]:
         return {"problem": "payload-empty"}
+    if name == VLLM_MODEL:
+        return {"name": "model compiled by vLLM"}
     if name.startswith(ARTIFACT):
         return precompile.artifact(name, files[name])
     return precompile.facts(files[name], full)

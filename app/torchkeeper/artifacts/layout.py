@@ -49,6 +49,8 @@ _VLLM_FILES = frozenset(
     {VLLM_FACTORS, "vllm_compile_cache.py", "computation_graph.py", "transformed_code.py"}
 )
 ARTIFACT = "artifact_"
+VLLM_MODEL = "model"
+_RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
 #: The file of a precompiled function (DiskDynamoStore._write_to_local_cache).
 PRECOMPILED = "entry"
 _HEX64 = re.compile(r"[0-9a-f]{64}")
@@ -75,6 +77,11 @@ def is_vllm(name: str) -> bool:
     return name in _VLLM_FILES
 
 
+def is_artifact(name: str) -> bool:
+    """Whether a file of this name is what vLLM had compiled: a graph's piece, or a whole model."""
+    return name.startswith(ARTIFACT) or name == VLLM_MODEL
+
+
 def is_triton_key(name: str) -> bool:
     """Whether a folder of this name is a Triton kernel's (triton/runtime/cache.py)."""
     return _TRITON_KEY.fullmatch(name) is not None
@@ -90,9 +97,11 @@ def payload_name(sha256_hex: str) -> str:
 
 def locate(path: str) -> Located:
     """What the file at ``path`` (relative, ``/`` between parts) is. Never fails."""
-    inner = inner_cache(path)
+    found = _locate(path)
+    # Most files lie in no cache inside another, and are looked at once.
+    inner = inner_cache(path) if found.kind == "unknown" else ""
     if not inner:
-        return _locate(path)
+        return found
     found = _locate(path[len(inner) :])
     return Located(found.kind, found.key, inner + found.entry_path)
 
@@ -110,7 +119,7 @@ def canonical(path: str) -> str:
     """
     inner = inner_cache(path)
     name = path.rpartition("/")[2]
-    if (inner and inner not in _PLAIN_INNER) or is_vllm(name) or name.startswith(ARTIFACT):
+    if (inner and inner not in _PLAIN_INNER) or is_vllm(name) or is_artifact(name):
         raise Problem("part-of-artifact", path=path[:200])
     return path[len(inner) :]
 
@@ -134,8 +143,11 @@ def is_scratch(name: str) -> bool:
 
 def kernel_folder(folder: str) -> str | None:
     """The key of a folder that is a Triton kernel's, so that all its files but scratch are."""
+    name = folder.rpartition("/")[2]
+    if not is_triton_key(name):
+        return None
     parts = folder[len(inner_cache(folder + "/")) :].split("/")
-    if not is_triton_key(parts[-1]) or parts[0] in ("fxgraph", "dynamo", "precompiled_headers"):
+    if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", "precompiled_headers"):
         return None
     return None if "locks" in parts or any(map(is_scratch, parts)) else parts[-1]
 
@@ -176,13 +188,19 @@ def _locate_generic(path: str, parts: list[str]) -> Located | None:
 
 
 def _locate_vllm(path: str, parts: list[str]) -> Located | None:
-    """vLLM has a folder for each part of a model; older versions have the files in the root."""
+    """vLLM has a folder for each part of a model; older versions have the files in the root.
+
+    A whole model that it had compiled ahead is ``torch_aot_compile/<hash>/rank_i_j/model``
+    (vllm/compilation/decorators.py), of which the folder of the hash is the place.
+    """
     if len(parts) > 2:
         return None
     if parts[-1] in _VLLM_FILES:
         return Located("code", "/".join(parts[:-1]) or "vllm", "/".join([*parts[:-1], "vllm"]))
     if parts[-1].startswith(ARTIFACT):
         return Located("precompile", parts[-1], path)
+    if parts[-1] == VLLM_MODEL and len(parts) == 2 and _RANK.fullmatch(parts[0]):
+        return Located("precompile", path, path)
     return None
 
 
