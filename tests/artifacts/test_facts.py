@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts import elf, facts, fxgraph, graphs, triton
+from torchkeeper.artifacts.entry import READ
 
 
 def read(kind: str, data: bytes, full: bool = False) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def test_truncated_payloads(kept_291: Path) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(data=st.binary(max_size=200), kind=st.sampled_from(sorted(facts.READ)))
+@given(data=st.binary(max_size=200), kind=st.sampled_from(sorted(READ)))
 def test_no_bytes_escape(data: bytes, kind: str) -> None:
     for name in ("x.json", "x.py", "x.cpp"):
         json.dumps(facts.read(kind, [name], {name: data}, True))

@@ -26,6 +26,9 @@ KINDS = (
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
 
+#: Kinds whose bytes are worth reading; of the others only the files are known.
+READ = PORTABLE | {"aoti_eager", "ondisk"}
+
 
 class Problem(Exception):
     """Something the user should know of: a code and what it is about, never prose.

@@ -15,11 +15,8 @@ from torchkeeper.artifacts import (
     precompile,
     triton,
 )
-from torchkeeper.artifacts.entry import PORTABLE
 from torchkeeper.artifacts.layout import ARTIFACT, PRECOMPILED, VLLM_MODEL
 
-#: Kinds whose bytes are worth reading; of the others only the files are known.
-READ = PORTABLE | {"aoti_eager", "ondisk"}
 #: Bytes of an entry from which on running out of memory is no sign of damage.
 LARGE = 32 << 20
 

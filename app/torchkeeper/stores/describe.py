@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import code, elf
-from torchkeeper.artifacts.entry import PORTABLE, Entry
-from torchkeeper.artifacts.facts import READ
+from torchkeeper.artifacts.entry import PORTABLE, READ, Entry
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.index import Index, Known, signature
