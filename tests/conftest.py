@@ -131,6 +131,53 @@ def triton_cache(kernels: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def other_kinds(shared: Path, run_plain: RunPlain) -> Path:
+    """What other_kinds.py of tests/data had torch write. Not to be changed.
+
+    ``cache`` is the cache folder, ``temporary`` has the generic caches, ``saved`` a graph's pieces.
+    """
+
+    def make(folder: Path) -> None:
+        for name in ("cache", "temporary", "saved"):
+            (folder / name).mkdir()
+        told = run_plain(
+            folder / "cache",
+            str(folder / "temporary"),
+            str(folder / "saved"),
+            script="other_kinds.py",
+        )
+        assert len(told["artifacts"]["precompile"]) == 1
+
+    return once(shared, "other-kinds", make)
+
+
+@pytest.fixture
+def other_cache(other_kinds: Path, tmp_path: Path) -> Path:
+    """A copy of the cache folder of ``other_kinds`` that a test may change."""
+    return Path(shutil.copytree(other_kinds / "cache", tmp_path / "other-cache"))
+
+
+@pytest.fixture
+def vllm_rank(other_kinds: Path, filled: Path, kernels: Path, tmp_path: Path) -> Path:
+    """A rank's folder laid out as vLLM does it, of caches that torch and Triton wrote.
+
+    vLLM's own files are made up, after vllm/compilation/backends.py.
+    """
+    rank = tmp_path / "vllm" / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
+    shutil.copytree(filled, rank / "inductor_cache")
+    shutil.copytree(kernels, rank / "triton_cache")
+    shutil.copytree(other_kinds / "saved", rank / "backbone")
+    own = {
+        "cache_key_factors.json": '{"code_hash": "c", "compiler_hash": "d", "env": {}}',
+        "vllm_compile_cache.py": "{((1, 8), 0, 'inductor'): ('key', 'path')}",
+        "computation_graph.py": "class GraphModule:\n    pass\n",
+    }
+    for name, text in own.items():
+        (rank / "backbone" / name).write_text(text)
+    return rank
+
+
+@pytest.fixture(scope="session")
 def kept_291(shared: Path) -> Path:
     """The cache that torch 2.9.1 wrote. Not to be changed."""
 
@@ -154,7 +201,12 @@ def private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any) 
     """No test sees or touches the user's own caches and settings."""
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
-    for variable in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME"):
+    for variable in (
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TRITON_CACHE_DIR",
+        "TRITON_HOME",
+        "VLLM_CACHE_ROOT",
+    ):
         monkeypatch.delenv(variable, raising=False)
     for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(home / variable.lower()))

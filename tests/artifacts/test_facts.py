@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts import elf, facts, fxgraph, graphs, triton
+from torchkeeper.artifacts.entry import READ
 
 
 def read(kind: str, data: bytes, full: bool = False) -> dict[str, Any]:
@@ -70,7 +71,9 @@ def test_missing_or_newer_fields_hide_nothing(fields: dict[str, Any]) -> None:
         assert found["device"] == "cpu,cuda"
 
 
-@pytest.mark.parametrize("kind", ["fxgraph", "aotautograd", "pgo", "autotune"])
+@pytest.mark.parametrize(
+    "kind", ["fxgraph", "aotautograd", "pgo", "autotune", "precompile", "aoti_eager"]
+)
 @pytest.mark.parametrize(
     "data", [b"", b"\x80", b"garbage", b"{", b"[1]", pickle.dumps([1]), b"\x80\x04N."]
 )
@@ -86,7 +89,7 @@ def test_truncated_payloads(kept_291: Path) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(data=st.binary(max_size=200), kind=st.sampled_from(sorted(facts.READ)))
+@given(data=st.binary(max_size=200), kind=st.sampled_from(sorted(READ)))
 def test_no_bytes_escape(data: bytes, kind: str) -> None:
     for name in ("x.json", "x.py", "x.cpp"):
         json.dumps(facts.read(kind, [name], {name: data}, True))
@@ -97,6 +100,19 @@ def test_autotune() -> None:
     found = read("autotune", json.dumps(config).encode(), full=True)
     assert found["name"] == "XBLOCK=128 num_warps=4 num_stages=1"
     assert found["triton_keys"] == ["H" * 52]
+
+
+def test_gemm_choices_of_a_gpu() -> None:
+    system = {
+        "device": {"name": "NVIDIA H200"},
+        "version": {"triton": "abc", "cuda": "13.0"},
+        "hash": "0" * 64,
+    }
+    cache = {"mm": {"in": {"highest": {"a": 1.0, "b": 2.0}}}, "bmm": {"in": {"high": {"a": 1.0}}}}
+    found = read("autotune", json.dumps({"system": system, "cache": cache}).encode(), full=True)
+    assert found["name"] == "GEMM choices for NVIDIA H200"
+    assert (found["device"], found["choices"]) == ("cuda", 3)
+    assert found["versions"] == {"triton": "abc", "cuda": "13.0"}
 
 
 def test_kernels_of_both_backends(kernels: Path) -> None:

@@ -37,6 +37,24 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
         ("locks/x.lock", "lock", "x"),
         (f"fxgraph/aa/{FX}/.123.456.tmp", "lock", ".123.456.tmp"),
         (f"ab/{STEM}.main_CxxBuild/x.o", "lock", "x.o"),
+        (f"dynamo/{SHA}/entry", "precompile", SHA),
+        (f"dynamo/{SHA}/.1.2.tmp", "lock", ".1.2.tmp"),
+        ("aoti_eager/aten/cpu/add.Tensor.json", "aoti_eager", "add.Tensor"),
+        (f"aoti_eager/aten/cpu/lib/ab/{STEM}.so", "code", STEM),
+        (f"aoti_eager/aten/cpu/lib/{STEM}/{STEM}.wrapper.so", "code", STEM),
+        ("aoti_eager/aten/cpu/lib/locks/add.Tensor.lock", "lock", "add.Tensor"),
+        (f"cache/{SHA}", "autotune", SHA),
+        (f"cache/mine/{SHA[:32]}", "ondisk", SHA[:32]),
+        (SHA[:32], "ondisk", SHA[:32]),
+        ("cache/mine/locks/0a1b.lock", "lock", "0a1b"),
+        (f"inductor_cache/fxgraph/aa/{FX}/xyz", "fxgraph", FX),
+        (f"inductor_cache/dynamo/{SHA}/entry", "precompile", SHA),
+        (f"triton_cache/{'A' * 52}/k.cubin", "triton", "A" * 52),
+        ("backbone/vllm_compile_cache.py", "code", "backbone"),
+        ("computation_graph.py", "code", "vllm"),
+        ("backbone/artifact_shape_None_subgraph_0", "precompile", "artifact_shape_None_subgraph_0"),
+        (f"backbone/artifact_shape_None_subgraph_0/fxgraph/aa/{FX}/x", "fxgraph", FX),
+        (f"artifact_{'a' * 34}/README", "unknown", "README"),
         ("README", "unknown", "README"),
         ("ab/short.py", "unknown", "short.py"),
         ("fxgraph/aa/not-a-key/xyz", "unknown", "xyz"),
@@ -70,6 +88,24 @@ def test_autotune_keys_are_hexadecimal() -> None:
     assert layout.checked_path("autotune", key) == key
 
 
+def test_other_keys_of_mega_caches() -> None:
+    assert layout.payload_path("autotune", f"cache/{SHA}", SHA) == f"cache/{SHA}"
+    assert layout.payload_path("precompile", SHA, SHA) == f"dynamo/{SHA}/entry"
+    for key in (SHA[:63], SHA.upper(), f"{SHA}/x", f"{SHA}\n"):
+        with pytest.raises(Problem, match="name-refused"):
+            layout.payload_path("precompile", key, SHA)
+        with pytest.raises(Problem, match="name-refused"):
+            layout.payload_path("autotune", f"cache/{key}", SHA)
+
+
+def test_what_a_cache_inside_a_place_is_in_one_of_its_own() -> None:
+    assert layout.canonical(f"inductor_cache/ab/{STEM}.py") == f"ab/{STEM}.py"
+    assert layout.canonical(f"triton_cache/{'A' * 52}/k") == f"{'A' * 52}/k"
+    for path in ("aoti_eager/aten/cpu/lib/ab/x", "backbone/artifact_0/ab/x", "a/artifact_0"):
+        with pytest.raises(Problem, match="part-of-artifact"):
+            layout.canonical(path)
+
+
 def test_long_kernel_names() -> None:
     assert layout.triton_path("0", "A" * 52, "k" * 249 + ".cubin")
 
@@ -82,7 +118,9 @@ EVIL = [
 
 
 @pytest.mark.parametrize("key", EVIL)
-@pytest.mark.parametrize("kind", ["fxgraph", "aotautograd", "autotune", "code", "lock", "unknown"])
+@pytest.mark.parametrize(
+    "kind", ["fxgraph", "aotautograd", "autotune", "precompile", "code", "lock", "unknown"]
+)
 def test_evil_keys_are_refused(kind: str, key: str) -> None:
     with pytest.raises(Problem, match="name-refused"):
         layout.payload_path(kind, key, SHA)
@@ -96,7 +134,7 @@ def test_evil_paths_are_refused(kind: str, path: str) -> None:
 
 
 @given(
-    kind=st.sampled_from(["fxgraph", "aotautograd", "autotune", "pgo"]),
+    kind=st.sampled_from(["fxgraph", "aotautograd", "autotune", "pgo", "precompile"]),
     key=st.text(max_size=80) | st.from_regex(r"[a-z./\\]{0,20}"),
 )
 def test_no_key_leads_out(kind: str, key: str) -> None:

@@ -1,6 +1,8 @@
-"""Autotune results of single kernels: ``.best_config`` JSON files.
+"""Autotune results: ``.best_config`` of single kernels, and GEMM choices of a whole system.
 
-Source: torch/_inductor/runtime/autotune_cache.py (AutotuneCache.save).
+Both are JSON. Sources: torch/_inductor/runtime/autotune_cache.py (AutotuneCache.save),
+torch/_inductor/codecache.py (CacheBase, PersistentCache: ``cache[op][inputs][precision][choice]``
+is a time in milliseconds).
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     config = json.loads(data)
     if not isinstance(config, dict):
         raise TypeError("not a JSON object")
+    if isinstance(config.get("system"), dict) and isinstance(config.get("cache"), dict):
+        return _choices(config["system"], config["cache"], full)
     blocks = [
         f"{key}={value}"
         for key, value in sorted(config.items())
@@ -29,3 +33,30 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     if full:
         found["config"] = json.dumps(config, indent=2)
     return found
+
+
+def _choices(system: dict[str, Any], cache: dict[str, Any], full: bool) -> dict[str, Any]:
+    """name, gpu, triton key, cuda or hip version, and how many choices were timed for what."""
+    device, version = system.get("device"), system.get("version")
+    said = device if isinstance(device, dict) else {}
+    versions = version if isinstance(version, dict) else {}
+    gpu = said.get("name") if isinstance(said.get("name"), str) else None
+    backend = next((name for name in ("cuda", "hip") if versions.get(name)), None)
+    ops = {op: _leaves(about, 3) for op, about in list(cache.items())[:1000]}
+    found: dict[str, Any] = {
+        "name": f"GEMM choices for {gpu or 'a system without a GPU'}",
+        "device": backend,
+        "gpu": gpu,
+        "versions": {name: v[:80] for name, v in versions.items() if isinstance(v, str)},
+        "choices": sum(ops.values()),
+    }
+    if full:
+        found["config"] = json.dumps({"system": system, "choices": ops}, indent=2)
+    return found
+
+
+def _leaves(value: object, depth: int) -> int:
+    """How many values there are, so many levels down."""
+    if not depth or not isinstance(value, dict):
+        return 1
+    return sum(_leaves(inner, depth - 1) for inner in value.values())

@@ -14,6 +14,8 @@ import re
 import warnings
 from typing import Any
 
+from torchkeeper.artifacts.layout import VLLM_FACTORS, is_vllm
+
 _KERNEL = re.compile(
     r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''",
     re.DOTALL | re.MULTILINE,
@@ -27,7 +29,8 @@ _CHECK = re.compile(r"\b_*(\w+?)_chk_kernel")
 _BINDINGS = "\n// Python bindings to call"
 _DEVICES = (("empty_strided_cuda(", "cuda"), ("empty_strided_xpu(", "xpu"))
 
-SOURCES = (".py", ".cpp", ".h", ".cu", ".metal")
+#: The last is vLLM's; other JSON beside code is AOTInductor's and says nothing.
+SOURCES = (".py", ".cpp", ".h", ".cu", ".metal", VLLM_FACTORS)
 
 
 def digest(text: str) -> str:
@@ -99,6 +102,8 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
             if check := _CHECK.search(text):
                 found["name"] = f"check for {check[1].upper()}"
                 found["device"] = "cpu"
+    if any(map(is_vllm, texts)):
+        found["name"] = "vLLM's graph and key factors"
     if full:
         found["sources"] = {n: d.decode("utf-8", "replace") for n, d in sorted(texts.items())}
     return found

@@ -15,13 +15,19 @@ KINDS = (
     "triton",
     "autotune",
     "pgo",
+    "precompile",
+    "aoti_eager",
+    "ondisk",
     "header",
     "lock",
     "unknown",
 )
 
 #: Kinds that another place can use; the rest is scratch of one machine.
-PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo"})
+PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
+
+#: Kinds whose bytes are worth reading; of the others only the files are known.
+READ = PORTABLE | {"aoti_eager", "ondisk"}
 
 
 class Problem(Exception):
@@ -49,7 +55,8 @@ class Entry:
     torch: version of torch that made it, or None where nothing records it.
     device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on, or None.
     compile_s: seconds that compiling took when the entry was made, or None.
-    path: relative to the place: the file, the first of several, or a kernel's folder.
+    path: relative to the place: the file, the first of several, a kernel's folder, or the file
+        and ``#`` with a digest where one file lists several entries.
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.

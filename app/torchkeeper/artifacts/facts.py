@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.artifacts import aotautograd, autotune, code, fxgraph, pgo, triton
+from torchkeeper.artifacts import (
+    aotautograd,
+    aoti_eager,
+    autotune,
+    code,
+    fxgraph,
+    ondisk,
+    pgo,
+    precompile,
+    triton,
+)
+from torchkeeper.artifacts.layout import ARTIFACT, PRECOMPILED, VLLM_MODEL
 
-#: Kinds whose bytes are worth reading; of the others only the files are known.
-READ = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo"})
 #: Bytes of an entry from which on running out of memory is no sign of damage.
 LARGE = 32 << 20
 
@@ -37,6 +46,8 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
         return triton.facts(files, names, full)
     if kind == "code":
         return code.facts(files, full)
+    if kind == "precompile":
+        return _precompile(files, full)
     data = next(iter(files.values()))
     if not data:
         return {"problem": "payload-empty"}
@@ -48,4 +59,19 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
         return pgo.facts(data, full)
     if kind == "autotune":
         return autotune.facts(data, full)
+    if kind == "aoti_eager":
+        return aoti_eager.facts(data, names)
+    if kind == "ondisk":
+        return ondisk.facts(data)
     raise ValueError(f"nothing to read in {kind}")
+
+
+def _precompile(files: dict[str, bytes], full: bool) -> dict[str, Any]:
+    name = PRECOMPILED if PRECOMPILED in files else next(iter(files))
+    if not files[name]:
+        return {"problem": "payload-empty"}
+    if name == VLLM_MODEL:
+        return {"name": "model compiled by vLLM"}
+    if name.startswith(ARTIFACT):
+        return precompile.artifact(name, files[name])
+    return precompile.facts(files[name], full)

@@ -6,7 +6,9 @@ JSON file into a path, and they refuse anything but what that kind's layout allo
 
 Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
-torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py.
+torch/_dynamo/package.py (DiskDynamoCache), torch/_inductor/aoti_eager.py, torch/_inductor/cache.py
+(OnDiskCache), torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py; of vLLM
+vllm/compilation/backends.py and compiler_interface.py (initialize_cache).
 """
 
 from __future__ import annotations
@@ -34,6 +36,26 @@ _DEVICE = re.compile(r"[A-Za-z0-9_-]{1,20}")
 #: Hexadecimal digits are legal base32 letters except 0, 1, 8 and 9, hence the wider class.
 _SHARD = re.compile(r"[a-z0-9]{2}")
 _BUILD_FOLDER = "_CxxBuild"
+#: A cache inside a place: those of a vLLM rank, an artifact that torch saved unpacked there
+#: (torch/_inductor/standalone_compile.py), and where AOTInductor builds eager kernels.
+_INNER = re.compile(
+    r"(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+|aoti_eager/[^/]+/[^/]+/lib)/"
+)
+#: The inner caches whose entries PyTorch would find as well in a cache of its own.
+_PLAIN_INNER = ("inductor_cache/", "triton_cache/")
+#: What vLLM writes for a graph beside its caches, and its compiled pieces.
+VLLM_FACTORS = "cache_key_factors.json"
+_VLLM_FILES = frozenset(
+    {VLLM_FACTORS, "vllm_compile_cache.py", "computation_graph.py", "transformed_code.py"}
+)
+ARTIFACT = "artifact_"
+VLLM_MODEL = "model"
+_RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
+#: The file of a precompiled function (DiskDynamoStore._write_to_local_cache).
+PRECOMPILED = "entry"
+_HEX64 = re.compile(r"[0-9a-f]{64}")
+_HEX32 = re.compile(r"[0-9a-f]{32}")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +70,16 @@ class Located:
 def is_code_stem(name: str) -> bool:
     """Whether PyTorch names generated code so: the key of its text (CODE_CACHE_KEY_STRATEGY)."""
     return _CODE_STEM.fullmatch(name) is not None
+
+
+def is_vllm(name: str) -> bool:
+    """Whether vLLM writes a file of this name beside the caches of a graph."""
+    return name in _VLLM_FILES
+
+
+def is_artifact(name: str) -> bool:
+    """Whether a file of this name is what vLLM had compiled: a graph's piece, or a whole model."""
+    return name.startswith(ARTIFACT) or name == VLLM_MODEL
 
 
 def is_triton_key(name: str) -> bool:
@@ -65,6 +97,34 @@ def payload_name(sha256_hex: str) -> str:
 
 def locate(path: str) -> Located:
     """What the file at ``path`` (relative, ``/`` between parts) is. Never fails."""
+    found = _locate(path)
+    # Most files lie in no cache inside another, and are looked at once.
+    inner = inner_cache(path) if found.kind == "unknown" else ""
+    if not inner:
+        return found
+    found = _locate(path[len(inner) :])
+    return Located(found.kind, found.key, inner + found.entry_path)
+
+
+def inner_cache(path: str) -> str:
+    """The part of a path that leads to a cache inside the place, with a ``/``, or nothing."""
+    match = _INNER.match(path)
+    return match[0] if match else ""
+
+
+def canonical(path: str) -> str:
+    """Where a file would lie in a cache of PyTorch or Triton alone.
+
+    Raises Problem("part-of-artifact") for what is of use only where it is.
+    """
+    inner = inner_cache(path)
+    name = path.rpartition("/")[2]
+    if (inner and inner not in _PLAIN_INNER) or is_vllm(name) or is_artifact(name):
+        raise Problem("part-of-artifact", path=path[:200])
+    return path[len(inner) :]
+
+
+def _locate(path: str) -> Located:
     parts = path.split("/")
     name = parts[-1]
     found = _locate_scratch(path, parts) or _locate_payload(path, parts)
@@ -83,8 +143,11 @@ def is_scratch(name: str) -> bool:
 
 def kernel_folder(folder: str) -> str | None:
     """The key of a folder that is a Triton kernel's, so that all its files but scratch are."""
-    parts = folder.split("/")
-    if not is_triton_key(parts[-1]) or parts[0] in ("fxgraph", "precompiled_headers"):
+    name = folder.rpartition("/")[2]
+    if not is_triton_key(name):
+        return None
+    parts = folder[len(inner_cache(folder + "/")) :].split("/")
+    if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", "precompiled_headers"):
         return None
     return None if "locks" in parts or any(map(is_scratch, parts)) else parts[-1]
 
@@ -106,16 +169,64 @@ def _locate_payload(path: str, parts: list[str]) -> Located | None:
         return Located("aotautograd", parts[1], path)
     if parts[0] == "dynamo" and len(parts) == 2 and (match := _PGO_FILE.fullmatch(parts[1])):
         return Located("pgo", match[1], path)
+    if parts[0] == "dynamo" and len(parts) == 3:
+        return Located("precompile", parts[1], f"dynamo/{parts[1]}")
+    if parts[0] == "aoti_eager" and len(parts) == 4 and parts[3].endswith(".json"):
+        return Located("aoti_eager", parts[3].removesuffix(".json"), path)
+    return _locate_generic(path, parts) or _locate_vllm(path, parts)
+
+
+def _locate_generic(path: str, parts: list[str]) -> Located | None:
+    """GEMM choices, and files of the caches of torch/_inductor/cache.py.
+
+    The folder of such a cache may be a place of its own.
+    """
+    if parts[0] == "cache" and len(parts) == 2 and _HEX64.fullmatch(parts[1]):
+        return Located("autotune", parts[1], path)
+    alone = len(parts) == 1 or (parts[0] == "cache" and len(parts) == 3)
+    return Located("ondisk", parts[-1], path) if alone and _HEX32.fullmatch(parts[-1]) else None
+
+
+def _locate_vllm(path: str, parts: list[str]) -> Located | None:
+    """vLLM has a folder for each part of a model; older versions have the files in the root.
+
+    A whole model that it had compiled ahead is ``torch_aot_compile/<hash>/rank_i_j/model``
+    (vllm/compilation/decorators.py), of which the folder of the hash is the place.
+    """
+    if len(parts) > 2:
+        return None
+    if parts[-1] in _VLLM_FILES:
+        return Located("code", "/".join(parts[:-1]) or "vllm", "/".join([*parts[:-1], "vllm"]))
+    if parts[-1].startswith(ARTIFACT):
+        return Located("precompile", parts[-1], path)
+    if parts[-1] == VLLM_MODEL and len(parts) == 2 and _RANK.fullmatch(parts[0]):
+        return Located("precompile", path, path)
     return None
 
 
 def _locate_code(path: str, parts: list[str]) -> Located | None:
     stem, dot, _ = parts[-1].partition(".")
-    if len(parts) != 2 or not _SHARD.fullmatch(parts[0]) or not dot:
+    if len(parts) != 2 or not _is_code_folder(parts[0]) or not dot:
         return None
     if parts[-1] == f"{stem}.best_config" and _AUTOTUNE_STEM.fullmatch(stem):
         return Located("autotune", stem, path)
     return Located("code", stem, f"{parts[0]}/{stem}") if _CODE_STEM.fullmatch(stem) else None
+
+
+def _is_code_folder(name: str) -> bool:
+    """Two letters of the stem; AOTInductor has one for each model, named as code is."""
+    return bool(_SHARD.fullmatch(name) or _CODE_STEM.fullmatch(name))
+
+
+def eager_library(conf: str, kernel_path: str) -> str | None:
+    """Where the library is that an item of ``aoti_eager/<ns>/<device>/<op>.json`` names.
+
+    None for a path that no item has.
+    """
+    parts = kernel_path.split("/")
+    if parts[0] != "lib" or not 2 <= len(parts) <= 8 or not all(map(_WORD.fullmatch, parts)):
+        return None
+    return f"{conf.rpartition('/')[0]}/{kernel_path}"
 
 
 def _refused(kind: str, name: str) -> Problem:
@@ -126,7 +237,8 @@ def payload_path(kind: str, key: str, sha256_hex: str) -> str:
     """Where a payload of one file goes. Raises Problem("name-refused").
 
     An autotune key is ``<xx>/<stem>.best_config``, as in a mega-cache
-    (_artifact_key_from_local_cache_key in torch/_inductor/runtime/autotune_cache.py), or the stem.
+    (_artifact_key_from_local_cache_key in torch/_inductor/runtime/autotune_cache.py), or
+    ``cache/<hash of system>``.
     """
     if kind == "fxgraph" and _FX_KEY.fullmatch(key):
         return f"fxgraph/{key[1:3]}/{key}/{payload_name(sha256_hex)}"
@@ -137,9 +249,13 @@ def payload_path(kind: str, key: str, sha256_hex: str) -> str:
         name = f"code_state_{flat_pgo_key(key)}.pkl"
         if _PGO_KEY.fullmatch(flat_pgo_key(key)) and _fits_a_name(name):
             return f"dynamo/{name}"
+    if kind == "precompile" and _HEX64.fullmatch(key):
+        return f"dynamo/{key}/{PRECOMPILED}"
     if kind == "autotune":
         shard, _, name = key.rpartition("/")
         stem = name.removesuffix(".best_config")
+        if shard == "cache" and _HEX64.fullmatch(name):
+            return key
         if _SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
             return key
     raise _refused(kind, key)
@@ -162,7 +278,7 @@ def code_path(shard: str, name: str) -> str:
     """Where a generated source or built object goes. Raises Problem("name-refused")."""
     stem, _, _ = name.partition(".")
     if (
-        _SHARD.fullmatch(shard)
+        _is_code_folder(shard)
         and _CODE_STEM.fullmatch(stem)
         and _SUFFIX.fullmatch(name[len(stem) :])
     ):

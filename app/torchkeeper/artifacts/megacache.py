@@ -25,6 +25,7 @@ KIND_OF_TYPE = {
     "aot_autograd": "aotautograd",
     "autotune": "autotune",
     "pgo": "pgo",
+    "precompile": "precompile",
 }
 TYPE_OF_KIND = {kind: name for name, kind in KIND_OF_TYPE.items()}
 

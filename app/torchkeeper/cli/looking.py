@@ -43,6 +43,8 @@ _REASONS = {
     "default": "PyTorch's default",
     "triton-default": "Triton's default",
     "temporary": "in the temporary folder",
+    "vllm": "vLLM",
+    "ondisk": "PyTorch's generic cache",
 }
 
 

@@ -17,6 +17,7 @@ from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.lists import list_of
 from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
@@ -176,7 +177,16 @@ def chosen_of(
     else:
         # In order, so that the same entries make the same bundle.
         batches = entries_of(session, store, report, items_of(store, report))
-    return [one for batch in batches for one in batch if picks(one.entry)]
+    found, rest = [], list[Described]()
+    for batch in batches:
+        for one in batch:
+            if picks(one.entry):
+                found.append(one)
+            elif list_of(one.entry):
+                rest.append(one)
+    # What one file lists goes together.
+    lists = {list_of(one.entry) for one in found} if rest else set()
+    return found + [one for one in rest if list_of(one.entry) in lists]
 
 
 def picker(session: Session, select: dict[str, Any]) -> Callable[[Entry], bool]:

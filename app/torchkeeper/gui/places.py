@@ -66,6 +66,7 @@ def reason_words(place: Place) -> str:
         "default": _tr("Where torch.compile keeps its cache by default"),
         "triton-default": _tr("Where Triton keeps its kernels by default"),
         "vllm": _tr("A compile cache of vLLM"),
+        "ondisk": _tr("A generic cache of PyTorch"),
     }.get(place.reason, printable(place.reason))
 
 

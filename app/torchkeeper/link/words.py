@@ -111,6 +111,11 @@ CATALOGUE: dict[str, Words] = {
         "Its group file lists files that are not there, so Triton will compile it again.",
         "Purge it.",
     ),
+    "library-missing": Words(
+        "The library of this kernel is missing.",
+        "PyTorch takes no kernel of this operator from the cache then, and compiles again.",
+        "Purge it.",
+    ),
     # Orphans
     "graph-gone": Words(
         "An FX graph that it needs is not in this place.",
@@ -193,6 +198,10 @@ CATALOGUE: dict[str, Words] = {
     "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
+    "part-of-artifact": Words(
+        "It is part of something that a bundle cannot hold.", "{path} is of use only where it is."
+    ),
+    "same-place": Words("The same entry is in another cache of this place; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),

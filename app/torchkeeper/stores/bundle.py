@@ -311,7 +311,7 @@ class Bundle:
             self._offsets[path, sha256] = (artifact.offset, artifact.size)
             at = layout.locate(path)
             file = File(path, artifact.size, sha256=sha256)
-            self._items.append(Item(kind, at.key, path, [file]))
+            self._items.append(Item(kind, at.key, at.entry_path, [file]))
 
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import code, elf
-from torchkeeper.artifacts.entry import PORTABLE, Entry
+from torchkeeper.artifacts.entry import PORTABLE, READ, Entry
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.index import Index, Known, signature
@@ -35,6 +35,8 @@ BATCH_BYTES = 16 << 20
 _PASSING = frozenset({"reader-stuck", "reader-crashed", "file-unreadable"})
 #: A profile or a list of configurations is some kilobytes.
 MAX_SMALL = 4 << 20
+#: All GEMM choices of a system are in one file.
+MAX_CHOICES = 32 << 20
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ def _batches(
     waiting = 0
     for item in items:
         report.check()
-        kept = index.get(item) if index and item.kind in PORTABLE else None
+        kept = index.get(item) if index and item.kind in READ else None
         one = _kept(item, kept) if kept else _load(item, source, report)
         if one is None:
             continue
@@ -144,7 +146,7 @@ def _batches(
 def _lasting(one: _Loaded) -> bool:
     """Whether it was worth finding, and will still be true if the files are the same."""
     found = {one.problem, one.facts.get("problem")}
-    return one.item.kind in PORTABLE and not found & _PASSING
+    return one.item.kind in READ and not found & _PASSING
 
 
 def _kept(item: Item, kept: Known) -> _Loaded:
@@ -169,8 +171,13 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     if not all(file.regular for file in item.files):
         return _Loaded(item, None, None, "not-a-file")
-    if item.kind not in PORTABLE:
+    if item.kind not in READ:
         return _Loaded(item, None, None, None)
+    if item.about:
+        # What lies on the disk is a library of machine code, which nobody reads.
+        names = [file.name for file in item.files]
+        problem = _truncated(item, source)
+        return _Loaded(item, None, Reading(item.kind, names, {"about": item.about}), problem)
     parts: list[tuple[str, str]] = []
     contents: dict[str, bytes] = {}
     problem = None
@@ -197,11 +204,25 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
             problem = "object-truncated"
     if gone == len(item.files):
         return None
-    sha256 = payload_digest(parts) if len(parts) == len(item.files) else None
+    whole = len(parts) == len(item.files) and item.kind in PORTABLE
+    sha256 = payload_digest(parts) if whole else None
     reading = None
     if contents or item.kind in ("code", "triton"):
         reading = Reading(item.kind, [file.name for file in item.files], contents)
     return _Loaded(item, sha256, reading, problem)
+
+
+def _truncated(item: Item, source: Source) -> str | None:
+    """What is wrong with the shared objects of an item."""
+    for file in item.files:
+        if file.name.endswith(".so"):
+            try:
+                with source.open(file) as stream:
+                    if not elf.complete(stream.read(elf.HEADER), file.size):
+                        return "object-truncated"
+            except OSError:
+                return "file-unreadable"
+    return None
 
 
 def _wanted(kind: str, name: str) -> int:
@@ -210,8 +231,10 @@ def _wanted(kind: str, name: str) -> int:
         return MAX_SOURCE if name.endswith(code.SOURCES) else 0
     if kind == "triton":
         return MAX_SOURCE if name.endswith(".json") else 0
-    if kind in ("autotune", "pgo"):
+    if kind in ("pgo", "aoti_eager"):
         return MAX_SMALL
+    if kind == "autotune":
+        return MAX_CHOICES
     return MAX_PAYLOAD
 
 

@@ -26,11 +26,11 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
-from torchkeeper.stores.offering import check_portable
+from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.progress import Progress
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
-MEGA = ("fxgraph", "aotautograd", "autotune", "pgo")
+MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
 FILES = frozenset({"code", "triton", "autotune"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -130,26 +130,20 @@ def _publish(partial: str, output: str, replace: bool) -> None:
 def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
     """Those that a bundle can hold, in the order it holds them; the others go to ``left``."""
     taken = []
+    seen: set[tuple[str, str]] = set()
     for one in chosen:
         try:
-            _check(one)
+            # Two of a place's may have one home, where caches lie inside it.
+            home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
+            if home in seen:
+                raise Problem("same-place")
+            seen.add(home)
         except Problem as problem:
             left(one.item, problem)
         else:
             taken.append(one)
     # Sorted, so that the same entries give the same bytes whatever the folder's order was.
     return sorted(taken, key=lambda d: (d.entry.kind, d.entry.key, d.entry.sha256 or ""))
-
-
-def _check(one: Described) -> None:
-    check_portable(one)
-    kind, sha256 = one.entry.kind, one.entry.sha256 or ""
-    # Whoever imports it must be able to place it.
-    if kind in MEGA:
-        layout.payload_path(kind, mega_key(one), sha256)
-    if kind in FILES:
-        for file in one.item.files:
-            layout.checked_path(kind, file.path)
 
 
 def _write(
@@ -242,9 +236,9 @@ def _chunks(file: File, source: Source) -> Iterator[bytes]:
         raise Problem("entry-vanished", why=e.strerror or str(e)) from e
 
 
-def mega_key(one: Described) -> str:
-    """Its key in a mega-cache."""
-    return one.item.path if one.entry.kind == "autotune" else one.entry.key
+def bundled(path: str) -> str:
+    """The path in the bundle of a file that is at a path of the place."""
+    return manifest.FILES + layout.canonical(path)
 
 
 def _files(
@@ -276,7 +270,7 @@ def _files(
             return
         listed = []
         for file, spool, digest in held:
-            path = manifest.FILES + file.path
+            path = bundled(file.path)
             size = spool.tell()
             spool.seek(0)
             with archive.open(_info(path), "w", force_zip64=size > 1 << 30) as member:
@@ -285,7 +279,7 @@ def _files(
                     done.add(len(data))
             listed.append(ListedFile(path, size, digest))
         listed.sort(key=lambda file: file.path)
-        _account(exported, one, manifest.FILES + one.item.path, tuple(listed))
+        _account(exported, one, bundled(one.item.path), tuple(listed))
 
 
 def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: Progress) -> str:

@@ -13,8 +13,16 @@ from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.export import FILES, MEGA, Left, common_origin, holdable, mega_key
+from torchkeeper.stores.export import (
+    FILES,
+    MEGA,
+    Left,
+    bundled,
+    common_origin,
+    holdable,
+)
 from torchkeeper.stores.items import File, Source, is_group, portable_bytes
+from torchkeeper.stores.offering import mega_key
 
 #: From here on zipfile writes sizes and offsets in eight bytes (ZIP64_LIMIT), and member counts.
 _BIG = (1 << 31) - 1
@@ -58,7 +66,7 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
         members += [(file.path, file.size, file.size > _MAY_BE_BIG) for file in files]
         biggest = max(biggest, sum(sizes))
         entry = one.entry
-        path = manifest.FILES + one.item.path if files else manifest.MEGA_CACHE
+        path = bundled(one.item.path) if files else manifest.MEGA_CACHE
         sha256 = entry.sha256 or ""
         listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
@@ -96,7 +104,7 @@ def _files(one: Described, source: Source) -> Iterator[ListedFile]:
     """The files as the manifest will list them; a digest is as long as any other."""
     for file in sorted(one.item.files):
         size = _portable_size(one.item.kind, file, source)
-        yield ListedFile(manifest.FILES + file.path, size, "0" * 64)
+        yield ListedFile(bundled(file.path), size, "0" * 64)
 
 
 def _portable_size(kind: str, file: File, source: Source) -> int:

@@ -16,6 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
+from torchkeeper.stores.lists import FilesIn, taken_apart
 from torchkeeper.stores.walking import Walk, file_at
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -68,7 +69,7 @@ class Folder:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        items = in_order(located(rest))
+        items = in_order(taken_apart(located(rest), _folders(rest), self))
         self.total = count + len(items)
         yield from items
 
@@ -80,22 +81,36 @@ class Folder:
         parts = path.split("/")
         if path.startswith("/") or {"", ".", ".."} & set(parts) or parts[0] == TRASH:
             raise Problem("name-refused", kind="unknown", name=path[:200])
-        for depth in range(1, len(parts) + 1):
-            if os.path.islink(os.path.join(self.root, *parts[:depth])) and depth < len(parts):
-                raise Problem("link-in-place", path=path)
+        if self._links(parts[:-1]):
+            raise Problem("link-in-place", path=path)
         here = os.path.join(self.root, path)
         below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
+        items = group(self._files_in(below))
+        report.check()
+        return taken_apart(items, self._files_in, self)
+
+    def _links(self, parts: list[str]) -> bool:
+        """Whether a link is on the way to a folder."""
+        return any(
+            os.path.islink(os.path.join(self.root, *parts[:depth]))
+            for depth in range(1, len(parts) + 1)
+        )
+
+    def _files_in(self, folder: str) -> list[File]:
+        """The files of one folder; none where it cannot be read, or a link leads there."""
+        if folder and self._links(folder.split("/")):
+            return []
         try:
-            with os.scandir(os.path.join(self.root, below)) as entries:
-                files = [
-                    file_at(f"{below}/{e.name}" if below else e.name, e.stat(follow_symlinks=False))
+            with os.scandir(os.path.join(self.root, folder)) as entries:
+                return [
+                    file_at(
+                        f"{folder}/{e.name}" if folder else e.name, e.stat(follow_symlinks=False)
+                    )
                     for e in entries
                     if not e.is_dir(follow_symlinks=False)
                 ]
         except OSError:
             return []
-        report.check()
-        return group(files)
 
     @property
     def whole(self) -> bool:
@@ -118,6 +133,19 @@ class Folder:
             raise OSError(errno.EINVAL, "not a regular file", path)
         # Unbuffered: whoever reads a file reads it in large pieces.
         return cast(BinaryIO, io.FileIO(handle))
+
+
+def _folders(files: list[File]) -> FilesIn:
+    """The files in each folder, of those of a walk."""
+    found: dict[str, list[File]] = {}
+
+    def files_in(folder: str) -> list[File]:
+        if not found:
+            for file in files:
+                found.setdefault(file.path.rpartition("/")[0], []).append(file)
+        return found.get(folder, [])
+
+    return files_in
 
 
 def survey(place: str, report: Report | None = None) -> list[Item]:

@@ -44,12 +44,16 @@ class File(NamedTuple):
 
 @dataclass(slots=True)
 class Item:
-    """The files of one entry, unread."""
+    """The files of one entry, unread.
+
+    about: what a file that lists several entries says of this one, for a reader.
+    """
 
     kind: str
     key: str
     path: str
     files: list[File] = field(default_factory=list)
+    about: bytes = b""
 
     @property
     def size(self) -> int:

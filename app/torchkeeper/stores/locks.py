@@ -1,7 +1,9 @@
 """Whether somebody is at work on a file: PyTorch's own locks, and who left temporary files.
 
 PyTorch holds ``locks/<stem>.lock`` while it builds an object, and ``<file>.lock`` beside a PGO
-profile (torch/utils/_filelock.py: flock); its temporary files carry their writer's process id.
+profile (torch/utils/_filelock.py: flock), ``locks/<op>.lock`` while it changes the list of an
+eager operator, and ``locks/<4 hex>.lock`` beside a value of a generic cache; its temporary files
+carry their writer's process id.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+
+from torchkeeper.artifacts.layout import inner_cache
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+")
 
@@ -59,8 +63,17 @@ def alive(pid: int) -> bool:
 def in_use(root: str, kind: str, key: str, path: str) -> bool:
     """Whether PyTorch or Triton is at work on an entry of a folder."""
     here = os.path.join(root, path)
+    inner = os.path.join(root, inner_cache(path))
     if kind == "code":
-        return held(os.path.join(root, "locks", f"{key}.lock"))
+        return held(os.path.join(inner, "locks", f"{key}.lock"))
+    if kind == "aoti_eager":
+        # While a kernel is added, its libraries' folder is the cache folder.
+        lock = f"{key.partition('#')[0]}.lock"
+        folders = (root, os.path.join(root, os.path.dirname(path), "lib"))
+        return any(held(os.path.join(folder, "locks", lock)) for folder in folders)
+    if kind == "ondisk":
+        folder, name = os.path.split(here)
+        return held(os.path.join(folder, "locks", f"{name[:4]}.lock"))
     if kind == "pgo":
         return held(here + ".lock")
     if kind == "lock":

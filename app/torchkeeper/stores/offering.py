@@ -84,8 +84,7 @@ class FromFolder:
             if payload_digest(parts) != sha256:
                 raise Problem("entry-changed")
         files = []
-        for original, digest in zip(item.files, digests, strict=True):
-            path = _canonical(item.kind, item.key, original.path, sha256)
+        for original, digest, path in zip(item.files, digests, homes(one), strict=True):
             files.append(File(path, original.size, sha256=digest))
             self._files[path] = (item.kind, original)
         kernel = item.kind == "triton"
@@ -129,8 +128,25 @@ def check_portable(one: Described) -> None:
         raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
 
 
-def _canonical(kind: str, key: str, path: str, sha256: str) -> str:
-    """Where a file lies in every folder. Raises Problem("name-refused")."""
-    if kind in ("code", "triton", "autotune"):
-        return layout.checked_path(kind, path)
-    return layout.payload_path(kind, key, sha256)
+def homes(one: Described) -> list[str]:
+    """Where each of an entry's files lies in every folder that has no caches inside.
+
+    Raises Problem as ``check_portable``, "name-refused", and "part-of-artifact" for what is of use
+    only where it is.
+    """
+    check_portable(one)
+    kind, sha256 = one.entry.kind, one.entry.sha256 or ""
+    if kind in ("fxgraph", "aotautograd", "pgo"):
+        return [layout.payload_path(kind, mega_key(one), sha256)]
+    paths = [layout.canonical(file.path) for file in one.item.files]
+    if kind == "precompile":
+        home = layout.payload_path(kind, mega_key(one), sha256)
+        if paths != [home]:
+            raise Problem("part-of-artifact", path=one.item.path)
+        return paths
+    return [layout.checked_path(kind, path) for path in paths]
+
+
+def mega_key(one: Described) -> str:
+    """Its key in a mega-cache."""
+    return layout.canonical(one.item.path) if one.entry.kind == "autotune" else one.entry.key

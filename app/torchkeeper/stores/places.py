@@ -1,4 +1,4 @@
-"""The cache folders of this machine, found by the rules PyTorch and Triton use."""
+"""The cache folders of this machine, found by the rules PyTorch, Triton and vLLM use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 class Place:
     """A folder, why it is one, and whether it exists.
 
-    reason: the variable that names it, "default", "triton-default", or "temporary" for another
-    user's or an older folder beside the default one.
+    reason: the variable that names it, "default", "triton-default", "vllm" for a rank's folder,
+    "ondisk" for a generic cache, or "temporary" for another user's or an older folder beside the
+    default one.
     """
 
     path: str
@@ -52,12 +53,38 @@ def _candidates() -> Iterator[tuple[str, str]]:
     home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
     if os.path.isabs(home):  # a user without a home folder stays "~"
         yield os.path.join(home, ".triton", "cache"), "triton-default"
+    for path in _vllm_ranks():
+        yield path, "vllm"
+    for path in _folders(tempfile.gettempdir(), "torchinductor_"):
+        yield path, "temporary"
+    # OnDiskCache.base_dir in torch/_inductor/cache.py; others may have a folder of that name.
+    for path in _folders(os.path.join(tempfile.gettempdir(), "cache"), ""):
+        if os.path.isdir(os.path.join(path, "locks")):
+            yield path, "ondisk"
+
+
+def _vllm_ranks() -> Iterator[str]:
+    """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` in there.
+
+    Sources: vllm/envs.py, vllm/compilation/backends.py, decorators.py.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    root = os.environ.get("VLLM_CACHE_ROOT") or os.path.join(base, "vllm")
+    caches = os.path.join(os.path.expanduser(root), "torch_compile_cache")
+    if os.path.isabs(caches):
+        for folder in _folders(caches, ""):
+            if os.path.basename(folder) == "torch_aot_compile":
+                yield from _folders(folder, "")
+            else:
+                yield from _folders(folder, "rank_")
+
+
+def _folders(above: str, start: str) -> list[str]:
+    """The folders in another whose names start so, as far as they can be read."""
     try:
-        with os.scandir(tempfile.gettempdir()) as entries:
-            names = sorted(e.name for e in entries if e.name.startswith("torchinductor_"))
+        with os.scandir(above) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.startswith(start))
     except OSError:
-        return
-    for name in names:
-        path = os.path.join(tempfile.gettempdir(), name)
-        if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK):
-            yield path, "temporary"
+        return []
+    paths = [os.path.join(above, name) for name in names]
+    return [path for path in paths if os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)]

@@ -18,7 +18,7 @@ from torchkeeper.stores.items import CHUNK, File, Item, Offered, is_group, porta
 from torchkeeper.stores.progress import Progress
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
-ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd")
+ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,9 @@ class Target:
         if item.kind == "triton":
             return self._plan_kernel(item, progress)
         todo, replaced = [], []
+        inner = "inductor_cache/" if self._style == "vllm" else ""
         for file in item.files:
-            target = os.path.join(self.root, file.path)
+            target = os.path.join(self.root, inner + file.path)
             known = self._digest(target, "", progress)
             if known == file.sha256:
                 continue
@@ -78,12 +79,14 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
-        return Plan(item.path, tuple(todo), frozenset(replaced))
+        return Plan(inner + item.path, tuple(todo), frozenset(replaced))
 
     def _plan_kernel(self, item: Item, progress: Progress) -> Plan:
         home = item.path
         if self._style == "triton":
             home = item.key
+        elif self._style == "vllm":
+            home = f"triton_cache/{item.key}"
         elif self._style == "inductor" and home == item.key:
             home = f"triton/0/{item.key}"
         folder = os.path.join(self.root, home)
@@ -116,7 +119,9 @@ class Target:
 
 
 def _style(root: str) -> str | None:
-    """Whose layout a folder has: "inductor", "triton", or None where nothing tells."""
+    """Whose layout a folder has: "inductor", "triton", "vllm" for that of a rank with a cache of
+    each, or None where nothing tells.
+    """
     try:
         with os.scandir(root) as entries:
             names = {entry.name for entry in entries}
@@ -124,6 +129,8 @@ def _style(root: str) -> str | None:
         return None
     if names & {"fxgraph", "aotautograd", "triton"}:
         return "inductor"
+    if names & {"inductor_cache", "triton_cache"}:
+        return "vllm"
     return "triton" if any(map(layout.is_triton_key, names)) else None
 
 

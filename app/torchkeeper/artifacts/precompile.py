@@ -1,0 +1,77 @@
+"""Precompiled functions: what Dynamo made of a function, with its guards and compiled graphs.
+
+Source: torch/_dynamo/package.py (PrecompileCacheEntry, ``dynamo/<key>/entry``). What vLLM saves
+of a graph's pieces is in torch/_inductor/standalone_compile.py (CompiledArtifact.save).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from torchkeeper.artifacts import inert
+
+_HEADERS = (b"CacheCompiledArtifact", b"AOTCompiledArtifact")
+
+
+def facts(data: bytes, full: bool) -> dict[str, Any]:
+    """name: of the function; torch, device; python and gpu it needs; variants: how often it was
+    compiled for other inputs, each with guards of its own; graphs: how many are compiled in it.
+
+    With ``full`` the code objects with file and line, and the modules it was traced through.
+    Raises as ``fxgraph.facts`` does.
+    """
+    obj = inert.load(data)
+    if inert.class_name(obj) != "PrecompileCacheEntry":
+        raise TypeError(f"a pickle of {inert.class_name(obj)}")
+    whole = inert.fields(obj)
+    dynamo = inert.fields(whole.get("dynamo"))
+    system = inert.fields(dynamo.get("system_info"))
+    codes = [inert.fields(code) for code in _list(dynamo.get("codes"))]
+    backends = whole.get("backends")
+    found: dict[str, Any] = {
+        "name": inert.text(dynamo.get("fn_name")),
+        "torch": _version(system.get("torch_version")),
+        "device": inert.text(dynamo.get("device_type")),
+        "python": inert.text(system.get("python_version")),
+        "gpu": inert.text(system.get("gpu_name")),
+        "variants": sum(len(_list(code.get("guarded_codes"))) for code in codes),
+        "graphs": len(backends) if isinstance(backends, dict) else None,
+    }
+    if full:
+        python_codes = [inert.fields(code.get("python_code")) for code in codes[:500]]
+        found["functions"] = [
+            f"{code.get('co_name')} at {code.get('co_filename')}:{code.get('co_firstlineno')}"
+            for code in python_codes
+        ]
+        traced = inert.fields(dynamo.get("source_info")).get("inlined_sources")
+        names = {
+            name
+            for source in (traced if isinstance(traced, (set, frozenset, list)) else ())
+            if (name := inert.text(inert.fields(source).get("module")))
+        }
+        found["modules"] = sorted(names)[:500]
+    return found
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _version(value: Any) -> str | None:
+    """A TorchVersion is a text of a class of its own."""
+    if isinstance(value, inert.Inert) and value.args:
+        value = value.args[0]
+    return inert.text(value)
+
+
+def artifact(name: str, data: bytes) -> dict[str, Any]:
+    """Of a piece of a graph that vLLM had compiled: its name and the class that reads it.
+
+    It starts with a checksum of 4 bytes and the name of the class, with its length as a uint64
+    (torch/utils/_appending_byte_serializer.py, BytesWriter). Raises ValueError for anything else.
+    """
+    for header in _HEADERS:
+        if data[4:].startswith(struct.pack(">Q", len(header)) + header):
+            return {"name": name.replace("_", " "), "format": header.decode()}
+    raise ValueError("not an artifact that torch saved")

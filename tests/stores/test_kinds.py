@@ -1,0 +1,339 @@
+"""Every kind that PyTorch caches, as torch wrote it: listed, purged, moved, and never unknown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from tests.conftest import DATA, RunPlain
+from tests.snapshots import snapshot
+from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.detail import Details, Full
+from torchkeeper.engine.session import Session, chosen_of
+from torchkeeper.stores import places, trash
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.export import export
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.locks import in_use
+from torchkeeper.stores.reader import Reader
+
+
+def described(place: Path, full: bool = False) -> list[Described]:
+    folder = Folder(str(place))
+    with Reader() as reader:
+        batches = describe(folder.items(Report()), folder, reader, Report(), full=full)
+        return [one for batch in batches for one in batch]
+
+
+def entries(place: Path, kind: str | None = None) -> list[Entry]:
+    return [one.entry for one in described(place) if kind in (None, one.entry.kind)]
+
+
+def chosen(place: Path, **select: Any) -> list[Described]:
+    session = Session()
+    try:
+        return chosen_of(session, Folder(str(place)), select, Report())
+    finally:
+        session.close()
+
+
+def never(item: Item, problem: Problem) -> None:
+    raise AssertionError(f"{item.path} was left: {problem}")
+
+
+def moved(source: Path, target: Path, bundle: Path) -> list[tuple[str, str]]:
+    """Export one place and import it into another; what the bundle could not hold."""
+    left: list[tuple[str, str]] = []
+    folder = Folder(str(source))
+    export(
+        described(source),
+        folder,
+        str(bundle),
+        Report(),
+        lambda item, problem: left.append((item.kind, problem.code)),
+    )
+    with Bundle(str(bundle), Report()) as opened:
+        assert opened.refused == []
+        import_bundle(opened, str(target), Report(), never)
+    return left
+
+
+def test_nothing_is_unknown(
+    kept_291: Path, filled: Path, kernels: Path, other_kinds: Path, vllm_rank: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "mega-cache.bin"
+    saved.write_bytes(gzip.decompress((DATA / "torch-2.9.1" / "mega-cache.bin.gz").read_bytes()))
+    with Bundle(str(saved), Report()) as bundle:
+        assert bundle.refused == []
+        assert len(bundle.items()) > 10
+    temporary = other_kinds / "temporary"
+    for place in (
+        kept_291,
+        filled,
+        kernels,
+        other_kinds / "cache",
+        temporary / "cache" / "mine",
+        next(temporary.glob("torchinductor_*")),
+        vllm_rank,
+    ):
+        found = entries(place)
+        assert found
+        assert not [e for e in found if e.kind == "unknown" or e.problem]
+        assert len({e.identity for e in found}) == len(found)
+
+
+def test_a_precompiled_function(other_kinds: Path) -> None:
+    (one,) = [
+        one for one in described(other_kinds / "cache", full=True) if one.entry.kind == "precompile"
+    ]
+    assert (one.entry.name, one.entry.torch, one.entry.device) == ("wave", "2.13.0+cpu", "cpu")
+    assert one.entry.path == f"dynamo/{one.entry.key}"
+    assert (one.facts["variants"], one.facts["graphs"]) == (2, 2)
+    assert one.facts["python"].startswith("3.")
+    assert one.facts["functions"][0].startswith("wave at ")
+    json.dumps(one.facts)
+
+
+def test_a_precompiled_function_hits_elsewhere(
+    other_kinds: Path, tmp_path: Path, run_plain: RunPlain
+) -> None:
+    target = tmp_path / "target"
+    left = moved(other_kinds / "cache", target, tmp_path / "a.torchcache")
+    assert {kind for kind, _ in left} <= {"aoti_eager", "lock", "code"}
+    key = entries(target, "precompile")[0].key
+    here, there = (place / "dynamo" / key / "entry" for place in (other_kinds / "cache", target))
+    assert there.read_bytes() == here.read_bytes()
+    assert run_plain(target, "again", script="other_kinds.py")["dynamo_cache"] == {
+        "dynamo_cache_hit": 1
+    }
+
+
+def test_a_stock_mega_cache_brings_it(other_kinds: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with Bundle(str(other_kinds / "temporary" / "mega-cache.bin"), Report()) as bundle:
+        assert bundle.refused == []
+        import_bundle(bundle, str(target), Report(), never)
+    found, wanted = entries(target, "precompile"), entries(other_kinds / "cache", "precompile")
+    assert [(e.path, e.sha256) for e in found] == [(e.path, e.sha256) for e in wanted]
+
+
+def test_each_eager_kernel_is_an_entry(other_kinds: Path) -> None:
+    found = [o for o in described(other_kinds / "cache") if o.entry.kind == "aoti_eager"]
+    assert sorted(str(o.entry.name) for o in found) == [
+        "aten::abs(float32[4, 8])",
+        "aten::abs(float64[3])",
+        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)",
+    ]
+    for one in found:
+        assert (one.entry.device, one.entry.problem) == ("cpu", None)
+        assert [f for f in one.item.files if f.path.endswith(one.facts["library"])]
+    # The list is counted once.
+    listed = [one.item for one in described(other_kinds / "cache")]
+    files = Counter(file.path for item in listed for file in item.files)
+    assert set(files.values()) == {1}
+    on_disk = [p for p in (other_kinds / "cache").rglob("*") if p.is_file()]
+    assert len(files) == len(on_disk)
+
+
+def test_an_eager_kernel_is_the_same_wherever_it_stands(other_cache: Path) -> None:
+    before = {e.path: e.name for e in entries(other_cache, "aoti_eager")}
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    conf.write_text(json.dumps(json.loads(conf.read_text())[::-1]))
+    assert {e.path: e.name for e in entries(other_cache, "aoti_eager")} == before
+    conf.write_text(json.dumps(json.loads(conf.read_text()) * 2))
+    again = entries(other_cache, "aoti_eager")
+    assert len(again) == 5
+    assert len({e.identity for e in again}) == 5
+
+
+def test_a_library_that_is_missing_or_cut(other_cache: Path) -> None:
+    library = next((other_cache / "aoti_eager").rglob("*.wrapper.so"))
+    library.write_bytes(library.read_bytes()[:5000])
+    assert [e.problem for e in entries(other_cache, "aoti_eager") if e.problem] == [
+        "object-truncated"
+    ]
+    library.unlink()
+    assert [e.problem for e in entries(other_cache, "aoti_eager") if e.problem] == [
+        "library-missing"
+    ]
+
+
+def full_of(place: Path, entry: Entry) -> Full:
+    with Reader() as reader:
+        return Details().of(reader, Folder(str(place)), entry.kind, entry.path, Report())
+
+
+def test_one_entry_alone_is_what_the_listing_said(other_kinds: Path, vllm_rank: Path) -> None:
+    for place in (other_kinds / "cache", vllm_rank):
+        for entry in entries(place):
+            if entry.kind in ("aoti_eager", "precompile", "autotune", "ondisk", "fxgraph"):
+                alone = full_of(place, entry).entry
+                assert (alone.name, alone.size, alone.problem) == (entry.name, entry.size, None)
+
+
+def test_kernels_of_one_list_are_purged_together_and_come_back(other_cache: Path) -> None:
+    before = snapshot(other_cache)
+    (entry,) = [e for e in entries(other_cache, "aoti_eager") if "float64" in str(e.name)]
+    taken = chosen(other_cache, items=[["aoti_eager", entry.path]])
+    assert sorted(str(o.entry.name) for o in taken) == [
+        "aten::abs(float32[4, 8])",
+        "aten::abs(float64[3])",
+    ]
+    assert len(chosen(other_cache, filter="add.Tensor kind:aoti_eager")) == 1
+    plan = trash.Plan(str(other_cache), [one.item for one in taken])
+    done = trash.purge(plan, False, Report(), never)
+    assert (done.entries, done.files) == (2, plan.files)
+    assert [e.name for e in entries(other_cache, "aoti_eager")] == [
+        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)"
+    ]
+    trash.undo(str(other_cache), Report(), never)
+    assert snapshot(other_cache) == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[1]", "{}", '[{"kernel_path": 5}]', '[{"meta_info": 1}]', "[" * 100_000]
+)
+def test_a_bad_list_is_one_broken_entry(other_cache: Path, content: str) -> None:
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    conf.write_text(content)
+    broken = [e for e in entries(other_cache) if e.problem]
+    assert [e.kind for e in broken] == ["aoti_eager"]
+    assert broken[0].problem in ("payload-unreadable", "payload-empty")
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../../../fxgraph/x", "lib/../../x", "lib", "", "lib//x", "lib/./x"]
+)
+def test_a_library_is_never_looked_for_elsewhere(other_cache: Path, path: str) -> None:
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    listed = json.loads(conf.read_text())
+    conf.write_text(json.dumps([{**listed[0], "kernel_path": path}]))
+    (one,) = [o for o in described(other_cache) if str(o.entry.name).startswith("aten::abs")]
+    assert [file.path for file in one.item.files] == ["aoti_eager/aten/cpu/abs.json"]
+    assert one.entry.problem == "library-missing"
+
+
+def test_gemm_choices(other_kinds: Path, tmp_path: Path) -> None:
+    (entry,) = entries(other_kinds / "cache", "autotune")
+    assert entry.name == "GEMM choices for a system without a GPU"
+    assert full_of(other_kinds / "cache", entry).facts["choices"] == 2
+    left = moved(other_kinds / "cache", tmp_path / "target", tmp_path / "a.torchcache")
+    assert "autotune" not in {kind for kind, _ in left}
+    (there,) = entries(tmp_path / "target", "autotune")
+    assert (there.path, there.sha256) == (entry.path, entry.sha256)
+
+
+def test_values_of_generic_caches(other_kinds: Path) -> None:
+    (mine,) = described(other_kinds / "temporary" / "cache" / "mine")[:1]
+    assert (mine.entry.kind, mine.entry.name) == ("ondisk", "str of 4")
+    assert (mine.facts["prefix"], mine.facts["version"]) == ("5feceb66", 0)
+    folder = next((other_kinds / "temporary").glob("torchinductor_*"))
+    kinds = Counter(e.kind for e in entries(folder))
+    assert kinds == {"ondisk": 1, "lock": 1}
+
+
+def test_a_bad_value_is_broken(tmp_path: Path) -> None:
+    for number, data in enumerate((b"", b"\x5f\xec", b"\x5f\xec\xeb\x66", b"\x5f\xec\xeb\x66junk")):
+        (tmp_path / f"{number:032x}").write_bytes(data)
+    found = entries(tmp_path)
+    assert [e.kind for e in found] == ["ondisk"] * 4
+    assert {e.problem for e in found} == {"payload-empty", "payload-unreadable"}
+
+
+def test_a_rank_of_vllm(vllm_rank: Path, filled: Path, kernels: Path) -> None:
+    found = entries(vllm_rank)
+    inside = Counter(e.kind for e in found if e.path.startswith("inductor_cache/"))
+    assert inside == Counter(e.kind for e in entries(filled))
+    triton = [e for e in found if e.path.startswith("triton_cache/")]
+    assert sorted(str(e.device) for e in triton if e.kind == "triton") == sorted(
+        str(e.device) for e in entries(kernels) if e.kind == "triton"
+    )
+    own = [e for e in found if e.path.startswith("backbone/")]
+    assert Counter(e.kind for e in own) == {
+        "code": 2, "precompile": 1, "fxgraph": 1, "aotautograd": 1,
+    }  # fmt: skip
+    (graph,) = [e for e in own if e.files == 3]
+    assert graph.name == "vLLM's graph and key factors"
+    assert "cache_key_factors.json" in full_of(vllm_rank, graph).texts()
+
+
+def test_a_rank_moves_to_a_cache_and_back(
+    vllm_rank: Path, tmp_path: Path, run_plain: RunPlain
+) -> None:
+    target = tmp_path / "target"
+    left = moved(vllm_rank, target, tmp_path / "a.torchcache")
+    # vLLM's own files and the sources of a piece; a piece that is packed.
+    assert Counter(pair for pair in left if pair[0] != "lock") == {
+        ("code", "part-of-artifact"): 2,
+        ("precompile", "part-of-artifact"): 1,
+    }
+    assert run_plain(target)["misses"] == 0
+    rank = tmp_path / "rank_0_1"
+    for name in ("inductor_cache", "triton_cache"):
+        (rank / name).mkdir(parents=True)
+    moved(target, rank, tmp_path / "b.torchcache")
+    assert {p.name for p in rank.iterdir()} == {"inductor_cache", "triton_cache"}
+    assert run_plain(rank / "inductor_cache")["misses"] == 0
+    files = [
+        {p.relative_to(place) for p in (place / "triton_cache").rglob("*.cubin")}
+        for place in (rank, vllm_rank)
+    ]
+    assert files[0] == files[1] != set()
+    assert not [e for e in entries(rank) if e.problem]
+
+
+def test_what_pytorch_is_at_work_on(other_kinds: Path) -> None:
+    for place, kind, lock in (
+        (other_kinds / "cache", "aoti_eager", "aoti_eager/aten/cpu/lib/locks/abs.lock"),
+        (other_kinds / "temporary" / "cache" / "mine", "ondisk", None),
+    ):
+        entry = sorted(entries(place, kind), key=lambda e: e.path)[0]
+        path = place / lock if lock else next(place.rglob("*.lock"))
+        assert not in_use(str(place), kind, entry.key, entry.path)
+        with FileLock(path):
+            assert in_use(str(place), kind, entry.key, entry.path)
+
+
+def test_what_lies_in_two_caches_of_a_place_goes_once(vllm_rank: Path, tmp_path: Path) -> None:
+    for path in (vllm_rank / "inductor_cache").iterdir():
+        if path.is_dir() and len(path.name) == 2:
+            shutil.copytree(path, vllm_rank / path.name)
+    left = moved(vllm_rank, tmp_path / "target", tmp_path / "a.torchcache")
+    codes = Counter(pair for pair in left if pair[1] == "same-place")
+    assert codes == {("code", "same-place"): len(entries(tmp_path / "target", "code"))}
+
+
+def test_places_of_vllm_and_of_generic_caches(
+    vllm_rank: Path, other_kinds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> dict[str, str]:
+        return {place.path: place.reason for place in places.find() if place.exists}
+
+    assert "vllm" not in found().values()
+    monkeypatch.setenv("VLLM_CACHE_ROOT", str(tmp_path / "vllm"))
+    assert found()[str(vllm_rank)] == "vllm"
+    monkeypatch.delenv("VLLM_CACHE_ROOT")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert found()[str(vllm_rank)] == "vllm"
+    model = tmp_path / "vllm" / "torch_compile_cache" / "torch_aot_compile" / ("ab" * 32)
+    shutil.copytree(vllm_rank / "inductor_cache", model / "inductor_cache")
+    (model / "rank_0_0").mkdir()
+    (model / "rank_0_0" / "model").write_bytes(b"whatever")
+    assert found()[str(model)] == "vllm"
+    (whole,) = entries(model, "precompile")
+    assert (whole.path, whole.problem) == ("rank_0_0/model", None)
+    assert not entries(model, "unknown")
+    monkeypatch.setattr(tempfile, "tempdir", str(other_kinds / "temporary"))
+    assert found()[str(other_kinds / "temporary" / "cache" / "mine")] == "ondisk"
