@@ -66,7 +66,7 @@ def path_of(params: dict[str, Any], name: str) -> str:
 def place_of(params: dict[str, Any], name: str) -> str:
     """A place from a request: an absolute path, or the name of a server."""
     place: str = params[name]
-    return place if is_server(place) else path_of(params, name)
+    return place if isinstance(place, str) and is_server(place) else path_of(params, name)
 
 
 def items_of(store: Store, report: Report) -> list[Item]:

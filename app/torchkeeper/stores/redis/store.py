@@ -55,6 +55,8 @@ class RedisItem(Item):
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
+        if name == "about":
+            return None
         raise AttributeError(name)
 
     @property
