@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -33,6 +34,18 @@ class Copied:
     exists: int = 0
 
 
+@dataclass
+class Foretold(Copied):
+    """What a copy would come to.
+
+    kinds: ``{kind, new, there, differs, left}`` in the order of KINDS; each of the outcomes is
+    ``{entries, files, bytes}`` (stores.compare). needed: bytes on the disk for what is new.
+    """
+
+    kinds: list[dict[str, Any]] = field(default_factory=list)
+    needed: int = 0
+
+
 def what_is(target: str) -> str:
     """What copying to a place makes of it: "folder", "bundle" or "server"."""
     if is_server(target):
@@ -49,11 +62,13 @@ def copy(
     report: Report,
     left: Left,
     replace: bool = False,
+    placed: Callable[[Item, str], None] | None = None,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
     A folder is made where it is missing, a bundle is written anew: over one that is there only
     with ``replace``. A payload that is there is never overwritten by a different one.
+    ``placed`` hears of each entry that was put into a folder, and its path there.
     Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
     stores.export), and passes Cancelled on; a folder or a bundle is then as it was.
     """
@@ -67,13 +82,13 @@ def copy(
     offered = offer(source, chosen, report, left)
     from torchkeeper.stores.importing import import_bundle
 
-    placed = import_bundle(offered, target, report, left)
-    return Copied(what, placed.entries, placed.files, placed.bytes, placed.exists)
+    done = import_bundle(offered, target, report, left, placed)
+    return Copied(what, done.entries, done.files, done.bytes, done.exists)
 
 
 def plan_copy(
     source: Store, chosen: Sequence[Described], target: str, report: Report, left: Left
-) -> Copied:
+) -> Foretold:
     """What ``copy`` would do, by the same rules; nothing is written."""
     what = what_is(target)
     _check_other(source, target)
@@ -81,7 +96,10 @@ def plan_copy(
         from torchkeeper.stores.export_plan import plan
 
         planned = plan(chosen, source, report, left)
-        return Copied(what, planned.entries, planned.files, planned.bytes)
+        kinds = [_all_new(one) for one in planned.kinds]
+        return Foretold(
+            what, planned.entries, planned.files, planned.bytes, kinds=kinds, needed=planned.room
+        )
     from torchkeeper.stores.compare import compare
 
     def mark(_: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None) -> None:
@@ -92,7 +110,16 @@ def plan_copy(
     counts = compare([offered], target, report, mark)[0].to_json()
     new: dict[str, int] = counts["new"]
     there: dict[str, int] = counts["there"]
-    return Copied(what, new["entries"], new["files"], new["bytes"], there["entries"])
+    done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
+    done.kinds, done.needed = counts["kinds"], counts["needed"]
+    return done
+
+
+def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
+    """What a bundle would hold of a kind, as of a folder where nothing of it is."""
+    none = {"entries": 0, "files": 0, "bytes": 0}
+    new = {name: kind[name] for name in none}
+    return {"kind": kind["kind"], "new": new, "there": none, "differs": none, "left": none}
 
 
 def offer(source: Store, chosen: Sequence[Described], report: Report, left: Left) -> Offered:
