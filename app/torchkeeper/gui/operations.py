@@ -89,6 +89,15 @@ class Operations(QObject):
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start)
 
+    def copy(self, place: str, selection: Selection, into: str, replace: bool = False) -> Job:
+        """Copy entries to another place: all of it or, cancelled, nothing.
+
+        A bundle that is there stays unless ``replace``.
+        """
+        params = {"place": place, "into": into, "select": selection.select, "replace": replace}
+        start = _Start("copy", params, hold=selection.hold, note=self._import_note)
+        return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
+
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
         params = {"plan": plan, "now": at_once}
@@ -191,7 +200,7 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
-        if job.kind == "import":
+        if job.kind in ("import", "copy"):
             job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
 
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
