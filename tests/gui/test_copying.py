@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -338,6 +340,27 @@ def test_escape_over_a_place_drops_nothing(qtbot: QtBot, dragging: Window, tmp_p
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     qtbot.waitUntil(lambda: scratch(tmp_path) == [], timeout=PATIENCE)
     assert window.findChildren(CopyDialog) == []
+
+
+def test_a_place_takes_them_also_where_no_bundle_can_be_written(
+    qtbot: QtBot, dragging: Window, tmp_path: Path
+) -> None:
+    window = dragging
+    drag(window)
+    lines = window.engines.worker._lines
+    qtbot.waitUntil(lambda: any(not line.shared for line in lines), timeout=PATIENCE)
+    for line in [line for line in lines if not line.shared]:
+        os.kill(line.engine.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    at = hold_over(window, tmp_path / "target")
+    assert aim(window) == str(tmp_path / "target")
+    hold_over(window, tmp_path / "missing")
+    assert "Preparing" not in window.statusBar().currentMessage()
+    hold_over(window, tmp_path / "target")
+    mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
+    dialog = open_dialog(qtbot, window, CopyDialog)
+    dialog.reject()
+    idle(qtbot, window)
 
 
 @pytest.mark.parametrize("drops", [True, False])

@@ -116,7 +116,7 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
-    Spec("copy-to", _n("&Copy to…"), "copy-to", "Ctrl+T",
+    Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
          "copy", "cache", 0, ("entries",)),

@@ -48,6 +48,7 @@ class DragOut(QObject):
         self._places = places
         self._onto = ""
         self._count = ""
+        self._waits = False
         self._engines = engines
         self._ticket: int | None = None
         self._folder = ""
@@ -71,7 +72,7 @@ class DragOut(QObject):
 
     def begin(self, place: str, entries: Sequence[Entry], name: str) -> None:
         """Have a bundle of these entries written; it is offered if the button is still held."""
-        self._held = True
+        self._held = self._waits = True
         self._count = count = say.count(len(entries), "entry", "entries")
         self._places.expect(lambda other: other.takes and other.path != place)
         self._aimed()
@@ -103,6 +104,7 @@ class DragOut(QObject):
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
     def _lost(self, error: UserError) -> None:
+        self._waits = False
         self._clean()
         self._quiet()
         self.failed.emit(error)
@@ -116,14 +118,13 @@ class DragOut(QObject):
         if not self._held:
             return
         aim = self._places.aim
-        waits = self._ticket is not None or not self._folder
         shape = Qt.CursorShape.BusyCursor if aim is None else Qt.CursorShape.DragCopyCursor
-        if waits:
+        if self._waits:
             self._table.viewport().setCursor(shape)
         if aim is not None:
-            text = self.tr("Let go to copy {} to {}: it is asked first what would happen there")
+            text = self.tr("Let go to copy {} to {}: you are asked first")
             self.said.emit(text.format(self._count, aim.title), 0)
-        elif waits:
+        elif self._waits:
             text = self.tr("Preparing a bundle of {}: keep the button held…")
             self.said.emit(text.format(self._count), 0)
         else:
@@ -169,6 +170,7 @@ class DragOut(QObject):
 
     def _offer(self, output: str, count: str) -> None:
         self._ticket = None
+        self._waits = False
         if not self._held:
             self._clean()
             return
