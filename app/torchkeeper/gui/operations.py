@@ -16,6 +16,7 @@ from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
 from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
+from torchkeeper.stores.store import is_server
 
 
 @dataclass(frozen=True)
@@ -291,4 +292,5 @@ def counted(result: dict[str, Any]) -> str:
 
 
 def _short(place: str) -> str:
-    return printable(os.path.basename(place.rstrip("/")) or place, 60)
+    name = place if is_server(place) else os.path.basename(place.rstrip("/"))
+    return printable(name or place, 60)

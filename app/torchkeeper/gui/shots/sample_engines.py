@@ -163,7 +163,7 @@ def _foretold(
                 params = {"kind": entry.kind, "problem": entry.problem}
                 listener.findings([{"left": {"code": code, "params": params}}])
     if op == "copy":
-        same = "same" in where or where.endswith(_BUNDLES)
+        same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:
             listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
         return {**_copied(where, portable), "needed": 4_300_000, "there": there, "into": where}
@@ -186,13 +186,14 @@ def _foretold(
 
 
 def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:
-    if into.endswith(_BUNDLES):
+    if into.endswith(_BUNDLES) or "missing" in into:
+        what = "bundle" if into.endswith(_BUNDLES) else "folder"
         none = _counts([])
         kinds = [
             {"kind": kind, "new": _counts(ones), "there": none, "differs": none, "left": none}
             for kind, ones in _by_kind(entries).items()
         ]
-        return {**_counts(entries), "what": "bundle", "exists": 0, "kinds": kinds}
+        return {**_counts(entries), "what": what, "exists": 0, "kinds": kinds}
     found = _compared(into, entries, "same" in into)
     there = found["there"]["entries"]
     return {**found["new"], "what": "folder", "exists": there, "kinds": found["kinds"]}
