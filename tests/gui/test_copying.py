@@ -197,7 +197,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 20 * MB, timeout=PATIENCE)
-    assert snapshot(home, times=False) != before, "it was writing"
+    assert any(home.glob(".torchkeeper-*.tmp" if bundle else "new/**/*.cpp")), "it was writing"
     click(qtbot, dialog.progress.cancel)
     idle(qtbot, window)
     assert job.state is State.CANCELLED

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.dropping import PlaceList
+from torchkeeper.gui.dropping import PlaceList, Takes
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.table.view import EntryTable
@@ -74,7 +74,7 @@ class DragOut(QObject):
         """Have a bundle of these entries written; it is offered if the button is still held."""
         self._held = self._waits = True
         self._count = count = say.count(len(entries), "entry", "entries")
-        self._places.expect(lambda other: other.takes and other.path != place)
+        self._places.expect(_others(place))
         self._aimed()
 
         def ready(result: dict[str, Any]) -> None:
@@ -200,6 +200,11 @@ class DragOut(QObject):
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""
+
+
+def _others(place: str) -> Takes:
+    """Whether rows of a place can be dropped on another."""
+    return lambda other: other.takes and other.exists and other.path != place
 
 
 def picture(text: str, scale: float) -> QPixmap:

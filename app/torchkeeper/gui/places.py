@@ -43,8 +43,8 @@ class Place:
 
     @property
     def takes(self) -> bool:
-        """Whether entries can be copied to it as it is."""
-        return self.exists and not self.bundle
+        """Whether entries can be copied to it; what is missing would be made."""
+        return not self.bundle
 
     @property
     def icon(self) -> str:

@@ -20,6 +20,7 @@ from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.store import is_server
 
 Start = Callable[[str, bool], Job]
 
@@ -42,7 +43,12 @@ class TargetChoice(PlaceChoice):
 
     def __init__(self, places: Sequence[Place], current: str | None, bundle: str) -> None:
         """bundle: what to call a new bundle, for a start."""
-        super().__init__(places, current)
+        super().__init__(places, None)
+        for place in places:
+            if is_server(place.path) and self.combo.findData(place.path) < 0:
+                self.combo.addItem(printable(place.path), place.path)
+        if current is not None:
+            self.choose(current)
         self._bundle = bundle
         self.new = forms.button(self.tr("New bundle…"))
         self.new.setAutoDefault(False)
