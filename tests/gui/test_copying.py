@@ -36,6 +36,7 @@ def ask(qtbot: QtBot, window: Window, into: Path | str) -> CopyDialog:
     """The dialog over what is selected or shown, once it knows what would happen there."""
     window.actions_["copy-to"].trigger()
     dialog = open_dialog(qtbot, window, CopyDialog)
+    dialog.needed.setChecked(False)
     dialog.target.combo.setEditText(str(into))
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     return dialog
@@ -323,6 +324,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     assert list(target.iterdir()) == [], "never without the dialog"
     qtbot.waitUntil(lambda: dialog.known and scratch(tmp_path) == [], timeout=PATIENCE)
     assert dialog.go.isDefault()
+    assert dialog.needed.isChecked()
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert len(payloads(target, "aotautograd")) == 4

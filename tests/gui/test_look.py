@@ -74,8 +74,8 @@ STATES = {
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "
     "import-left import-nothing-new import-failed",
-    "copy": "copy copy-bundle copy-replace copy-nothing-new copy-new-folder copy-no-room "
-    "copy-no-target copy-onto-itself copy-comparing copy-none copy-from-bundle",
+    "copy": "copy copy-selected copy-bundle copy-replace copy-nothing-new copy-new-folder "
+    "copy-no-room copy-no-target copy-onto-itself copy-comparing copy-none copy-from-bundle",
     "copying": "copy-working copy-cancelled",
     "copied": "copy-result copy-result-left copy-result-bundle copy-result-nothing",
     "drop": "window-drop-on-place",

@@ -113,7 +113,9 @@ class Flows(QObject):
             window.jobs,
             Chosen(place, selection, len(chosen), size, is_bundle),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
-            lambda into, replace: window.operations.copy(place, selection, into, replace),
+            lambda into, replace, alone: window.operations.copy(
+                place, selection, into, replace, alone
+            ),
         )
         self.results.attend(dialog)
         dialog.open()

@@ -90,12 +90,14 @@ class Operations(QObject):
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start)
 
-    def copy(self, place: str, selection: Selection, into: str, replace: bool = False) -> Job:
+    def copy(self, place: str, selection: Selection, into: str, replace: bool, alone: bool) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing.
 
-        A bundle that is there stays unless ``replace``.
+        A bundle that is there stays unless ``replace``; what the entries need goes with them
+        unless they are to go ``alone``.
         """
-        params = {"place": place, "into": into, "select": selection.select, "replace": replace}
+        params = {"place": place, "into": into, "select": selection.select,
+                  "replace": replace, "alone": alone}  # fmt: skip
         start = _Start("copy", params, hold=selection.hold, note=self._import_note)
         return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
 

@@ -22,7 +22,8 @@ from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.store import is_server
 
-Start = Callable[[str, bool], Job]
+#: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed.
+Start = Callable[[str, bool, bool], Job]
 
 
 class Chosen(NamedTuple):
@@ -87,7 +88,7 @@ class CopyDialog(WorkDialog):
         target.changed.connect(self._ask)
         self._ask(soon=False)
         room = self.screen().availableSize()
-        wanted = 700 if chosen.bundle else 600
+        wanted = 730 if chosen.bundle else 630
         self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
         target.setFocus()
 
@@ -109,6 +110,11 @@ class CopyDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
+        self.needed = QCheckBox(self.tr("&With what they need: graphs, code and kernels"))
+        self.needed.setChecked(True)
+        # With everything goes what it needs.
+        self.needed.setVisible(bool(self._chosen.selection.select))
+        self.needed.toggled.connect(lambda *_: self._ask(soon=False))
         self.trust = trust_notice(
             self.tr("What is copied is code that PyTorch will run."),
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
@@ -124,6 +130,7 @@ class CopyDialog(WorkDialog):
         body.addWidget(forms.label(source, "muted", wrap=True))
         body.addSpacing(4)
         forms.field(body, self.tr("Copy &to"), self.target)
+        body.addWidget(self.needed)
         body.addSpacing(4)
         body.addWidget(self.table, 1)
         for widget in (self.news, self.out, self.room, self.replace):
@@ -146,7 +153,8 @@ class CopyDialog(WorkDialog):
             self._plan_of.forget()
         else:
             chosen = self._chosen
-            params = {"place": chosen.place, "into": into, "dry": True}
+            alone = not self.needed.isChecked()
+            params = {"place": chosen.place, "into": into, "dry": True, "alone": alone}
             self._plan_of.ask(
                 "copy",
                 {**params, "select": chosen.selection.select},
@@ -196,7 +204,7 @@ class CopyDialog(WorkDialog):
         out = self._left.words(self.tr) if plan else ""
         self.out.setText(out)
         self.out.setVisible(bool(out))
-        there = plan["there"] if plan else None
+        there = plan.get("there") if plan else None
         is_bundle = plan is not None and plan["what"] == "bundle"
         self.replace.setVisible(bool(is_bundle and there and there["what"] == "file"))
         if self.replace.isVisibleTo(self) and there:
@@ -204,7 +212,7 @@ class CopyDialog(WorkDialog):
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
         self.table.say(self._nothing())
-        self.table.fill([_row(kind) for kind in plan["kinds"]] if plan else [])
+        self.table.fill([_row(kind) for kind in plan.get("kinds") or ()] if plan else [])
         why = self._why_not()
         self.go.setEnabled(not why)
         self.go.setToolTip(why)
@@ -238,10 +246,10 @@ class CopyDialog(WorkDialog):
     def _room(self) -> tuple[str, str]:
         """Whether it can be written there, and the role of the label."""
         plan = self.plan
-        there = plan["there"] if plan else None
+        there = plan.get("there") if plan else None
         if plan is None or there is None or not plan["entries"]:
             return "", ""
-        needed = int(plan["needed"])
+        needed = int(plan.get("needed") or 0)
         if plan["what"] == "bundle":
             return file_text(str(plan["into"]), needed, there, self.tr)
         space = there["space"]
@@ -252,6 +260,8 @@ class CopyDialog(WorkDialog):
 
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
+        if self.plan is not None and self.plan["entries"]:
+            return self.tr("The target does not say by kind what is new there")
         if self.plan is not None:
             return self.tr("Nothing of this can be copied there")
         waits = self.target.path is not None and self.error is None
@@ -264,7 +274,7 @@ class CopyDialog(WorkDialog):
             return self.news.text()
         if not plan["entries"]:
             return self.news.text()
-        there = plan["there"]
+        there = plan.get("there")
         if there is None:
             return ""
         if there["space"].get("why"):
@@ -282,7 +292,8 @@ class CopyDialog(WorkDialog):
         into = self.target.path
         if into is not None:
             self._plan_of.forget()
-            self.follow(self._start(into, self.replace.isChecked()))
+            alone = not self.needed.isChecked()
+            self.follow(self._start(into, self.replace.isChecked(), alone))
 
     def choose_again(self) -> None:
         super().choose_again()

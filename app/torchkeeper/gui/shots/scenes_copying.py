@@ -49,6 +49,9 @@ def _choice(stage: Stage) -> None:
         dialog = _asked(window)
         dialog.target.combo.setEditText(into)
         stage.dialog(name, dialog, _TYPED)
+    window.table.select({entry.identity for entry in window.entries.shown()[2:7]})
+    stage.dialog("copy-selected", _asked(window))
+    window.table.clearSelection()
     engines.failing["copy"] = user_error("copy-onto-itself", {"place": samples.PLACE})
     stage.dialog("copy-onto-itself", _asked(window))
     del engines.failing["copy"]
