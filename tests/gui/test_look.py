@@ -75,6 +75,11 @@ STATES = {
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "
     "import-left import-nothing-new import-failed",
+    "copy": "copy copy-selected copy-bundle copy-replace copy-nothing-new copy-new-folder "
+    "copy-no-room copy-no-target copy-onto-itself copy-comparing copy-none copy-from-bundle",
+    "copying": "copy-working copy-cancelled",
+    "copied": "copy-result copy-result-left copy-result-bundle copy-result-nothing",
+    "drop": "window-drop-on-place",
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
@@ -82,7 +87,7 @@ STATES = {
     "help": "shortcuts about bug",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
-SOME = ("bars", "empty", "drag", "work", "purge", "confirm")
+SOME = ("bars", "empty", "drag", "drop", "work", "purge", "confirm")
 
 
 def _names(scenes: Iterable[str], suffix: str = "") -> set[str]:

@@ -33,7 +33,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.space import space
 
 
-class _Rows:
+class Rows:
     """Sends rows some at a time."""
 
     def __init__(self, report: Report) -> None:
@@ -101,7 +101,7 @@ def import_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
     """Place what bundles hold in the folder ``into``. All or nothing: cancelled, it leaves no
     trace. Rows say what was placed: ``{kind, key, path}``, the path in the folder.
     """
-    rows = _Rows(report)
+    rows = Rows(report)
     with _open(params, report) as bundles:
         done = import_bundles(
             list(bundles),
@@ -120,7 +120,7 @@ def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, An
     outcome, code}``; inside is its path in the bundle.
     """
     into = path_of(params, "into")
-    rows = _Rows(report)
+    rows = Rows(report)
     told = bool(params.get("rows"))
 
     with _open(params, report) as bundles:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.bundles import Rows, target
 from torchkeeper.engine.session import (
     Session,
     chosen_of,
@@ -18,39 +19,51 @@ from torchkeeper.engine.session import (
     tell_refused,
 )
 from torchkeeper.stores.bundle import Bundle
-from torchkeeper.stores.copying import copy, plan_copy
+from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import needed, with_needed
+from torchkeeper.stores.space import space
 from torchkeeper.stores.store import Store, is_server, read
 
 
 def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
-    with ``replace``. With ``dry``, only say what that would come to. With the entries go those
-    that they need, unless they are to go ``alone``.
+    with ``replace``. With the entries go those that they need, unless they are to go ``alone``.
+    Rows say what was put into a folder: ``{kind, key, path}``, the path there.
 
     The result is a stores.copying.Copied with the names of both.
+
+    With ``dry``, only say what that would come to: a Foretold with the names of both, and
+    ``there``, what is at ``into`` as the operation ``target`` says it, None for a server. The
+    space is that of the folder that is written into.
     """
     place, into = place_of(params, "place"), place_of(params, "into")
     store = session.store(place, report)
+    rows = Rows(report)
+
+    def left(item: Item, problem: Problem) -> None:
+        tell_left(report, item, problem)
+
+    def placed(item: Item, home: str) -> None:
+        rows.add({"kind": item.kind, "key": item.key, "path": home})
+
+    more: dict[str, Any] = {}
     try:
         if isinstance(store, Bundle):
             tell_refused(store, report)
         chosen = _chosen(session, store, params, report)
-
-        def left(item: Item, problem: Problem) -> None:
-            tell_left(report, item, problem)
-
         password = session.secrets.get(into)
         if params.get("dry"):
-            done = plan_copy(store, chosen, into, report, left, password)
+            done: Copied = plan_copy(store, chosen, into, report, left, password)
+            more["there"] = _there(session, into, done.what, report)
         else:
             replace = bool(params.get("replace"))
-            done = copy(store, chosen, into, report, left, replace, password)
+            done = copy(store, chosen, into, report, left, replace, placed, password)
+            rows.send()
     finally:
         store.close()
-    return {**asdict(done), "place": place, "into": into}
+    return {**asdict(done), **more, "place": place, "into": into}
 
 
 def _chosen(
@@ -79,3 +92,10 @@ def _with_graphs(
     keys = [key for name in names if (key := redis_key(*name)) is not None]
     items = store.items_at(keys, report)
     return chosen + [one for some in read(store, items, session.reader, report) for one in some]
+
+
+def _there(session: Session, into: str, what: str, report: Report) -> dict[str, Any] | None:
+    if what == "server":
+        return None
+    found = target(session, {"path": into}, report)
+    return found if what == "bundle" else {**found, "space": asdict(space(into))}

@@ -2,6 +2,9 @@
 
 The bundle is written while the button is held, by an engine. Only when it is there does the drag
 begin: nothing in the window ever waits for it. A button let go of before that cancels it all.
+
+On a place of the window's own list they can be dropped at any time: the list is told where the
+pointer is, first by the table, which has it as long as the button is held, then by the drag.
 """
 
 from __future__ import annotations
@@ -10,12 +13,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, QRect, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
+from torchkeeper.gui.dropping import PlaceList, Takes
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.table.view import EntryTable
@@ -35,16 +39,26 @@ class DragOut(QObject):
     failed = Signal(object)
     #: Rows are being dragged: what is to follow is ``begin``.
     asked = Signal()
+    #: They were dropped on the place with this path.
+    dropped = Signal(str)
 
-    def __init__(self, table: EntryTable, engines: Engines) -> None:
+    def __init__(self, table: EntryTable, engines: Engines, places: PlaceList) -> None:
         super().__init__(table)
         self._table = table
+        self._places = places
+        self._onto = ""
+        self._count = ""
+        self._waits = False
         self._engines = engines
         self._ticket: int | None = None
         self._folder = ""
         self._held = False
         table.dragged.connect(self._dragged)
+        table.drag_moved.connect(self._moved)
         table.let_go.connect(self.let_go)
+        table.given_up.connect(self._give_up)
+        places.aimed.connect(self._aimed)
+        places.landed.connect(self._landed)
 
     @property
     def preparing(self) -> bool:
@@ -58,10 +72,10 @@ class DragOut(QObject):
 
     def begin(self, place: str, entries: Sequence[Entry], name: str) -> None:
         """Have a bundle of these entries written; it is offered if the button is still held."""
-        self._held = True
-        count = say.count(len(entries), "entry", "entries")
-        self.said.emit(self.tr("Preparing a bundle of {}: keep the button held…").format(count), 0)
-        self._table.viewport().setCursor(Qt.CursorShape.BusyCursor)
+        self._held = self._waits = True
+        self._count = count = say.count(len(entries), "entry", "entries")
+        self._places.expect(_others(place))
+        self._aimed()
 
         def ready(result: dict[str, Any]) -> None:
             self._ticket = None
@@ -85,23 +99,59 @@ class DragOut(QObject):
         self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
-        if self._held and unit == "bytes" and total:
+        if self._held and unit == "bytes" and total and self._places.aim is None:
             text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
     def _lost(self, error: UserError) -> None:
+        self._waits = False
         self._clean()
         self._quiet()
         self.failed.emit(error)
 
-    def let_go(self) -> None:
-        """The button is no longer held, or the user thought better of it."""
+    def _moved(self, at: QPoint) -> None:
+        if self._held:
+            self._places.point(self._places.viewport().mapFromGlobal(at))
+
+    def _aimed(self) -> None:
+        """Another place, or none, is under the pointer."""
         if not self._held:
             return
+        aim = self._places.aim
+        shape = Qt.CursorShape.BusyCursor if aim is None else Qt.CursorShape.DragCopyCursor
+        if self._waits:
+            self._table.viewport().setCursor(shape)
+        if aim is not None:
+            text = self.tr("Let go to copy {} to {}: you are asked first")
+            self.said.emit(text.format(self._count, aim.title), 0)
+        elif self._waits:
+            text = self.tr("Preparing a bundle of {}: keep the button held…")
+            self.said.emit(text.format(self._count), 0)
+        else:
+            self.said.emit("", 0)
+
+    def _landed(self, path: str) -> None:
+        self._onto = path
+
+    def _give_up(self) -> None:
+        """The user thought better of it; the button is still held."""
+        self._places.expect(None)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """The button is no longer held."""
+        if not self._held:
+            return
+        onto = self._places.aim
         self._held = False
+        self._places.expect(None)
         if self._ticket is not None and self._folder:
             # The engine removes what it has written before it says that it was cancelled.
             self._engines.cancel(self._ticket)
+        if onto is not None:
+            self._quiet()
+            self.dropped.emit(onto.path)
+            return
         self._quiet(
             self.tr("Let go of before the bundle was ready: nothing was written. "
                     "Export writes one in the background.")
@@ -120,6 +170,7 @@ class DragOut(QObject):
 
     def _offer(self, output: str, count: str) -> None:
         self._ticket = None
+        self._waits = False
         if not self._held:
             self._clean()
             return
@@ -133,15 +184,27 @@ class DragOut(QObject):
         drag = QDrag(self._table)
         drag.setMimeData(data)
         drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
+        self._onto = ""
         dropped = drag.exec(Qt.DropAction.CopyAction)
         self._held = False
+        self._places.expect(None)
         self._table.end_drag()
-        if dropped == Qt.DropAction.IgnoreAction:
+        if self._onto:
+            # What is copied are the entries; nobody has the bundle.
+            self._clean()
+            self._quiet()
+            self.dropped.emit(self._onto)
+        elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
             self._quiet(self.tr("Dropped where nothing takes a file: nothing was written."))
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""
+
+
+def _others(place: str) -> Takes:
+    """Whether rows of a place can be dropped on another."""
+    return lambda other: other.takes and other.exists and other.path != place
 
 
 def picture(text: str, scale: float) -> QPixmap:

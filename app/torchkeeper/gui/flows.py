@@ -17,6 +17,7 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
@@ -28,7 +29,7 @@ _IMPORTED_FROM = "import/folder"
 
 
 class Flows(QObject):
-    """Warm, export, import, purge, undo and emptying the trash, each from asking to starting."""
+    """Warm, export, import, copy, purge, undo, emptying the trash: each from asking to starting."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
@@ -61,8 +62,9 @@ class Flows(QObject):
             self._window.places_pane.choose(path)
 
     def _filled(self, job: Job) -> None:
-        """A folder that entries were imported into is a place from now on."""
-        if job.kind == "import" and job.place and self._window.places.row_of(job.place) < 0:
+        """A folder that entries were imported into or copied to is a place from now on."""
+        filled = job.kind in ("import", "copy") and not job.made_bundle
+        if filled and job.place and self._window.places.row_of(job.place) < 0:
             self._window.places.add(job.place)
 
     def export(self) -> ExportDialog | None:
@@ -90,8 +92,38 @@ class Flows(QObject):
         dialog.open()
         return dialog
 
+    def copy(self, into: str | None = None) -> CopyDialog | None:
+        """Copy the selection, or all that is shown, to a place; ``into``: the one to begin with."""
+        from torchkeeper.gui.dialogs.copying import Chosen, CopyDialog, TargetChoice
+
+        window = self._window
+        place = window.place
+        chosen = window.table.selected() or window.entries.shown()
+        if place is None or not chosen:
+            return None
+        selection = self._selection(chosen)
+        size = sum(entry.size for entry in chosen)
+        is_bundle = window.listing.what == "file"
+        others = [other for other in window.places.places if other.takes and other.path != place]
+        first = into or next((other.path for other in others if other.exists), None)
+        kept = str(window.settings.value(EXPORTED_TO) or "") or QDir.homePath()
+        dialog = CopyDialog(
+            window,
+            window.engines,
+            window.jobs,
+            Chosen(place, selection, len(chosen), size, is_bundle),
+            TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
+            lambda into, replace, alone: window.operations.copy(
+                place, selection, into, replace, alone
+            ),
+        )
+        self.results.attend(dialog)
+        dialog.open()
+        return dialog
+
     def _bundle_name(self, place: str) -> str:
-        return printable(place.rstrip("/").rpartition("/")[2] or "cache", 80) + ".torchcache"
+        name = place.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
+        return printable(name or "cache", 80) + ".torchcache"
 
     def drag_out(self) -> None:
         """Let the selected entries be dragged elsewhere, as a bundle."""

@@ -48,7 +48,8 @@ class Job:
     """One job. ``kind`` is the operation; ``place`` is what it changes.
 
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
-    for each reason. now: what it is at. placed: kind and path of what an import has put there.
+    for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
+    there.
     """
 
     id: int
@@ -80,15 +81,22 @@ class Job:
     @property
     def has_dialog(self) -> bool:
         """Whether there is a dialog that shows how far it is and what came of it."""
-        return self.kind in ("export", "import")
+        return self.kind in ("export", "import", "copy")
+
+    @property
+    def made_bundle(self) -> bool:
+        """Whether what it wrote is a bundle."""
+        return self.kind == "export" or self.result.get("what") == "bundle"
 
     @property
     def fruit(self) -> str | None:
         """The path that came of it: the bundle that was written, or the place that was filled."""
         if self.state is not State.DONE or not self.has_dialog:
             return None
-        if self.kind == "import":
+        if self.kind == "import" or (self.kind == "copy" and not self.made_bundle):
             return self.place
+        if self.kind == "copy":
+            return self.place if self.result.get("entries") else None
         return str(self.result["output"]) if self.result.get("entries") else None
 
     def leave(self, line: str, reason: str) -> None:

@@ -16,6 +16,7 @@ from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
 from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
+from torchkeeper.stores.store import is_server
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,17 @@ class Operations(QObject):
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start)
+
+    def copy(self, place: str, selection: Selection, into: str, replace: bool, alone: bool) -> Job:
+        """Copy entries to another place: all of it or, cancelled, nothing.
+
+        A bundle that is there stays unless ``replace``; what the entries need goes with them
+        unless they are to go ``alone``.
+        """
+        params = {"place": place, "into": into, "select": selection.select,
+                  "replace": replace, "alone": alone}  # fmt: skip
+        start = _Start("copy", params, hold=selection.hold, note=self._import_note)
+        return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
@@ -191,7 +203,7 @@ class Operations(QObject):
             self._jobs.log(job, [head, *(printable(line, 2000) for line in lines)])
 
     def _rows(self, job: Job, rows: list[dict[str, Any]]) -> None:
-        if job.kind == "import":
+        if job.kind in ("import", "copy"):
             job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
 
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
@@ -282,4 +294,5 @@ def counted(result: dict[str, Any]) -> str:
 
 
 def _short(place: str) -> str:
-    return printable(os.path.basename(place.rstrip("/")) or place, 60)
+    name = place if is_server(place) else os.path.basename(place.rstrip("/"))
+    return printable(name or place, 60)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
-    QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.dropping import PlaceList
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.link.words import printable
 from torchkeeper.stores.query import parse
@@ -26,7 +26,7 @@ DEBOUNCE_MS = 80
 class PlaceDelegate(QStyledItemDelegate):
     """A place in two lines: the name of its folder, and where that is."""
 
-    def __init__(self, view: QListView) -> None:
+    def __init__(self, view: PlaceList) -> None:
         super().__init__(view)
         self._view = view
 
@@ -56,6 +56,10 @@ class PlaceDelegate(QStyledItemDelegate):
         elif self._view.underMouse() and _hovered(option):
             painter.setBrush(QColor(shades.hover))
             painter.drawRoundedRect(box, 6, 6)
+        if self._view.aim == place:
+            painter.setBrush(QColor(shades.hover))
+            painter.setPen(QPen(QColor(shades.accent), 2))
+            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 6, 6)
         colour = shades.text if place.exists else shades.muted
         scale = self._view.devicePixelRatioF()
         painter.drawPixmap(
@@ -93,7 +97,7 @@ class PlacesPane(QFrame):
         self._model = model
         title = forms.label(self.tr("Places"), "section")
         title.setContentsMargins(16, 12, 16, 4)
-        self.list = QListView()
+        self.list = PlaceList()
         self.list.setObjectName("places")
         self.list.setAccessibleName(self.tr("Places"))
         self.list.setModel(model)

@@ -42,6 +42,11 @@ class Place:
     bundle: bool = False
 
     @property
+    def takes(self) -> bool:
+        """Whether entries can be copied to it; what is missing would be made."""
+        return not self.bundle
+
+    @property
     def icon(self) -> str:
         """The name of its icon."""
         return "folder-missing" if not self.exists else "box" if self.bundle else "folder"

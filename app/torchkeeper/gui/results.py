@@ -11,6 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.store import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.working import WorkDialog
@@ -44,7 +45,7 @@ class Results(QObject):
         self._reveal(self._window.activity.job)
 
     def open_result(self) -> None:
-        """Open the bundle that the chosen job wrote, or show the entries that it imported."""
+        """Open what the chosen job wrote, with the entries that it put there selected."""
         self._open(self._window.activity.job)
 
     def show_result(self) -> WorkDialog | None:
@@ -65,7 +66,7 @@ class Results(QObject):
 
     def _reveal(self, job: Job | None) -> None:
         path = job.fruit if job else None
-        if path is not None:
+        if path is not None and not is_server(path):
             self._window.engines.reveal(
                 path, Listener(result=lambda found: self._revealed(path, found))
             )
@@ -101,7 +102,7 @@ class Results(QObject):
         if job is None or path is None:
             return
         window = self._window
-        window.places.add(path, bundle=job.kind == "export")
+        window.places.add(path, bundle=job.made_bundle)
         if window.place != path:
             window.places_pane.choose(path)
         else:

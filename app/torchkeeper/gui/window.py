@@ -61,7 +61,7 @@ class Window(Shell):
         self._copier = copying.Copier(self)
         self._flows: Flows | None = None
         self.lay_out()
-        self.dragging = DragOut(self.table, self.engines)
+        self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
@@ -98,6 +98,7 @@ class Window(Shell):
         self.dragging.asked.connect(self._drag_out)
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
+        self.dragging.dropped.connect(self._drop)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
@@ -143,6 +144,9 @@ class Window(Shell):
 
     def _drag_out(self) -> None:
         self.flows.drag_out()
+
+    def _drop(self, path: str) -> None:
+        self.flows.copy(path)
 
     # What is shown.
 
@@ -216,7 +220,7 @@ class Window(Shell):
             self.listing.show(path or None)
 
     def _filling(self) -> bool:
-        kinds = ("warm", "import")
+        kinds = ("warm", "import", "copy")
         return any(job.kind in kinds and job.place == self.place for job in self.jobs.active)
 
     def _silent(self) -> None:

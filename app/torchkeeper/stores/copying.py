@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -39,6 +39,18 @@ class Copied:
     exists: int = 0
 
 
+@dataclass
+class Foretold(Copied):
+    """What a copy would come to.
+
+    kinds: ``{kind, new, there, differs, left}`` in the order of KINDS; each of the outcomes is
+    ``{entries, files, bytes}`` (stores.compare). needed: bytes on the disk for what is new.
+    """
+
+    kinds: list[dict[str, Any]] = field(default_factory=list)
+    needed: int = 0
+
+
 def what_is(target: str) -> str:
     """What copying to a place makes of it: "folder", "bundle" or "server"."""
     if is_server(target):
@@ -55,6 +67,7 @@ def copy(
     report: Report,
     left: Left,
     replace: bool = False,
+    placed: Callable[[Item, str], None] | None = None,
     password: str | None = None,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
@@ -62,6 +75,7 @@ def copy(
     A folder is made where it is missing, a bundle is written anew: over one that is there only
     with ``replace``. A payload that is there is never overwritten by a different one.
     A server has one payload for each key: of several the newest goes.
+    ``placed`` hears of each entry that was put into a folder, and its path there.
     Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived.
@@ -79,8 +93,8 @@ def copy(
     offered = offer(source, chosen, report, left)
     from torchkeeper.stores.importing import import_bundle
 
-    placed = import_bundle(offered, target, report, left)
-    return Copied(what, placed.entries, placed.files, placed.bytes, placed.exists)
+    done = import_bundle(offered, target, report, left, placed)
+    return Copied(what, done.entries, done.files, done.bytes, done.exists)
 
 
 def plan_copy(
@@ -90,7 +104,7 @@ def plan_copy(
     report: Report,
     left: Left,
     password: str | None = None,
-) -> Copied:
+) -> Foretold:
     """What ``copy`` would do, by the same rules; nothing is written."""
     what = what_is(target)
     _check_other(source, target)
@@ -99,9 +113,13 @@ def plan_copy(
 
         chosen, where = _for_bundle(source, chosen, left)
         planned = plan(chosen, where, report, left)
-        return Copied(what, planned.entries, planned.files, planned.bytes)
+        kinds = [_all_new(one) for one in planned.kinds]
+        return Foretold(
+            what, planned.entries, planned.files, planned.bytes, kinds=kinds, needed=planned.room
+        )
     if what == "server":
-        return _publish(source, newest(chosen, left), target, password, report, left, dry=True)
+        done = _publish(source, newest(chosen, left), target, password, report, left, dry=True)
+        return Foretold(what, done.entries, done.files, done.bytes, done.exists)
     from torchkeeper.stores.compare import compare
 
     def mark(_: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None) -> None:
@@ -112,7 +130,16 @@ def plan_copy(
     counts = compare([offered], target, report, mark)[0].to_json()
     new: dict[str, int] = counts["new"]
     there: dict[str, int] = counts["there"]
-    return Copied(what, new["entries"], new["files"], new["bytes"], there["entries"])
+    done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
+    done.kinds, done.needed = counts["kinds"], counts["needed"]
+    return done
+
+
+def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
+    """What a bundle would hold of a kind, as of a folder where nothing of it is."""
+    none = {"entries": 0, "files": 0, "bytes": 0}
+    new = {name: kind[name] for name in none}
+    return {"kind": kind["kind"], "new": new, "there": none, "differs": none, "left": none}
 
 
 def offer(source: Store, chosen: Sequence[Described], report: Report, left: Left) -> Offered:

@@ -56,10 +56,16 @@ class _Trace:
 
 
 def import_bundle(
-    offered: Offered, place: str, report: Report, left: Callable[[Item, Problem], None]
+    offered: Offered,
+    place: str,
+    report: Report,
+    left: Callable[[Item, Problem], None],
+    placed: Placed | None = None,
 ) -> Imported:
     """``import_bundles`` of one."""
-    return import_bundles([offered], place, report, lambda _, item, problem: left(item, problem))
+    return import_bundles(
+        [offered], place, report, lambda _, item, problem: left(item, problem), placed
+    )
 
 
 def import_bundles(

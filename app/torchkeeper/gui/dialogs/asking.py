@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250
@@ -96,3 +97,25 @@ def room_text(needed: int, space: Answer, tr: Callable[[str], str]) -> tuple[str
             "warning",
         )
     return tr("{} are free there.").format(say.size(free)), ""
+
+
+def file_text(path: str, needed: int, there: Answer, tr: Callable[[str], str]) -> tuple[str, str]:
+    """Whether a bundle can be written at a path, and the role of the label.
+
+    there: as the operation ``target`` says it.
+    """
+    what = there["what"]
+    if what == "folder":
+        return tr("That is a folder. Give the name of a file in it."), "error"
+    if what == "other":
+        return tr("Something that is not a file is there."), "error"
+    if not there["space"].get("exists"):
+        return tr("There is no folder {}.").format(printable(os.path.dirname(path))), "error"
+    return room_text(needed, there["space"], tr)
+
+
+def replace_text(there: Answer, tr: Callable[[str], str]) -> str:
+    """What a box says by which a file that is there is given up."""
+    return tr("&Replace the file that is there ({}, {})").format(
+        say.size(there["size"]), say.ago(there["mtime"])
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,18 +10,19 @@ from PySide6.QtCore import QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.dialogs.asking import Latest, room_text
+from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
 
-#: Reasons, torch versions and devices that are named one by one.
+#: Torch versions and devices that are named one by one.
 _NAMED = 4
 
 Start = Callable[[str, bool], Job]
@@ -53,7 +53,7 @@ class ExportDialog(WorkDialog):
         self.plan: dict[str, Any] | None = None
         self.there: dict[str, Any] | None = None
         self.error: UserError | None = None
-        self._left: Counter[str] = Counter()
+        self._left = Stays()
         self._plan_of = Latest(engines, self)
         self._target_of = Latest(engines, self)
         self._make()
@@ -148,12 +148,7 @@ class ExportDialog(WorkDialog):
             )
 
     def _findings(self, found: list[dict[str, Any]]) -> None:
-        for one in found:
-            left = one.get("left")
-            if isinstance(left, dict):
-                params = left.get("params")
-                about = params if isinstance(params, dict) else {}
-                self._left[user_error(str(left.get("code")), about).what] += 1
+        self._left.take(found)
 
     def _planned(self, plan: dict[str, Any]) -> None:
         self.plan = plan
@@ -210,7 +205,7 @@ class ExportDialog(WorkDialog):
         self.origin.setText(self._origin())
         self.origin.setVisible(bool(self.origin.text()))
         self.table.say(self._nothing())
-        self.out.setText(self._out())
+        self.out.setText(self._left.words(self.tr))
         self.out.setVisible(bool(self._left))
         self._say_target()
         able = count and not self.error
@@ -241,18 +236,6 @@ class ExportDialog(WorkDialog):
             return self.tr("Working out what goes in…")
         return self.tr("A bundle can hold none of these entries")
 
-    def _out(self) -> str:
-        count = sum(self._left.values())
-        stay = self.tr("{} stay out").format(say.count(count, "entry", "entries"))
-        if count == 1:
-            stay = self.tr("One entry stays out")
-        reasons = [f"{number:,} × {why}" for why, number in self._left.most_common(_NAMED)]
-        if len(self._left) > _NAMED:
-            reasons.append(self.tr("and {} reasons more").format(len(self._left) - _NAMED))
-        if len(reasons) == 1:
-            return f"{stay}: {reasons[0].partition('× ')[2]}"
-        return "\n".join([f"{stay}:", *reasons])
-
     def _say_target(self) -> None:
         there = self.there
         text, role = "", ""
@@ -261,25 +244,14 @@ class ExportDialog(WorkDialog):
             text, role = self.tr("Give the whole path of a file, or choose one."), "error"
         elif there is None:
             text = self.tr("Looking there…")
-        elif what == "folder":
-            text, role = self.tr("That is a folder. Give the name of a file in it."), "error"
-        elif what == "other":
-            text, role = self.tr("Something that is not a file is there."), "error"
-        elif not there["space"].get("exists"):
-            folder = printable(os.path.dirname(self.path))
-            text, role = self.tr("There is no folder {}.").format(folder), "error"
         else:
             needed = int(self.plan["room"]) if self.plan else 0
-            text, role = room_text(needed, there["space"], self.tr)
+            text, role = file_text(self.path, needed, there, self.tr)
         forms.set_role(self.check, role or "muted")
         self.check.setText(text)
         self.replace.setVisible(what == "file")
         if there and what == "file":
-            self.replace.setText(
-                self.tr("&Replace the file that is there ({}, {})").format(
-                    say.size(there["size"]), say.ago(there["mtime"])
-                )
-            )
+            self.replace.setText(replace_text(there, self.tr))
 
     def _why_not(self) -> str:
         """Why it cannot begin; empty where it can."""

@@ -15,6 +15,7 @@ from torchkeeper.gui.dialogs.asking import Latest, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.inspected import Inspected
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import Job, JobsModel
@@ -106,7 +107,13 @@ class ImportDialog(WorkDialog):
         body.addWidget(self.news)
         body.addWidget(self.room)
         body.addSpacing(4)
-        body.addWidget(_trust_notice(self))
+        body.addWidget(
+            trust_notice(
+                self.tr("What is imported is code that PyTorch will run."),
+                self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
+                        "Import only files from people you trust."),
+            )
+        )  # fmt: skip
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.cancel.setAutoDefault(False)
@@ -361,22 +368,3 @@ def _align_numbers(tree: QTreeWidget) -> None:
     head = tree.headerItem()
     if head is not None:
         _align(head)
-
-
-def _trust_notice(dialog: QWidget) -> QWidget:
-    texts = forms.column(gap=2)
-    texts.addWidget(
-        forms.label(dialog.tr("What is imported is code that PyTorch will run."), "heading")
-    )
-    texts.addWidget(
-        forms.label(
-            dialog.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
-                      "Import only files from people you trust."),
-            wrap=True,
-        )
-    )  # fmt: skip
-    line = forms.row(gap=12)
-    line.setContentsMargins(12, 10, 12, 10)
-    line.addWidget(forms.picture("shield", 28, "error"), 0, Qt.AlignmentFlag.AlignTop)
-    line.addLayout(texts, 1)
-    return forms.frame("notice", line)

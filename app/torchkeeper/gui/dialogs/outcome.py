@@ -1,4 +1,4 @@
-"""What came of an export or an import, in words."""
+"""What came of an export, an import or a copy, in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _tr(text: str) -> str:
 
 
 def outcome(job: Job) -> Outcome:
-    """How an export or an import ended."""
+    """How an export, an import or a copy ended."""
     if job.state is State.CANCELLED:
         return Outcome("cancel", "muted", _tr("Cancelled"), [_tr("Nothing was left behind.")])
     if job.state is State.FAILED:
@@ -38,6 +38,8 @@ def outcome(job: Job) -> Outcome:
         said = [error.why, error.remedy] if error else []
         title = error.what if error else _tr("It failed")
         return Outcome("error", "error", title, [line for line in said if line])
+    if job.kind == "copy":
+        return _copied(job)
     return _exported(job) if job.kind == "export" else _imported(job)
 
 
@@ -66,7 +68,19 @@ def _exported(job: Job) -> Outcome:
     return Outcome("done", "good", _tr("Exported"), [*lines, *_took(job)])
 
 
+def _copied(job: Job) -> Outcome:
+    if job.made_bundle and not job.result.get("entries"):
+        return Outcome("warning", "warning", _tr("Nothing was copied"), [_tr(
+            "A bundle can hold none of these entries, so none was written."
+        )])  # fmt: skip
+    return _placed(job, _tr("Copied"), _tr("Nothing new was there to copy"))
+
+
 def _imported(job: Job) -> Outcome:
+    return _placed(job, _tr("Imported"), _tr("Nothing new was there to import"))
+
+
+def _placed(job: Job, done: str, nothing: str) -> Outcome:
     entries, there = job.result.get("entries") or 0, job.result.get("exists") or 0
     place = printable(job.place or "", 4096)
     lines = []
@@ -85,9 +99,8 @@ def _imported(job: Job) -> Outcome:
             )
         )
     if entries:
-        return Outcome("done", "good", _tr("Imported"), [*lines, *_took(job)])
-    title = _tr("Nothing new was there to import")
-    return Outcome("info", "muted", title, [*lines, _tr("{} is as it was.").format(place)])
+        return Outcome("done", "good", done, [*lines, *_took(job)])
+    return Outcome("info", "muted", nothing, [*lines, _tr("{} is as it was.").format(place)])
 
 
 def _took(job: Job) -> list[str]:

@@ -19,6 +19,7 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.outcome import Outcome, left_summary, outcome
 from torchkeeper.gui.jobs import Job, JobsModel, State, progress_text, state_text
+from torchkeeper.stores.store import is_server
 
 #: What the bar counts to.
 _STEPS = 1000
@@ -168,12 +169,15 @@ class ResultPage(QWidget):
             self.left.setPlainText("\n".join(job.left_lines))
         over = job.state in (State.FAILED, State.CANCELLED)
         self.again.setVisible(over and again)
-        for widget in (self.folder, self.open):
-            widget.setVisible(job.fruit is not None)
-        if job.kind == "import":
-            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
-        else:
+        self.open.setVisible(job.fruit is not None)
+        # A server is in no folder.
+        self.folder.setVisible(job.fruit is not None and not is_server(job.fruit))
+        if job.made_bundle:
             self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
+        elif job.kind == "copy":
+            self.open.setToolTip(self.tr("Show the place, with what was copied selected"))
+        else:
+            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
         self._paint()
 
     def _paint(self) -> None:

@@ -127,7 +127,7 @@ class SampleEngines(Engines):
                         listener.findings([{"detail": told}])
                     if op == "needs":
                         return [], samples.related(entry, self.entries)
-        if op in ("plan_export", "compare", "target"):
+        if op in ("plan_export", "compare", "target", "copy"):
             return [], _foretold(op, params, self.entries, listener)
         return [], {}
 
@@ -148,7 +148,7 @@ class SampleEngines(Engines):
 def _foretold(
     op: str, params: dict[str, Any], every: list[Entry], listener: Listener
 ) -> dict[str, Any]:
-    """What an engine would say of an export or an import that is to come.
+    """What an engine would say of an export, an import or a copy that is to come.
 
     A file whose name begins with "there" is there already; into a place that ends in "full"
     there is no room, and where it ends in "same" nothing is new.
@@ -156,10 +156,11 @@ def _foretold(
     where = str(params.get("into") or params.get("path") or "")
     free = 1_200_000 if "full" in where else 78_100_000_000
     space = {"free": free, "why": None, "exists": "missing" not in where}
+    is_there = where.rpartition("/")[2].startswith("there")
+    about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
+    there = {"what": "file" if is_there else "missing", **about, "space": space}
     if op == "target":
-        there = where.rpartition("/")[2].startswith("there")
-        about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if there else {}
-        return {"what": "file" if there else "missing", **about, "space": space}
+        return there
     portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
     if op == "compare":
         files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
@@ -170,6 +171,11 @@ def _foretold(
                 code = "entry-broken" if entry.problem else "kind-not-portable"
                 params = {"kind": entry.kind, "problem": entry.problem}
                 listener.findings([{"left": {"code": code, "params": params}}])
+    if op == "copy":
+        same = any(x in where for x in ("same", "missing", *_BUNDLES))
+        if listener.findings and portable and not same:
+            listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
+        return {**_copied(where, portable), "needed": 4_300_000, "there": there, "into": where}
     held = sum(entry.size for entry in portable)
     return {
         "entries": len(portable),
@@ -186,6 +192,20 @@ def _foretold(
         "devices": Counter(entry.device for entry in portable if entry.device).most_common(),
         "made_in": None,
     }  # fmt: skip
+
+
+def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:
+    if into.endswith(_BUNDLES) or "missing" in into:
+        what = "bundle" if into.endswith(_BUNDLES) else "folder"
+        none = _counts([])
+        kinds = [
+            {"kind": kind, "new": _counts(ones), "there": none, "differs": none, "left": none}
+            for kind, ones in _by_kind(entries).items()
+        ]
+        return {**_counts(entries), "what": what, "exists": 0, "kinds": kinds}
+    found = _compared(into, entries, "same" in into)
+    there = found["there"]["entries"]
+    return {**found["new"], "what": "folder", "exists": there, "kinds": found["kinds"]}
 
 
 def _by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:

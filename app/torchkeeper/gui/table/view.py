@@ -76,9 +76,12 @@ class EntryTable(QTableView):
     """The entries. Selection and scroll position survive what the model tells as a reset."""
 
     selection_changed = Signal()
-    #: The selected rows are being dragged; the button was let go of, or Escape pressed.
+    #: The selected rows are being dragged; the pointer is there on the screen meanwhile; the button
+    #: was let go of; Escape was pressed.
     dragged = Signal()
+    drag_moved = Signal(QPoint)
     let_go = Signal()
+    given_up = Signal()
 
     def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -449,6 +452,8 @@ class EntryTable(QTableView):
                 self._pressed = None
                 self._dragging = True
                 self.dragged.emit()
+        if self._dragging:
+            self.drag_moved.emit(event.globalPosition().toPoint())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
@@ -459,7 +464,7 @@ class EntryTable(QTableView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._dragging and event.key() == Qt.Key.Key_Escape:
-            self.let_go.emit()
+            self.given_up.emit()
             return
         plain = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == _NO_KEY
         if plain and self._group_key(event.key()):

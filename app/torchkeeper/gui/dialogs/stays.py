@@ -1,0 +1,41 @@
+"""What a copy would not take, counted by the reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from torchkeeper.link import say
+from torchkeeper.link.words import user_error
+
+#: Reasons that are named one by one.
+_NAMED = 4
+
+
+class Stays(Counter[str]):
+    """How many entries stay out for each reason."""
+
+    def take(self, found: list[dict[str, Any]]) -> None:
+        """Count what an engine has found."""
+        for one in found:
+            left = one.get("left")
+            if isinstance(left, dict):
+                params = left.get("params")
+                about = params if isinstance(params, dict) else {}
+                self[user_error(str(left.get("code")), about).what] += 1
+
+    def words(self, tr: Callable[[str], str]) -> str:
+        """How many stay out and why, a line for each reason; empty where none does."""
+        count = sum(self.values())
+        if not count:
+            return ""
+        stay = tr("{} stay out").format(say.count(count, "entry", "entries"))
+        if count == 1:
+            stay = tr("One entry stays out")
+        reasons = [f"{number:,} × {why}" for why, number in self.most_common(_NAMED)]
+        if len(self) > _NAMED:
+            reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
+        if len(reasons) == 1:
+            return f"{stay}: {reasons[0].partition('× ')[2]}"
+        return "\n".join([f"{stay}:", *reasons])
