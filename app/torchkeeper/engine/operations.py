@@ -312,6 +312,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "import": _late("import_"),
     "target": _late("target"),
     "copy": _late("copy_", "copying"),
+    "facts": _late("facts_", "servers"),
     "hold": _hold,
     "secret": _secret,
     "plan_purge": _plan_purge,

@@ -20,6 +20,8 @@ class Situation(NamedTuple):
     place: bool = False
     place_added: bool = False
     place_is_folder: bool = False
+    place_is_server: bool = False
+    read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
@@ -44,6 +46,7 @@ class Spec(NamedTuple):
     context: the context menus it is in.
     short: the toolbar's text; empty where it is not on the toolbar.
     chosen: for one of several that exclude each other, whether it is the one.
+    on: for a switch, whether it is on.
     """
 
     id: str
@@ -58,6 +61,7 @@ class Spec(NamedTuple):
     context: tuple[str, ...] = ()
     short: str = ""
     chosen: Callable[[Situation], bool] | None = None
+    on: Callable[[Situation], bool] | None = None
 
 
 _N = QT_TRANSLATE_NOOP
@@ -82,6 +86,13 @@ ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
          _n("Put a cache folder on the list of places"),
          _always, "add_folder", "file", 0, ("places",)),
+    Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
+         _n("Put a Redis server on the list of places"),
+         _always, "add_server", "file", 0, ("places",)),
+    Spec("read-only", _n("Read-&only server"), "", "",
+         _n("Have nothing removed from the server or copied into it"),
+         lambda s: s.place_is_server, "toggle_read_only", "file", 0, ("places",),
+         on=lambda s: s.read_only),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -196,8 +207,8 @@ class Actions(QObject):
         choices: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
             action = QAction(tr(spec.text), window)
+            action.setCheckable(spec.chosen is not None or spec.on is not None)
             if spec.chosen is not None:
-                action.setCheckable(True)
                 choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
             action.setObjectName(spec.id)
             action.setIconText(tr(spec.short or spec.text).replace("&", ""))
@@ -224,8 +235,9 @@ class Actions(QObject):
         self._situation = situation
         for spec in ACTIONS:
             self._made[spec.id].setEnabled(spec.when(situation))
-            if spec.chosen is not None:
-                self._made[spec.id].setChecked(spec.chosen(situation))
+            checked = spec.chosen or spec.on
+            if checked is not None:
+                self._made[spec.id].setChecked(checked(situation))
 
     def draw_the_rest(self) -> None:
         """Give the actions that are only in menus their icons too."""

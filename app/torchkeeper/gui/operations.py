@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
@@ -282,4 +283,4 @@ def counted(result: dict[str, Any]) -> str:
 
 
 def _short(place: str) -> str:
-    return printable(os.path.basename(place.rstrip("/")) or place, 60)
+    return printable(Place(place).title, 60)
