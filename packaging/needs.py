@@ -1,7 +1,8 @@
 """What Qt and the C++ compiler need from the system, and which Debian package has it.
 
 Prints one line per missing thing: the package (`-` where none is known), a tab, what is missing.
-Argument: the interpreter that has, or will have, torch; without it, the one that runs this.
+Arguments: the interpreter that has, or will have, torch; without it, the one that runs this. Then
+the extras of pyproject.toml that are to be installed: the tests need more than the app.
 Standard library only, because it runs before anything is installed.
 """
 
@@ -99,10 +100,17 @@ def venv() -> Iterator[tuple[str, str]]:
         yield f"python3.{sys.version_info[1]}-venv", "python's venv module"
 
 
+def servers(extras: list[str]) -> Iterator[tuple[str, str]]:
+    if "test" in extras and not shutil.which("redis-server"):
+        yield "redis-server", "redis-server, which the tests start"
+
+
 def main() -> None:
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
+    extras = sys.argv[2:]
+    groups = (venv(), compiler(), python_headers(python), libraries(), fonts(), servers(extras))
     seen = set()
-    for group in (venv(), compiler(), python_headers(python), libraries(), fonts()):
+    for group in groups:
         for package, what in group:
             if package == "-" or package not in seen:
                 seen.add(package)

@@ -69,7 +69,8 @@ find_missing() {
     local package what found
     packages=()
     unknown=()
-    found=$("$base_python" "$root/packaging/needs.py" "${torch_python_given:-$base_python}") ||
+    found=$("$base_python" "$root/packaging/needs.py" "${torch_python_given:-$base_python}" \
+        "${wanted[@]}") ||
         fail "looking for what the system lacks" "see the message above" \
             "run $base_python $root/packaging/needs.py to see it again"
     while IFS=$'\t' read -r package what; do
@@ -89,7 +90,8 @@ check_system() {
         local all
         all=$(sed -n 's/^    "lib.*": "\(.*\)",$/\1/p' "$root/packaging/needs.py" | sort -u)
         # shellcheck disable=SC2086
-        install_debian python3 python3-venv python3-dev g++ fonts-dejavu-core $all
+        install_debian python3 python3-venv python3-dev g++ fonts-dejavu-core $all \
+            ${for_tests:+redis-server}
         find_python || fail "finding python3" "this Debian's Python is older than 3.11" \
             "use Debian 12 or newer, or put a newer python3 on PATH"
     fi
@@ -162,13 +164,15 @@ print("\n".join(tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"
 }
 
 set_up() {
-    local extra extras base missing=
+    local extra extras base system for_tests= missing=
     check_torch_python
     local wanted=()
     for extra in "$@"; do
         # Who brings a torch gets none from us.
         if [ "$extra" != warm ] || [ -z "$torch_python_given" ]; then wanted+=("$extra"); fi
+        [ "$extra" != test ] || for_tests=yes
     done
+    system="system ${torch_python_given:-own}${for_tests:+ and tests}"
 
     # One set-up at a time; the second finds the work done. Held on a folder, so nothing is left.
     exec 9<"$root/packaging"
@@ -184,7 +188,7 @@ set_up() {
     fi
     base=
     if [ -e "$venv" ]; then base="base $(fingerprint)"; fi
-    if [ -z "$base" ] || ! stamped "$base" || ! stamped "system ${torch_python_given:-own}"; then
+    if [ -z "$base" ] || ! stamped "$base" || ! stamped "$system"; then
         check_system || missing=yes
     fi
     if [ -z "$base" ]; then
@@ -203,8 +207,8 @@ set_up() {
             break
         fi
     done
-    if [ -z "$missing" ] && ! stamped "system ${torch_python_given:-own}"; then
-        echo "system ${torch_python_given:-own}" >>"$stamp"
+    if [ -z "$missing" ] && ! stamped "$system"; then
+        echo "$system" >>"$stamp"
     fi
     # As pip does for what it installs: the window starts faster. Where it may not, it may not.
     "$python" -m compileall -q "$root/app" >/dev/null 2>&1 || true

@@ -75,7 +75,8 @@ STATES = {
     "results": "export-done export-left export-failed export-none export-result import-done "
     "import-left import-nothing-new import-failed",
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
-    "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing",
+    "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
+    "purge-in-use purge-all-in-use purge-insisted",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
 }

@@ -24,12 +24,12 @@ MAX_VALUE = 512 << 20
 
 #: Cache ids: torch/_inductor/codecache.py, torch/_functorch/_aot_autograd/autograd_cache.py,
 #: torch/_dynamo/pgo.py, torch/_inductor/runtime/autotune_cache.py. A single autotune result has a
-#: hash where the others have an id, and both are its key.
+#: hash where the others have an id; that is a part of its key, as the id is of a bundle's.
 _KEY = re.compile(
     r"pt2:(?:fx-graph-v1::(?P<fxgraph>f[a-z2-7]{51})"
     r"|autograd-experimental::(?P<aotautograd>a[a-z2-7]{51})"
     r"|dynamo-pgo::(?P<pgo>.+)"
-    r"|(?:bundled-autotune-v1::)?(?P<autotune>[0-9a-f]{64}|[0-9a-f]{64}::[0-9a-f]{64})"
+    r"|(?P<autotune>(?:bundled-autotune-v1|[0-9a-f]{64})::[0-9a-f]{64})"
     r"):c1",
     re.DOTALL,
 )
@@ -98,14 +98,17 @@ class TritonKeys:
         return self._form and self._form.replace("{key}", key).replace("{filename}", filename)
 
 
+def kind_of(redis_key: str) -> str | None:
+    """The kind of a redis key of PyTorch's, ``unknown`` among them; None for others' keys."""
+    if match := _KEY.fullmatch(redis_key):
+        return match.lastgroup
+    return "unknown" if redis_key.startswith(PREFIX) else None
+
+
 def locate(redis_key: str) -> Remote | None:
     """What a redis key of PyTorch's is: a payload, or ``unknown``; None for others' keys."""
     if match := _KEY.fullmatch(redis_key):
-        kind = match.lastgroup or "unknown"
-        key = match[kind]
-        # The bundle of a graph's autotune results, or a result by itself.
-        if kind != "autotune" or ("::" in key) != is_bundled_autotune(redis_key):
-            return Remote(kind, key)
+        return Remote(str(match.lastgroup), str(match[match.lastindex or 0]))
     return Remote("unknown", redis_key) if redis_key.startswith(PREFIX) else None
 
 
@@ -172,20 +175,78 @@ def decode(kind: str, value: bytes) -> Value:
     return Value(payload, taken / 1000 if usable and isinstance(taken, (int, float)) else None)
 
 
-def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
-    """The value that PyTorch itself would write for a payload, byte for byte.
+class Decoder:
+    """Decodes a value of PyTorch's that comes in pieces, for one that is too large to hold.
+
+    Only values as PyTorch writes them are understood; others are "value-not-json".
+    """
+
+    _HEAD = b'{"data": "'
+    _TAIL = re.compile(rb'"(?:, "time_taken_ms": (\d{1,15}))?\}')
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._tail: bytearray | None = None
+        self._begun = False
+        self._problem: str | None = None
+
+    def feed(self, piece: bytes) -> bytes:
+        """The part of the payload that is known by now."""
+        if self._problem:
+            return b""
+        if self._tail is not None:
+            self._tail += piece[:100]
+            return b""
+        data = self._rest + piece
+        if not self._begun:
+            if len(data) < len(self._HEAD):
+                self._rest = data
+                return b""
+            if not data.startswith(self._HEAD):
+                self._problem = "value-not-json"
+                return b""
+            self._begun = True
+            data = data[len(self._HEAD) :]
+        end = data.find(b'"')
+        if end >= 0:
+            self._tail = bytearray(data[end : end + 100])
+            data, self._rest = data[:end], b""
+        else:
+            whole = len(data) - len(data) % 4
+            data, self._rest = data[:whole], data[whole:]
+        try:
+            return base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            self._problem = "value-not-base64"
+            return b""
+
+    def end(self) -> Value:
+        """What the end of the value says; the payload in it is empty, for it was given before."""
+        match = self._TAIL.fullmatch(self._tail or b"")
+        if self._problem or not match:
+            return Value(None, problem=self._problem or "value-not-json")
+        return Value(b"", int(match[1]) / 1000 if match[1] else None)
+
+
+def envelope(kind: str, compile_s: float | None) -> tuple[bytes, bytes]:
+    """What PyTorch writes before and after the base64 of a payload, byte for byte.
 
     FX graphs: FxGraphCache._save_graph; AOTAutograd: AOTAutogradCache.save; PGO profiles:
     put_remote_code_state, without a time. ``compile_s`` is the entry's own, 0 where it is None.
     """
-    if kind == "autotune":
-        return payload
-    data = b'{"data": "' + base64.b64encode(payload) + b'"'
     if kind == "pgo":
-        return data + b"}"
+        return b'{"data": "', b'"}'
     # Through nanoseconds, because a float of seconds is rarely what it was: 1.001 * 1000 < 1001.
     taken = round((compile_s or 0) * 1e9) // 1_000_000
-    return data + b', "time_taken_ms": %d}' % taken
+    return b'{"data": "', b'", "time_taken_ms": %d}' % taken
+
+
+def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
+    """The value that PyTorch itself would write for a payload."""
+    if kind == "autotune":
+        return payload
+    before, after = envelope(kind, compile_s)
+    return before + base64.b64encode(payload) + after
 
 
 def group_from_redis(data: bytes) -> bytes:

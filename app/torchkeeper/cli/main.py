@@ -18,10 +18,20 @@ from torchkeeper.link.words import UserError
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 
 _UNREACHABLE = frozenset(
-    {"place-missing", "place-not-folder", "place-unreadable", "file-missing", "bundle-unreadable",
-     "interpreter-unusable"}
-)  # fmt: skip
-_WRONG = frozenset({"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage"})
+    {
+        "place-missing",
+        "place-not-folder",
+        "place-unreadable",
+        "file-missing",
+        "bundle-unreadable",
+        "interpreter-unusable",
+    }
+)
+#: So are all the reasons for which a server cannot be talked to.
+_NO_SERVER = ("server-", "password-", "certificate-", "tls-", "database-out-of-range")  # fmt: skip
+_WRONG = frozenset(
+    {"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage", "address-wrong"}
+)
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
@@ -47,7 +57,7 @@ def run(argv: list[str]) -> int:
         return code
     except UserError as error:
         output.complain(error)
-        if error.code in _UNREACHABLE:
+        if error.code in _UNREACHABLE or error.code.startswith(_NO_SERVER):
             return UNREACHABLE
         return USAGE if error.code in _WRONG else FAILED
     except KeyboardInterrupt:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.stores.store import is_server
+
+#: Processes that are named before the rest is only counted.
+_NAMED = 12
 
 
 def _needs_answer(what: str) -> UserError:
@@ -22,14 +27,28 @@ def _needs_answer(what: str) -> UserError:
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     """Arguments of purge."""
-    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=looking.place,
+                         help="a cache folder or a redis:// server")  # fmt: skip
     looking.add_filter(command)
     command.set_defaults(filter=None)
     command.add_argument("--dry-run", action="store_true", help="only print what would go")
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument("--now", action="store_true",
                          help="remove at once instead of moving to the trash")  # fmt: skip
+    command.add_argument("--in-use", action="store_true",
+                         help="also what processes use")  # fmt: skip
     looking.add_json(command)
+
+
+def _name_users(in_use: dict[str, Any]) -> None:
+    """Say on standard error which processes use the folder."""
+    processes = in_use["processes"]
+    for user in processes[:_NAMED]:
+        output.note(f"in use: {user_of_place(user)}")
+    if (more := in_use["count"] - len(processes[:_NAMED])) > 0:
+        output.note(f"in use: {say.count(more, 'more process', 'more processes')}")
+    if unseen := unseen_users(in_use):
+        output.note(unseen)
 
 
 def purge(args: argparse.Namespace) -> int:
@@ -41,12 +60,18 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    server = is_server(args.place)
+    for_good = args.now or server
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        plan = asker.ask("plan_purge", place=args.place, select={"filter": args.filter or ""})
+        select = {"filter": args.filter or ""}
+        plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
+        in_use = plan["in_use"]
+        _name_users(in_use)
         entries = asker.entries()
         freed = say.size(plan["bytes"])
-        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} on the disk"
+        on = "in the server's memory" if server else "on the disk"
+        what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
         if args.dry_run or not entries or not args.yes:
             if args.json:
                 for entry in entries:
@@ -54,12 +79,17 @@ def purge(args: argparse.Namespace) -> int:
             else:
                 looking.print_entries(entries)
         counts = {name: plan[name] for name in ("entries", "files", "bytes")}
+        kept = in_use["left"]
+        if kept:
+            stay = say.count(kept, "entry", "entries")
+            output.note(f"{stay} left out, being in use. Add --in-use to purge them too.")
         if args.dry_run or not entries:
-            said = f"Would purge {what}." if entries else "Nothing matches."
-            output.result(args, {**counts, "left": []}, said)
+            nothing = "All that matches is in use." if kept else "Nothing matches."
+            said = f"Would purge {what}." if entries else nothing
+            output.result(args, {**counts, "left": asker.left, "in_use": in_use}, said)
             return 0 if entries else 1
         if not args.yes:
-            how = "Remove for good" if args.now else "Move to the trash"
+            how = "Remove for good" if for_good else "Move to the trash"
             if not output.can_ask():
                 raise _needs_answer("The purge")
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
@@ -70,8 +100,8 @@ def purge(args: argparse.Namespace) -> int:
         for text in output.left_lines(asker.left):
             output.note(text)
     gone = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
-    said = f"{gone} removed." if args.now else f"{gone} moved to the trash; “undo” puts it back."
-    output.result(args, {**answer, "left": asker.left}, said)
+    said = f"{gone} removed." if for_good else f"{gone} moved to the trash; “undo” puts it back."
+    output.result(args, {**answer, "left": asker.left, "in_use": in_use}, said)
     return 1 if asker.left or asker.unreadable else 0
 
 

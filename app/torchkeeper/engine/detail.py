@@ -12,10 +12,9 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.stores.describe import describe
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Store
+from torchkeeper.stores.store import Store, read
 
 #: Characters of a text in one answer; escaped they may take six bytes each.
 PAGE = 100_000
@@ -70,7 +69,7 @@ class Details:
             state = tuple((f.path, f.size, f.mtime_ns, f.inode, f.sha256) for f in item.files)
             if self._last and self._last[:2] == ((place, kind, path), state):
                 return self._last[2]
-            for batch in describe([item], store, reader, report, full=True):
+            for batch in read(store, [item], reader, report, full=True):
                 for one in batch:
                     full = Full(one.entry, one.item, one.facts)
                     self._last = ((place, kind, path), state, full)

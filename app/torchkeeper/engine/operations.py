@@ -21,7 +21,6 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.engine.session import (
     Session,
-    chosen_of,
     entries_of,
     items_of,
     keys_tell,
@@ -32,16 +31,14 @@ from torchkeeper.engine.session import (
     unread_of,
 )
 from torchkeeper.stores import places, query, trash
-from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.store import is_server, read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
-#: Plans that are kept: one is shown at a time.
-_MAX_PLANS = 4
 
 
 def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     brief = [one for batch in entries_of(session, store, report, items) for one in batch]
     known = {(one.item.kind, one.item.path, one.entry.sha256): one.entry for one in brief}
     chosen = [item for item in items if item.key == wanted]
-    batches = describe(chosen, store, session.reader, report, full=True)
+    batches = read(store, chosen, session.reader, report, full=True)
     shown = [one for batch in batches for one in batch]
     for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
@@ -213,38 +210,6 @@ def _factors(session: Session, params: dict[str, Any], report: Report) -> dict[s
 def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     session.held += [(kind, path) for kind, path in params["items"]]
     return {"held": len(session.held)}
-
-
-def _plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    store = Folder(path_of(params, "place"))
-    select = params.get("select", {})
-    chosen = chosen_of(session, store, select, report)
-    everything = not select.get("filter") and "items" not in select and not select.get("held")
-    if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
-        raise Problem("place-no-cache", place=store.place)
-    plan = trash.Plan(store.root, [one.item for one in chosen])
-    for start in range(0, len(chosen), wire.MAX_ROWS):
-        part = chosen[start : start + wire.MAX_ROWS]
-        report.rows([one.entry.to_json() for one in part])
-    # A number is never given twice: confirming an old preview must not carry out another.
-    number = next(session.numbers)
-    session.plans[number] = plan
-    for old in list(session.plans)[:-_MAX_PLANS]:
-        del session.plans[old]
-    return {
-        "plan": number,
-        "entries": len(plan.items),
-        "files": plan.files,
-        "bytes": plan.allocated,
-    }
-
-
-def _purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    plan = session.plans.pop(params["plan"], None)
-    if plan is None:
-        raise Problem("plan-unknown")
-    now = bool(params.get("now"))
-    return asdict(trash.purge(plan, now, report, lambda i, p: tell_left(report, i, p)))
 
 
 def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -315,8 +280,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "facts": _late("facts_", "servers"),
     "hold": _hold,
     "secret": _secret,
-    "plan_purge": _plan_purge,
-    "purge": _purge,
+    "plan_purge": _late("plan_purge", "purging"),
+    "purge": _late("purge", "purging"),
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.stores import query, trash
+from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Store, is_server, opened
+from torchkeeper.stores.store import Store, is_server, opened, read
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
@@ -36,7 +36,7 @@ class Session:
 
     reader: Reader = field(default_factory=Reader)
     details: detail.Details = field(default_factory=detail.Details)
-    plans: dict[int, trash.Plan] = field(default_factory=dict)
+    plans: dict[int, object] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     held: list[tuple[str, str]] = field(default_factory=list)
     #: Passwords by place, for as long as the engine runs.
@@ -85,6 +85,9 @@ def entries_of(
 
     Otherwise the first come while a folder is still walked.
     """
+    if is_server(store.place):
+        yield from _server_entries(session, store, report, items)
+        return
     done, told = 0, 0.0
     folder = store if isinstance(store, Folder) else None
     index = Index(folder.root, os.environ.get(wire.INDEX)) if folder else None
@@ -109,6 +112,17 @@ def entries_of(
             index.close()
 
 
+def _server_entries(
+    session: Session, store: Store, report: Report, items: list[Item] | None
+) -> Iterator[list[Described]]:
+    items = store.items(report) if items is None else items
+    done = 0
+    for batch in read(store, items, session.reader, report):
+        yield batch
+        done += len(batch)
+        report.progress(done, len(items), "entries")
+
+
 def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
     """The entries of a server in batches, by what their keys alone tell."""
     stream = store.stream(report)
@@ -122,18 +136,28 @@ def keys_tell(store: Store, asked: Query) -> bool:
 
 
 def chosen_of(
-    session: Session, store: Store, select: dict[str, Any], report: Report
+    session: Session, store: Store, select: dict[str, Any], report: Report, payloads: bool = True
 ) -> list[Described]:
-    """The entries of a store that a selection means."""
+    """The entries of a store that a selection means.
+
+    Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
+    """
     wanted = _wanted(session, select)
-    matches = query.parse(select.get("filter") or "").matches
+    asked = query.parse(select.get("filter") or "")
     found = []
+    if not payloads and keys_tell(store, asked):
+        return [
+            one
+            for batch in unread_of(store, report)
+            for one in batch
+            if (wanted is None or one.entry.identity in wanted) and asked.matches(one.entry)
+        ]
     # In order, so that the same entries make the same bundle.
     for batch in entries_of(session, store, report, items_of(store, report)):
         found += [
             one
             for one in batch
-            if (wanted is None or (one.entry.kind, one.entry.path) in wanted) and matches(one.entry)
+            if (wanted is None or one.entry.identity in wanted) and asked.matches(one.entry)
         ]
     return found
 

@@ -32,8 +32,8 @@ def _sources() -> list[tuple[str, bytes]]:
     found = [("torchkeeper/__init__.py", (root / "__init__.py").read_bytes())]
     for package in PACKAGES:
         found += [
-            (f"torchkeeper/{package}/{file.name}", file.read_bytes())
-            for file in sorted((root / package).glob("*.py"))
+            (f"torchkeeper/{file.relative_to(root).as_posix()}", file.read_bytes())
+            for file in sorted((root / package).rglob("*.py"))
         ]
     return found
 

@@ -184,13 +184,211 @@ CATALOGUE: dict[str, Words] = {
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
     "in-use": Words("PyTorch is at work on it; it stays.", "", "Try again when that has finished."),
+    "entry-in-use": Words(
+        "It is in use by {name} (process {pid}); it stays.",
+        "",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
+    "place-in-use": Words(
+        "Nothing was purged: {place} is in use.",
+        "{name} (process {pid}) runs with it as its cache and may need any entry next.",
+        "Wait until the process has ended, or insist (--in-use).",
+    ),
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
+    "newer-goes": Words("A newer payload of the same key goes; a server has one for each key."),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
     "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
     "path-taken": Words(
         "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
+    ),
+    # Redis servers
+    "address-wrong": Words(
+        "That is not the address of a Redis server.",
+        "{why}.",
+        "Write redis://host:6379/0, rediss://host:6380/0 for TLS, or unix:///path/to/socket.",
+    ),
+    "redis-missing": Words(
+        "Redis servers cannot be reached from here.",
+        "The Python package hiredis is not installed.",
+        "Install it beside Torchkeeper: pip install redis[hiredis].",
+    ),
+    "server-unknown-host": Words(
+        "There is no host {host}.",
+        "Its name is not known to this machine's name servers.",
+        "Check the address.",
+    ),
+    "server-refused": Words(
+        "{server} does not answer.",
+        "The host is there, and nothing listens on that port.",
+        "Check the port, and that the server runs.",
+    ),
+    "server-unreachable": Words(
+        "{server} cannot be reached.", "{why}.", "Check the network and the address."
+    ),
+    "server-timeout": Words(
+        "{server} does not answer in time.",
+        "It is busy, hangs, or a firewall swallows the connection.",
+        "Try again later, or check the address.",
+    ),
+    "socket-missing": Words(
+        "There is no socket {path}.",
+        "The server does not run, or has its socket elsewhere.",
+        "Check “unixsocket” in the server's configuration.",
+    ),
+    "socket-forbidden": Words(
+        "The socket {path} may not be used.",
+        "It belongs to another user or group.",
+        "Ask for membership in its group, or use TCP.",
+    ),
+    "certificate-expired": Words(
+        "The certificate of {server} is not valid today.",
+        "It has expired, or this machine's clock is wrong.",
+        "Have the server's certificate renewed.",
+    ),
+    "certificate-wrong-host": Words(
+        "The certificate of {server} is for another host than {host}.",
+        "",
+        "Use the name that the certificate has, if you are sure that it is the same server.",
+    ),
+    "certificate-untrusted": Words(
+        "The certificate of {server} is not trusted.",
+        "The check said: {why}.",
+        "Name the CA that signed it: ?ssl_ca_certs=/path/ca.crt.",
+    ),
+    "certificate-file": Words(
+        "The certificate file {file} cannot be used.",
+        "{why}.",
+        "Check the path, and that key and certificate belong together. A key with a passphrase "
+        "cannot be used.",
+    ),
+    "client-certificate-needed": Words(
+        "{server} wants a certificate from us.",
+        "It ended the connection: {why}.",
+        "Name yours: ?ssl_certfile=/path/client.crt&ssl_keyfile=/path/client.key.",
+    ),
+    "client-certificate-refused": Words(
+        "{server} does not take our certificate.",
+        "It ended the connection: {why}.",
+        "Use a certificate that is signed by the CA the server trusts, and not expired.",
+    ),
+    "tls-failed": Words(
+        "No secure connection to {server} could be made.", "{why}.", "Check its TLS settings."
+    ),
+    "server-no-tls": Words(
+        "{server} does not speak TLS.",
+        "It answers to plain Redis on that port.",
+        "Write redis:// instead of rediss://, or give its TLS port.",
+    ),
+    "server-wants-tls": Words(
+        "{server} speaks TLS only.",
+        "A plain connection was not understood.",
+        "Write rediss:// instead of redis://.",
+    ),
+    "server-not-redis": Words(
+        "{server} does not answer as a Redis does.",
+        "Something else may listen on that port.",
+        "Check host and port.",
+    ),
+    "server-lost": Words(
+        "The connection to {server} was lost.",
+        "The server ended, or the network broke.",
+        "What was done until then stays. Try again when it is back.",
+    ),
+    "password-needed": Words(
+        "{server} wants a password.", "", "Give the password, and the user if there is one."
+    ),
+    "password-wrong": Words(
+        "{server} does not take that user and password.", "", "Check both; case matters."
+    ),
+    "password-unneeded": Words(
+        "{server} has no password, and refuses to be given one.",
+        "PyTorch would fail there too, without a word.",
+        "Leave the password out.",
+    ),
+    "database-out-of-range": Words(
+        "{server} has no database of that number.",
+        "Servers have 16 by default, from 0.",
+        "Check the number at the end of the address.",
+    ),
+    "server-cluster": Words(
+        "{server} is a part of a cluster.",
+        "Each server of it holds some of the keys, and PyTorch cannot use one either.",
+        "Use a server by itself.",
+    ),
+    "server-loading": Words(
+        "{server} is still loading its data.", "It was just started.", "Try again in a moment."
+    ),
+    "server-stale": Words(
+        "{server} has lost the server it repeats.",
+        "It is a replica that does not answer until it has it back.",
+        "Wait, or use the other server.",
+    ),
+    "server-full": Words(
+        "{server} takes no more connections.",
+        "Its “maxclients” is reached.",
+        "Close some, or raise the limit.",
+    ),
+    "server-protected": Words(
+        "{server} only answers to its own machine.",
+        "It is in protected mode: it has no password.",
+        "Have a password set on it.",
+    ),
+    "server-forbids": Words(
+        "{server} does not allow this user to do that.",
+        "It said: {why}",
+        "Ask for the permission, or use another user.",
+    ),
+    "server-read-only": Words(
+        "{server} takes no changes.",
+        "It is a replica: it repeats another server.",
+        "Use the server that it repeats.",
+    ),
+    "server-out-of-memory": Words(
+        "{server} has no memory left.",
+        "Its “maxmemory” is reached, and its policy throws nothing out.",
+        "Purge something there, or have the limit raised.",
+    ),
+    "server-cannot-save": Words(
+        "{server} takes no changes.", "It cannot save them: {why}", "Have its disk looked at."
+    ),
+    "server-busy": Words(
+        "{server} is busy with a script.", "It said: {why}", "Try again in a moment."
+    ),
+    "server-error": Words("{server} reported an error.", "It said: {why}"),
+    "value-wrong-type": Words(
+        "The value is not a string.",
+        "Something else than PyTorch wrote it: a list, a set or the like.",
+        "Purge it: PyTorch cannot use it.",
+    ),
+    "value-not-json": Words(
+        "The value is not JSON.", "It is damaged, or not PyTorch's.", "Purge it."
+    ),
+    "value-without-data": Words(
+        "The value holds no payload.", "It is JSON, and not what PyTorch writes.", "Purge it."
+    ),
+    "value-not-base64": Words(
+        "The payload in the value cannot be decoded.", "It is damaged base64.", "Purge it."
+    ),
+    "value-too-large": Words(
+        "The value is too large.", "A Redis holds at most 512 MB in one.", "Copy it to a folder."
+    ),
+    "redis-only": Words(
+        "Only a Redis can hold it.",
+        "Its key does not say which file it would be.",
+        "",
+    ),
+    "kind-not-in-redis": Words(
+        "A Redis cannot hold it.",
+        "PyTorch looks there for graphs, AOTAutograd entries and profiles only, and Triton for "
+        "kernels.",
+        "Export it to a bundle.",
+    ),
+    "ttl-wrong": Words(
+        "{ttl} seconds is no time to live.",
+        "It is more than nothing, and at most a hundred years.",
+        "Give seconds, or clear it to keep entries for good.",
     ),
     # Trash
     "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
@@ -278,6 +476,38 @@ DEVICE_REASONS = {
     "no-accelerator": "this torch sees no GPU here, so it compiles for the CPU",
     "no-triton": "there is a GPU, but no Triton that can compile for it",
 }
+
+
+def user_of_place(user: Mapping[str, object]) -> str:
+    """What a process has to do with a folder (engine/operations.py, ``in_use``), in a sentence."""
+    who = f"{printable(str(user.get('name')), 80)} (process {user.get('pid')})"
+    entries = user.get("entries")
+    many = entries if isinstance(entries, int) else 0
+    if user.get("holds_all"):
+        return f"{who} runs with this folder as its cache and may need any entry next."
+    if user.get("why") == "environment":
+        return f"{who} merely has this folder in its environment."
+    verb = "mapped" if user.get("why") == "mapped" else "open"
+    if not many:
+        return f"{who} has other files of this folder {verb}."
+    return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+
+
+def unseen_users(in_use: Mapping[str, object]) -> str:
+    """What cannot be known of the processes that use a folder, or nothing."""
+    if in_use.get("sees") == "none":
+        return "Whether a process uses this folder cannot be known on this system."
+    if in_use.get("sees") == "own":
+        return "Whether another user's process uses this folder cannot be known: /proc hides them."
+    hidden = in_use.get("hidden")
+    if not isinstance(hidden, int) or not hidden:
+        return ""
+    if hidden == 1:
+        return "One process cannot be looked into; whether it uses this folder cannot be known."
+    return (
+        f"{hidden:,} processes cannot be looked into, being another user's; "
+        "whether they use this folder cannot be known."
+    )
 
 
 class _Shown(dict[str, str]):

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.items import Item, Offered
+from torchkeeper.stores.items import Item, Offered, Source
 from torchkeeper.stores.offering import Chosen, FromFolder
+from torchkeeper.stores.placing import ORDER
+from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.store import Store, is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.redis.describing import FromServer
 
 Left = Callable[[Item, Problem], None]
 #: What a file that is to be a bundle is called.
@@ -49,21 +55,27 @@ def copy(
     report: Report,
     left: Left,
     replace: bool = False,
+    password: str | None = None,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
     A folder is made where it is missing, a bundle is written anew: over one that is there only
     with ``replace``. A payload that is there is never overwritten by a different one.
+    A server has one payload for each key: of several the newest goes.
     Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
-    stores.export), and passes Cancelled on; a folder or a bundle is then as it was.
+    stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
+    as it was, in a server stays what has arrived.
     """
     what = what_is(target)
     _check_other(source, target)
     if what == "bundle":
         from torchkeeper.stores.export import export
 
-        made = export(list(chosen), source, target, report, left, replace)
+        chosen, where = _for_bundle(source, chosen, left)
+        made = export(list(chosen), where, target, report, left, replace)
         return Copied(what, made.entries, made.files, made.bytes)
+    if what == "server":
+        return _publish(source, newest(chosen, left), target, password, report, left)
     offered = offer(source, chosen, report, left)
     from torchkeeper.stores.importing import import_bundle
 
@@ -72,7 +84,12 @@ def copy(
 
 
 def plan_copy(
-    source: Store, chosen: Sequence[Described], target: str, report: Report, left: Left
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    report: Report,
+    left: Left,
+    password: str | None = None,
 ) -> Copied:
     """What ``copy`` would do, by the same rules; nothing is written."""
     what = what_is(target)
@@ -80,8 +97,11 @@ def plan_copy(
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
-        planned = plan(chosen, source, report, left)
+        chosen, where = _for_bundle(source, chosen, left)
+        planned = plan(chosen, where, report, left)
         return Copied(what, planned.entries, planned.files, planned.bytes)
+    if what == "server":
+        return _publish(source, newest(chosen, left), target, password, report, left, dry=True)
     from torchkeeper.stores.compare import compare
 
     def mark(_: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None) -> None:
@@ -99,7 +119,74 @@ def offer(source: Store, chosen: Sequence[Described], report: Report, left: Left
     """Entries as another place can take them."""
     if isinstance(source, Folder):
         return FromFolder(chosen, source, report, left)
+    if is_server(source.place):
+        return _from_server(source, chosen, left)
     return Chosen(chosen, source, left)
+
+
+def _from_server(source: Store, chosen: Sequence[Described], left: Left) -> FromServer:
+    from torchkeeper.stores.redis.describing import FromServer
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(source, Redis)
+    return FromServer(chosen, source, left)
+
+
+def _for_bundle(
+    source: Store, chosen: Sequence[Described], left: Left
+) -> tuple[Sequence[Described], Source]:
+    """What can go into a bundle, and whence its bytes come."""
+    if not is_server(source.place):
+        return chosen, source
+    offered = _from_server(source, chosen, left)
+    return offered.chosen, offered
+
+
+def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
+    """The newest payload of each key, in the order given; the others go to ``left``."""
+    best: dict[tuple[str, str], Described] = {}
+    for one in chosen:
+        if one.entry.sha256 is None or one.entry.broken:
+            continue
+        key = one.entry.kind, one.entry.key
+        if key not in best or (one.entry.mtime or 0) > (best[key].entry.mtime or 0):
+            best[key] = one
+    found = []
+    for one in chosen:
+        if best.get((one.entry.kind, one.entry.key), one) is one:
+            found.append(one)
+        else:
+            left(one.item, Problem("newer-goes"))
+    return found
+
+
+def _publish(
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    password: str | None,
+    report: Report,
+    left: Left,
+    dry: bool = False,
+) -> Copied:
+    from torchkeeper.stores.redis.publishing import Publisher
+    from torchkeeper.stores.redis.store import Redis
+
+    offered = offer(source, chosen, report, left)
+    seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
+    items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
+    progress = Progress(report, sum(item.size for item in items))
+    done = 0
+    with Redis(target, report, password) as store:
+        publisher = Publisher(store, report, left, dry)
+        for item in items:
+            progress.begin(item)
+            publisher.put(item, offered, seconds.get((item.kind, item.key)))
+            done += item.size
+            progress.reach(done)
+        made = publisher.finish()
+        progress.end()
+    return Copied("server", made.entries, made.entries, made.bytes, made.existed)
 
 
 def _check_other(source: Store, target: str) -> None:

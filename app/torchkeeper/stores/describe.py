@@ -38,11 +38,15 @@ MAX_SMALL = 4 << 20
 
 @dataclass(slots=True)
 class Described:
-    """An entry, its item, and everything its reader said."""
+    """An entry, its item, and everything its reader said.
+
+    origin: the item as its own place has it, where that is under other names.
+    """
 
     entry: Entry
     item: Item
     facts: dict[str, Any]
+    origin: Item | None = None
 
 
 @dataclass

@@ -18,7 +18,7 @@ from torchkeeper.stores.items import CHUNK, File, Item, Offered, is_group, porta
 from torchkeeper.stores.progress import Progress
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
-_ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd")
+ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Plan:
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
-    items = sorted(offered.items(), key=lambda item: _ORDER.index(item.kind))
+    items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     last = {item.path: item for item in items if item.kind == "pgo"}
     return [
         (item, None if last.get(item.path, item) is item else Problem("superseded"))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item, Source
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.describe import Described
+    from torchkeeper.stores.reader import Reader
 
 #: What the names of Redis servers begin with, as for redis.from_url.
 SCHEMES = ("redis://", "rediss://", "unix://")
@@ -35,6 +39,21 @@ class Store(Source, Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+def read(
+    store: Store, items: Iterable[Item], reader: Reader, report: Report, full: bool = False
+) -> Iterator[list[Described]]:
+    """The entries of some items of a store in batches, as stores.describe.describe gives them."""
+    if is_server(store.place):
+        from torchkeeper.stores.redis.describing import described
+        from torchkeeper.stores.redis.store import Redis
+
+        assert isinstance(store, Redis)
+        return described(store, items, reader, report, full)
+    from torchkeeper.stores.describe import describe
+
+    return describe(items, store, reader, report, full)
 
 
 def is_server(place: str) -> bool:

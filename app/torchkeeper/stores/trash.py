@@ -36,10 +36,14 @@ Left = Callable[[Item, Problem], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """Exactly what a purge will take."""
+    """Exactly what a purge will take.
+
+    insisted: what processes use goes too (stores/in_use.py).
+    """
 
     root: str
     items: list[Item]
+    insisted: bool = False
 
     @property
     def files(self) -> int:

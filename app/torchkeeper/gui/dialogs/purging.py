@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from torchkeeper.artifacts.entry import Entry
@@ -16,7 +16,10 @@ from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORC
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+
+#: Processes that are named before the rest is only counted.
+_NAMED = 4
 
 
 class PurgeDialog(Dialog):
@@ -36,10 +39,15 @@ class PurgeDialog(Dialog):
         super().__init__(parent, "", 720)
         self.setWindowTitle(self.tr("Purge"))
         room = self.screen().availableSize()
-        self.resize(min(760, room.width() - 40), min(520, room.height() - 80))
+        self._height = min(520, room.height() - 80)
+        self.resize(min(760, room.width() - 40), self._height)
+        self._plan_shown = True
         self._engines = engines
         self._place = place
+        self._select = select
+        self._hold = hold
         self._decided = False
+        self.ticket: int | None = None
         self.plan: dict[str, Any] | None = None
         self.model = EntriesModel(self)
         self.table = EntryTable(self.model)
@@ -51,6 +59,10 @@ class PurgeDialog(Dialog):
         self.table.setColumnWidth(MTIME, 120)
         self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
         self.text = forms.label(printable(place), "muted", wrap=True)
+        self.users = _Users()
+        self.users.also.toggled.connect(self._ask)
+        self.unseen = forms.label("", "muted", wrap=True)
+        self.unseen.hide()
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
         self.at_once.toggled.connect(self._say)
@@ -62,18 +74,31 @@ class PurgeDialog(Dialog):
         self.go.clicked.connect(self._go)
         self.body.addWidget(self.title)
         self.body.addWidget(self.text)
+        self.body.addWidget(self.users)
         self.body.addWidget(self.table, 1)
         self.body.addWidget(self.at_once)
         self.body.addWidget(self.hint)
+        self.body.addWidget(self.unseen)
         self.buttons(self.cancel, self.go)
         self._say()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Have a plan made: another one whenever the user changes their mind about what is used."""
+        self._engines.forget(self.ticket)
+        self.plan = None
+        self.go.setEnabled(False)
         self.model.begin()
-        self.ticket = engines.ask(
+        self.ticket = self._engines.ask(
             "plan_purge",
-            {"place": place, "select": select},
+            {
+                "place": self._place,
+                "select": self._select,
+                "in_use": self.users.also.isChecked(),
+            },
             Listener(rows=self._rows, result=self._planned, failed=self._failed),
             keep=True,
-            hold=hold,
+            hold=self._hold,
         )
 
     def done(self, result: int) -> None:
@@ -88,6 +113,18 @@ class PurgeDialog(Dialog):
         self.model.end()
         self.plan = plan
         count = int(plan.get("entries") or 0)
+        in_use = plan.get("in_use") or {}
+        self.users.tell(in_use)
+        self.unseen.setText(unseen_users(in_use))
+        self.unseen.setVisible(bool(self.unseen.text()))
+        if not count and in_use.get("left"):
+            self.title.setText(self.tr("All of this is in use"))
+            self.text.setText(printable(self._place))
+            self._show_plan(False)
+            self.cancel.setDefault(True)
+            self.cancel.setFocus()
+            return
+        self._show_plan(True)
         if count:
             entries = say.count(count, "entry", "entries")
             self.title.setText(
@@ -107,7 +144,8 @@ class PurgeDialog(Dialog):
         )
         self.go.setEnabled(True)
         self.go.setDefault(True)
-        self.go.setFocus()
+        if not self.users.also.hasFocus():
+            self.go.setFocus()
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
@@ -115,9 +153,28 @@ class PurgeDialog(Dialog):
         self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
         self._end()
 
+    def _show_plan(self, shown: bool) -> None:
+        """What goes, and how; without it the dialog is as low as what it says."""
+        if shown == self._plan_shown:
+            return
+        self._plan_shown = shown
+        for widget in (self.table, self.at_once, self.hint):
+            widget.setVisible(shown)
+        self.body.setStretchFactor(self.table, int(shown))
+        self.body.activate()
+        height = self._height if shown else self.body.totalHeightForWidth(self.width())
+        self.resize(self.width(), height)
+
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
-        for widget in (self.table, self.at_once, self.hint, self.go):
+        for widget in (
+            self.users,
+            self.unseen,
+            self.table,
+            self.at_once,
+            self.hint,
+            self.go,
+        ):
             widget.hide()
         self.body.setStretchFactor(self.table, 0)
         self.cancel.setText(self.tr("Close"))
@@ -157,6 +214,53 @@ class PurgeDialog(Dialog):
 
     def _decide(self) -> None:
         assert self.plan is not None
+        assert self.ticket is not None
         self._decided = True
         self.decided.emit(self.ticket, int(self.plan["plan"]), self.at_once.isChecked())
         self.accept()
+
+
+class _Users(QFrame):
+    """The processes that use the folder, and whether what they use goes too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("hint")
+        self.what = forms.label("", "heading", wrap=True)
+        self.who = forms.label("", wrap=True)
+        self.who.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.also = QCheckBox(self.tr("Also what is in use"))
+        self.also.setAccessibleDescription(
+            self.tr("A process that needs it next has to compile it again.")
+        )
+        texts = forms.column(gap=4)
+        for widget in (self.what, self.who, self.also):
+            texts.addWidget(widget)
+        line = forms.row(gap=12, margin=12)
+        line.addWidget(forms.picture("warning", 20, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(texts, 1)
+        self.setLayout(line)
+        self.hide()
+
+    def tell(self, in_use: dict[str, Any]) -> None:
+        """Show what a plan says of them; nothing where there are none."""
+        processes = in_use.get("processes") or []
+        left = int(in_use.get("left") or 0)
+        lines = [user_of_place(user) for user in processes[:_NAMED]]
+        if (more := int(in_use.get("count") or 0) - len(lines)) > 0:
+            lines.append(say.count(more, "more process", "more processes"))
+        self.who.setText("\n".join(lines))
+        if self.also.isChecked():
+            self.what.setText(self.tr("What is in use goes too"))
+        elif in_use.get("all"):
+            self.what.setText(self.tr("This folder is in use, so nothing of it goes"))
+        elif left:
+            self.what.setText(
+                self.tr("{} left out, being in use").format(say.count(left, "entry", "entries"))
+            )
+        else:
+            self.what.setText(self.tr("Some processes use this folder, but nothing that goes"))
+        self.also.setVisible(bool(left) or self.also.isChecked())
+        self.setAccessibleName(self.what.text())
+        self.setAccessibleDescription(self.who.text())
+        self.setVisible(bool(processes) or self.also.isChecked())

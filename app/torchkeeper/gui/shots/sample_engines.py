@@ -26,6 +26,7 @@ class SampleEngines(Engines):
     failing: the error that an operation ends with.
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
+    in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class SampleEngines(Engines):
         self.failing = dict(failing or {})
         self.progress = dict(progress or {})
         self.found = dict(found or {})
+        self.in_use: dict[str, Any] = {}
         self._places = places
 
     def ask(self, op: str, params: dict[str, Any], listener: Listener, **_: Any) -> int:
@@ -105,7 +107,12 @@ class SampleEngines(Engines):
             there = reasons.items() if self._places else ()
             return [{"path": p, "reason": r, "exists": p == samples.PLACE} for p, r in there], {}
         if op in ("list", "plan_purge"):
-            return self._listed(op, place)
+            rows, result = self._listed(op, place)
+            if op == "plan_purge" and self.in_use:
+                kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
+                rows = rows[kept:]
+                result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
+            return rows, result
         if op == "factors":
             return samples.factors(), {}
         if op == "text":

@@ -241,3 +241,14 @@ def page(name: str) -> dict[str, Any]:
     """A text in one page."""
     text = GRAPH if name == "graph" else SOURCE
     return {"name": name, "offset": 0, "text": text, "chars": len(text)}
+
+
+def in_use(everything: bool = False) -> dict[str, Any]:
+    """What a plan to purge says of the processes that use the folder."""
+    told: list[dict[str, Any]] = [
+        {"pid": 41_207, "name": "python train.py", "why": "mapped", "entries": 2},
+        {"pid": 38_551, "name": "nvim", "why": "environment", "entries": 0},
+    ]
+    for one in told:
+        one["holds_all"] = everything and one["why"] == "mapped"
+    return {"processes": told, "count": len(told), "hidden": 212, "sees": "all", "all": everything}

@@ -12,13 +12,10 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis.address import Address
-
-if TYPE_CHECKING:
-    from hiredis import Reader
 
 #: Seconds to wait for a connection, and for an answer.
 CONNECT_TIMEOUT = 5.0
@@ -88,7 +85,7 @@ def decoded(key: bytes) -> str:
     return key.decode("utf-8", "surrogateescape")
 
 
-def _reader() -> type[Reader]:
+def _hiredis() -> ModuleType:
     if sys.flags.no_site:
         # Our own engine starts without site-packages, because looking at a folder needs none of
         # them and their start-up files take time (link/process.py).
@@ -96,10 +93,10 @@ def _reader() -> type[Reader]:
 
         site.main()
     try:
-        from hiredis import Reader
+        import hiredis
     except ImportError as e:
         raise Problem("redis-missing") from e
-    return Reader
+    return hiredis
 
 
 class Connection:
@@ -124,11 +121,15 @@ class Connection:
         self._socket: socket.socket | None = None
         self._welcome = True
         self._none = object()
+        hiredis = _hiredis()
         # The default decodes nothing, and gives errors as objects.
-        self._reader = _reader()(notEnoughData=self._none)
+        self._reader = hiredis.Reader(notEnoughData=self._none)
+        self._wrong_words = hiredis.ProtocolError
         self._socket = _connected(address, self._server)
         try:
             self._log_in(password)
+            #: Whether looking leaves idle times as they are, which servers before 7.2 cannot.
+            self.quiet = not isinstance(self.ask("CLIENT", "NO-TOUCH", "ON"), Refusal)
         except BaseException:
             self.close()
             raise
@@ -166,29 +167,38 @@ class Connection:
 
     def read(self) -> Reply:
         """The next answer; an error answer is returned, not raised."""
+        return self.read_many(1)[0]
+
+    def read_many(self, count: int) -> list[Reply]:
+        """The next answers, error answers as Refusals."""
+        replies: list[Reply] = []
+        gets, none, add = self._reader.gets, self._none, replies.append
         deadline = 0.0
-        while (reply := self._next()) is self._none:
-            deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
-            self._fill(deadline)
-        return reply
-
-    def _next(self) -> Reply:
-        from hiredis import ProtocolError, ReplyError
-
         try:
-            reply = self._reader.gets()
-        except ProtocolError as e:
+            while len(replies) < count:
+                if (reply := gets()) is not none:
+                    add(Refusal(str(reply)) if isinstance(reply, Exception) else reply)
+                else:
+                    deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
+                    self._fill(deadline)
+        except self._wrong_words as e:
             code = "server-not-redis"
             if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
                 code = "server-wants-tls"
+            self.close()
             raise Problem(code, server=self._server) from e
-        return Refusal(str(reply)) if isinstance(reply, ReplyError) else reply
+        return replies
 
     def _fill(self, deadline: float) -> None:
         if self._socket is None:
             raise Problem("server-lost", server=self._server)
         while True:
-            self._check()
+            try:
+                self._check()
+            except BaseException:
+                # The answers that are still to come would be taken for those of later questions.
+                self.close()
+                raise
             try:
                 self._socket.settimeout(_TICK)
                 data = self._socket.recv(_BUFFER)
@@ -230,7 +240,7 @@ class Connection:
         """The answers to packed commands, all sent at once; error answers are Refusals."""
         commands = list(commands)
         self.send(b"".join(commands))
-        return [self.read() for _ in commands]
+        return self.read_many(len(commands))
 
 
 def _connected(address: Address, server: str) -> socket.socket:
@@ -265,9 +275,6 @@ def _connected(address: Address, server: str) -> socket.socket:
 def _secured(plain: socket.socket, address: Address, server: str) -> socket.socket:
     try:
         return _context(address, server).wrap_socket(plain, server_hostname=address.host)
-    except ValueError as e:
-        plain.close()
-        raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except OSError as e:
         plain.close()
         # A plain Redis waits for the rest of what it takes for a command.
@@ -277,6 +284,9 @@ def _secured(plain: socket.socket, address: Address, server: str) -> socket.sock
             raise _tls_problem(e, address, server) from e
         code = "server-timeout" if isinstance(e, TimeoutError) else "server-lost"
         raise Problem(code, server=server) from e
+    except ValueError as e:
+        plain.close()
+        raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except BaseException:
         plain.close()
         raise

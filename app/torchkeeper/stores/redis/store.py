@@ -9,12 +9,11 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import is_triton_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
@@ -22,14 +21,13 @@ from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
     Refusal,
-    decoded,
     encoded,
     pack,
     problem_of,
 )
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
-PAGE = 4000
+PAGE = 1000
 #: Bytes of a value that are fetched at once.
 PIECE = 8 << 20
 #: Seconds between two messages about how far a scan is.
@@ -86,7 +84,8 @@ class Redis:
         self.place = str(self.address)
         self._password = password
         self._report = report
-        self._triton = remote.TritonKeys(
+        #: How Triton's keys look in this environment.
+        self.triton = remote.TritonKeys(
             os.environ.get("TRITON_REDIS_KEY_FORMAT") or remote.TRITON_FORMAT
         )
         #: Keys of others in the same database, as the last survey counted them.
@@ -148,79 +147,102 @@ class Redis:
         self.total, self.others = None, 0
         kernels: dict[str, list[File]] = {}
         count = 0
-        for path, found, length in self._scan(report):
-            if found.file is None:
-                count += 1
-                yield RedisItem(found.kind, path, length)
-            else:
-                file = File(path, max(length, 0), regular=length >= 0)
-                kernels.setdefault(found.key, []).append(file)
-        self.total = count + len(kernels)
-        for key, files in kernels.items():
-            files.sort()
-            yield Item("triton", key, f"triton:{key}", files)
-
-    def items_beside(self, path: str, _report: Report) -> list[Item]:
-        """The item at a path, if it is there. Raises as ``stream``."""
-        kernel = path.removeprefix("triton:")
-        if is_triton_key(kernel) and kernel != path:
-            return [item for item in self.items(_report) if item.path == path]
-        found = remote.locate(path)
-        length = self.connection.ask("STRLEN", encoded(path)) if found else 0
-        if found is None or length == 0:
-            return []
-        size = length if isinstance(length, int) else self._odd(length)
-        return [RedisItem(found.kind, path, size)]
-
-    def _scan(self, report: Report) -> Iterator[tuple[str, remote.Remote, int]]:
-        """Every key of ours, what it is, and the length of its value, each once."""
         # A connection of its own, because values are fetched while answers are still to come.
         connection = Connection(self.address, self._password, report.check)
         try:
-            yield from self._scan_on(connection, report)
+            for items, files in self._scan(connection, report):
+                count += len(items)
+                yield from items
+                for key, file in files:
+                    kernels.setdefault(key, []).append(file)
         finally:
             connection.close()
+        self.total = count + len(kernels)
+        for key, some in kernels.items():
+            some.sort()
+            yield Item("triton", key, f"triton:{key}", some)
 
-    def _scan_on(
+    def items_beside(self, path: str, report: Report) -> list[Item]:
+        """The item at a path, if it is there. Raises as ``stream``."""
+        return self.items_at([path], report)
+
+    def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
+        """Those of the items at some paths that are there. Raises as ``stream``."""
+        mine = [(path, found) for path in paths if (found := remote.locate(path))]
+        lengths = self.connection.many([pack("STRLEN", encoded(path)) for path, _ in mine])
+        items: list[Item] = [
+            RedisItem(found.kind, path, length if isinstance(length, int) else self._odd(length))
+            for (path, found), length in zip(mine, lengths, strict=True)
+            if length != 0
+        ]
+        known = {path for path, _ in mine}
+        kernels = {path for path in paths if path not in known}
+        if kernels:
+            # Only a scan tells the files of a kernel.
+            items += [item for item in self.stream(report) if item.path in kernels]
+        return items
+
+    def _scan(
         self, connection: Connection, report: Report
-    ) -> Iterator[tuple[str, remote.Remote, int]]:
+    ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
+        """Every key of ours once, some at a time: payloads, and files with their kernel's key."""
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
         seen: set[str] = set()
-        locate, triton = remote.locate, self._triton
         told = 0.0
         looked = 0
         connection.send(pack("SCAN", 0, "COUNT", PAGE))
-        while True:
+        cursor, waiting = b"", list[tuple[str, str]]()
+        while cursor != b"0":
             report.check()
             cursor, keys = self._page(connection.read())
-            ours: list[tuple[str, remote.Remote]] = []
-            asked: list[bytes] = []
-            for key in keys:
-                path = decoded(key)
-                if path in seen:
-                    continue  # a scan gives some keys twice while the server makes its table larger
-                found = locate(path) or triton.locate(path)
-                if found is None:
-                    self.others += 1
-                    continue
-                seen.add(path)
-                ours.append((path, found))
-                asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
+            looked += len(keys)
+            known, asked = self._ours(keys, seen)
             if cursor != b"0":
-                # With the lengths comes the next page: while we look at these, it is on its way.
-                asked.append(pack("SCAN", cursor, "COUNT", PAGE))
+                # Ahead of the lengths, so that we look at the next page while they are got.
+                asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
+            lengths = connection.read_many(len(waiting))
             if asked:
                 connection.send(b"".join(asked))
-            for path, found in ours:
-                length = connection.read()
-                yield path, found, length if isinstance(length, int) else self._odd(length)
-            looked += len(keys)
+            yield self._made(waiting, lengths)
+            waiting = known
             if (now := time.monotonic()) - told > _EVERY:
                 told = now
-                report.progress(looked, max(looked, total) if total is not None else None, "keys")
-            if cursor == b"0":
-                return
+                report.progress(looked, None if total is None else max(looked, total), "keys")
+        yield self._made(waiting, connection.read_many(len(waiting)))
+
+    def _made(
+        self, known: list[tuple[str, str]], lengths: list[object]
+    ) -> tuple[list[Item], list[tuple[str, File]]]:
+        items: list[Item] = []
+        files: list[tuple[str, File]] = []
+        for (path, kind), length in zip(known, lengths, strict=True):
+            if not isinstance(length, int):
+                length = self._odd(length)
+            if kind != "triton":
+                items.append(RedisItem(kind, path, length))
+            elif found := self.triton.locate(path):
+                files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
+        return items, files
+
+    def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
+        """Of a page's keys those of ours with their kinds, and the commands for their lengths."""
+        known: list[tuple[str, str]] = []
+        asked: list[bytes] = []
+        for key in keys:
+            path = key.decode("utf-8", "surrogateescape")
+            if path in seen:
+                continue  # a scan gives some keys twice while the server makes its table larger
+            kind = remote.kind_of(path)
+            if kind is None:
+                if not self.triton.locate(path):
+                    self.others += 1
+                    continue
+                kind = "triton"
+            seen.add(path)
+            known.append((path, kind))
+            asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
+        return known, asked
 
     def _page(self, reply: object) -> tuple[bytes, list[bytes]]:
         if isinstance(reply, Refusal):

@@ -1,0 +1,130 @@
+"""The operations that remove entries: a plan, and exactly that plan carried out.
+
+From a folder entries go to its trash, what processes use stays; from a server they go for good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import Session, chosen_of, place_of, tell_left
+from torchkeeper.stores import trash
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.in_use import InUse, users
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.store import is_server
+
+#: Plans that are kept: one is shown at a time.
+_MAX_PLANS = 4
+
+
+@dataclass(frozen=True)
+class ServerPlan:
+    """Exactly which items of a server go."""
+
+    place: str
+    items: list[Item]
+
+
+def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What removing a selection would take: rows of the entries, and the number of the plan.
+
+    In a folder what processes use is left out, unless ``in_use`` says to take that too.
+    """
+    store = session.store(place_of(params, "place"), report)
+    select = params.get("select", {})
+    try:
+        if isinstance(store, Folder):
+            return _plan_folder(session, store, select, bool(params.get("in_use")), report)
+        if not is_server(store.place):
+            raise Problem("place-not-folder", place=store.place)
+        chosen = chosen_of(session, store, select, report, payloads=False)
+        items = [one.origin or one.item for one in chosen]
+        _send(chosen, report)
+        size = sum(item.size for item in items)
+        about = {"entries": len(items), "files": sum(len(item.files) for item in items)}
+        nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
+        plan = ServerPlan(store.place, items)
+        return {"plan": _keep(session, plan), **about, "bytes": size, "in_use": nobody}
+    finally:
+        store.close()
+
+
+def _plan_folder(
+    session: Session, store: Folder, select: dict[str, Any], insisted: bool, report: Report
+) -> dict[str, Any]:
+    chosen = chosen_of(session, store, select, report)
+    everything = not select.get("filter") and "items" not in select and not select.get("held")
+    if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
+        raise Problem("place-no-cache", place=store.place)
+    items = [one.item for one in chosen]
+    used = users(store.root, report)
+    in_use = used.told(items)
+    if not insisted:
+        # Where any entry may be needed, none goes, and nobody wants to hear that of each.
+        items, left = ([], []) if used.holder else used.split(items)
+        for item, problem in left:
+            tell_left(report, item, problem)
+    in_use["left"] = len(chosen) - len(items)
+    plan = trash.Plan(store.root, items, insisted)
+    going = {id(item) for item in items}
+    _send([one for one in chosen if id(one.item) in going], report)
+    return {
+        "plan": _keep(session, plan),
+        "entries": len(plan.items),
+        "files": plan.files,
+        "bytes": plan.allocated,
+        "in_use": in_use,
+    }
+
+
+def _send(chosen: list[Described], report: Report) -> None:
+    for start in range(0, len(chosen), wire.MAX_ROWS):
+        report.rows([one.entry.to_json() for one in chosen[start : start + wire.MAX_ROWS]])
+
+
+def _keep(session: Session, plan: trash.Plan | ServerPlan) -> int:
+    # A number is never given twice: confirming an old preview must not carry out another.
+    number = next(session.numbers)
+    session.plans[number] = plan
+    for old in list(session.plans)[:-_MAX_PLANS]:
+        del session.plans[old]
+    return number
+
+
+def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Carry a plan out: a stores.trash.Done; from a server there is no receipt."""
+    plan = session.plans.pop(params["plan"], None)
+
+    def left(item: Item, problem: Problem) -> None:
+        tell_left(report, item, problem)
+
+    if isinstance(plan, ServerPlan):
+        return _purge_server(session, plan, report)
+    if not isinstance(plan, trash.Plan):
+        raise Problem("plan-unknown")
+    if not plan.insisted:
+        # A process may have come since the preview.
+        used = users(plan.root, report)
+        if user := used.holder:
+            raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
+        items, taken = used.split(plan.items)
+        for item, problem in taken:
+            left(item, problem)
+        plan = trash.Plan(plan.root, items)
+    return asdict(trash.purge(plan, bool(params.get("now")), report, left))
+
+
+def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[str, Any]:
+    from torchkeeper.stores.redis.removing import remove
+    from torchkeeper.stores.redis.store import Redis
+
+    with Redis(plan.place, report, session.secrets.get(plan.place)) as store:
+        done = remove(store, plan.items, report, lambda i, p: tell_left(report, i, p))
+    about = {"entries": done.entries, "files": done.keys, "bytes": done.bytes}
+    return {**about, "failed": done.failed, "receipt": None}

@@ -1,0 +1,129 @@
+"""What probes found, kept until the installation, the machine or the environment changes.
+
+A probe imports torch, which takes seconds. What one found is kept in an ``OnDiskCache`` in the
+app's own cache folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torchkeeper.link import travel
+from torchkeeper.link.process import Engine, clean_environment
+from torchkeeper.stores.generic import CacheError, OnDiskCache
+
+#: Seconds after which what was found is removed. It was for a key that never comes again, or
+#: the next probe finds it anew.
+KEPT_FOR = 30 * 86_400.0
+
+#: Variables that decide what torch a program finds, and what that finds; or begin so.
+_DECIDING = (
+    "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA", "OMP_",
+    "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
+)  # fmt: skip
+
+#: What a probe's facts are kept by: nothing of it is the same when they may differ.
+Identity = tuple[Any, ...]
+
+
+class _Probes(OnDiskCache[Identity, dict[Any, Any]]):
+    @cached_property
+    def base_dir(self) -> Path:
+        return Path(travel.cache_folder(), "cache", self.name)
+
+
+def _cache() -> _Probes:
+    return _Probes("interpreters")
+
+
+def identity(python: str) -> Identity:
+    """What an interpreter's facts are kept by. Looks at the disk; starts nothing."""
+    env = clean_environment()
+    return (
+        os.path.abspath(python),
+        travel.archive().name,  # another version of ours may ask for more
+        tuple(_installation(python, env)),
+        tuple(sorted(item for item in env.items() if item[0].startswith(_DECIDING))),
+        # Devices and drivers come and go with a start of the machine, most of them.
+        _content("/proc/sys/kernel/random/boot_id"),
+        _content("/proc/driver/nvidia/version"),
+        # Not every system can hold a process to some of its processors.
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    )
+
+
+def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:
+    """The files and folders that change when the interpreter, its torch or the compiler does."""
+    prefix = Path(os.path.abspath(python)).parent.parent
+    prefixes = {prefix, Path(os.path.realpath(python)).parent.parent, Path("~/.local").expanduser()}
+    packages = {Path(p) for p in env.get("PYTHONPATH", "").split(os.pathsep) if p}
+    for where in prefixes:
+        for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):
+            packages.update(where.glob(pattern))
+    looked_at = [Path(os.path.realpath(python)), prefix / "pyvenv.cfg"]
+    for folder in sorted(packages):
+        looked_at += [folder, folder / "torch" / "version.py", folder / "triton" / "__init__.py"]
+    compilers = (shutil.which(name) for name in (env.get("CXX") or "", "g++", "clang++"))
+    looked_at += [Path(os.path.realpath(found)) for found in compilers if found]
+    for path in looked_at:
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def kept(known_by: Identity) -> dict[str, Any] | None:
+    """The facts that are kept, or None. They have the form of ``verdict.environment.probe``."""
+    cache = _cache()
+    try:
+        found = cache.get(known_by)
+    except CacheError:
+        # Nothing overwrites it, so it goes.
+        with contextlib.suppress(OSError):
+            cache._fpath_from_key(known_by).unlink()
+        return None
+    except OSError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def keep(known_by: Identity, facts: dict[str, Any]) -> None:
+    """Keep what a probe found, if it found a torch: without one, asking again takes no time.
+
+    known_by: the identity from before the probe, lest the installation changed meanwhile.
+    """
+    if not facts.get("torch"):
+        return
+    cache = _cache()
+    with contextlib.suppress(CacheError, OSError):
+        cache.insert(known_by, facts)
+        for file in cache.base_dir.iterdir():
+            if file.is_file() and file.stat().st_mtime < time.time() - KEPT_FOR:
+                file.unlink()
+
+
+def probe(python: str) -> dict[str, Any]:
+    """The facts of an interpreter: those that are kept, else what it says now, which is kept.
+
+    Raises UserError when it cannot be started or does not answer.
+    """
+    known_by = identity(python)
+    facts = kept(known_by)
+    if facts is None:
+        with Engine(python) as engine:
+            facts = engine.call("probe")
+        keep(known_by, facts)
+    return facts

@@ -1,0 +1,89 @@
+"""The entries of a Redis with what their payloads say, and the same as others can take them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from torchkeeper.artifacts import remote, triton
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described, describe, unread
+from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.offering import Left
+from torchkeeper.stores.offering import portable as portable_ones
+from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
+from torchkeeper.stores.redis.store import Redis
+
+
+def described(
+    store: Redis, items: Iterable[Item], reader: Reader, report: Report, full: bool = False
+) -> Iterator[list[Described]]:
+    """The entries of some items in batches, in bounded memory; values that are bad are broken.
+
+    Their items are those of a folder, the paths of the entries are redis keys.
+    """
+    origins: dict[str, tuple[Item, float | None]] = {}
+    bad: list[Described] = []
+
+    def left(item: Item, problem: Problem) -> None:
+        one = unread(item)
+        if problem.code != "entry-gone":
+            bad.append(replace(one, entry=replace(one.entry, problem=problem.code)))
+
+    def noted() -> Iterator[Fetched]:
+        for one in portable(store, items, report, left, describing=True):
+            origins[one.item.path] = one.origin, one.compile_s
+            yield one
+
+    streamed = Streamed(noted())
+    for batch in describe(streamed.items(), streamed, reader, report, full):
+        found, bad = bad, []
+        for one in batch:
+            origin, compile_s = origins.pop(one.item.path)
+            entry = replace(
+                one.entry,
+                path=origin.path,
+                size=origin.size,
+                compile_s=one.entry.compile_s if compile_s is None else compile_s,
+            )
+            found.append(replace(one, entry=entry, origin=origin))
+        yield found
+    if bad:
+        yield bad
+
+
+class FromServer:
+    """Some entries of a Redis, as ``described`` gives them, for another place to take."""
+
+    def __init__(self, chosen: Iterable[Described], store: Redis, left: Left) -> None:
+        """What is broken, and what no folder has, goes to ``left``."""
+        self._store = store
+        self._files: dict[str, tuple[str, File]] = {}
+        self.chosen: list[Described] = []
+        for one in portable_ones(chosen, left):
+            if one.entry.kind == "autotune":
+                left(one.item, Problem("redis-only", kind=one.entry.kind))
+                continue
+            self.chosen.append(one)
+            for file in one.item.files:
+                key = one.entry.path
+                if one.item.kind == "triton":
+                    key = store.triton.key(one.item.key, file.name) or ""
+                self._files[file.path] = one.item.kind, File(key, file.size)
+
+    def items(self) -> list[Item]:
+        """The entries."""
+        return [one.item for one in self.chosen]
+
+    def open(self, file: File) -> BinaryIO:
+        """One of their files. Raises OSError."""
+        kind, there = self._files[file.path]
+        stream = self._store.open(there)
+        if kind != "triton" or not file.name.startswith(triton.GROUP_PREFIX):
+            return stream
+        with stream:
+            return io.BytesIO(remote.group_from_redis(stream.read()))

@@ -1,0 +1,289 @@
+"""Putting payloads into a Redis where PyTorch and Triton look for them.
+
+Nothing is ever overwritten: a key that is there with another payload is named, and left.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from torchkeeper.artifacts import remote, triton
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.payloads import Left
+from torchkeeper.stores.redis.store import PIECE, Redis
+
+#: Bytes of values that wait to be sent at once, and how many.
+BATCH_BYTES = 8 << 20
+BATCH = 256
+#: A payload larger than this is encoded while it is sent.
+LARGE = 8 << 20
+#: Bytes of a payload that are encoded at once; divisible by 3, so that base64 needs no padding.
+_STEP = 3 << 20
+#: Seconds to wait before each new attempt after the connection broke.
+_PATIENCE = (0.0, 0.5, 2.0, 5.0)
+
+
+@dataclass
+class Published:
+    """How many entries were put there, how many were there already, and the bytes put."""
+
+    entries: int = 0
+    existed: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class _Waiting:
+    item: Item
+    redis_key: str
+    kind: str
+    value: bytes
+    size: int
+
+
+class Publisher:
+    """Puts items into a Redis, several at a time; ``finish`` sends what still waits.
+
+    left: told of items that cannot go: "key-taken" (another payload is there),
+    "kind-not-in-redis", "value-too-large", "server-out-of-memory", "file-unreadable".
+
+    Raises Problem("server-read-only") when made. A connection that breaks is made anew, some
+    times; what had arrived is then known again. Raises as Connection where that is in vain.
+    """
+
+    def __init__(self, store: Redis, report: Report, left: Left, dry: bool = False) -> None:
+        """dry: only find out what would go, and write nothing."""
+        store.check_writable()
+        self.done = Published()
+        self._store = store
+        self._report = report
+        self._left = left
+        self._dry = dry
+        self._waiting: list[_Waiting] = []
+        self._bytes = 0
+
+    def put(self, item: Item, source: Source, compile_s: float | None) -> None:
+        """An item of another place. compile_s: of its entry, in seconds, for the value."""
+        try:
+            if item.kind == "triton":
+                self._put_kernel(item, source)
+                return
+            redis_key = remote.redis_key(item.kind, item.key)
+            if redis_key is None or len(item.files) != 1:
+                raise Problem("kind-not-in-redis", kind=item.kind)
+            file = item.files[0]
+            before, after = remote.envelope(item.kind, compile_s)
+            if len(before) + (file.size + 2) // 3 * 4 + len(after) > remote.MAX_VALUE:
+                raise Problem("value-too-large")
+            if file.size > LARGE:
+                self.flush()  # what waits is earlier
+                self._retried(lambda: self._put_large(item, source, redis_key, before, after))
+                return
+            with source.open(file) as stream:
+                payload = stream.read(LARGE + 1)
+            if len(payload) != file.size:
+                raise Problem("entry-changed")
+            value = remote.encode(item.kind, payload, compile_s)
+            self._add([_Waiting(item, redis_key, item.kind, value, len(payload))])
+        except Problem as problem:
+            if problem.code not in _OURS:
+                raise
+            self._left(item, problem)
+        except OSError as e:
+            self._left(item, Problem("file-unreadable", why=e.strerror))
+
+    def _put_kernel(self, item: Item, source: Source) -> None:
+        parts = []
+        for file in item.files:
+            redis_key = self._store.triton.key(item.key, file.name)
+            if redis_key is None or not self._store.triton.locate(redis_key):
+                raise Problem("kind-not-in-redis", kind=item.kind)
+            if file.size > remote.MAX_VALUE:
+                raise Problem("value-too-large")
+            with source.open(file) as stream:
+                data = stream.read(file.size + 1)
+            if file.name.startswith(triton.GROUP_PREFIX):
+                data = remote.group_for_redis(data)
+            parts.append(_Waiting(item, redis_key, "triton", data, len(data)))
+        # The group last: it says that the others are there.
+        parts.sort(key=lambda part: triton.GROUP_PREFIX in part.redis_key)
+        self._add(parts)
+
+    def _add(self, parts: list[_Waiting]) -> None:
+        self._waiting += parts
+        self._bytes += sum(len(part.value) for part in parts)
+        if len(self._waiting) >= BATCH or self._bytes >= BATCH_BYTES:
+            self.flush()
+
+    def finish(self) -> Published:
+        """Send what waits; what was done in all."""
+        self.flush()
+        return self.done
+
+    def flush(self) -> None:
+        """Send what waits."""
+        waiting, self._waiting, self._bytes = self._waiting, [], 0
+        if waiting:
+            self._retried(lambda: self._send(waiting))
+
+    def _retried(self, work: Callable[[], None]) -> None:
+        """Do something that may be done again, on a new connection where the old one breaks."""
+        for number, pause in enumerate(_PATIENCE):
+            self._report.check()
+            try:
+                if number:
+                    self._wait(pause)
+                    self._store.reconnect()
+                work()
+                return
+            except Problem as problem:
+                lost = problem.code in ("server-lost", "server-timeout")
+                again = number and problem.code in ("server-refused", "server-loading")
+                if not (lost or again) or number == len(_PATIENCE) - 1:
+                    raise
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._report.check()
+            time.sleep(0.05)
+
+    def _send(self, waiting: list[_Waiting]) -> None:
+        connection = self._store.connection
+        keys = [encoded(part.redis_key) for part in waiting]
+        # Asked first, so that what is there need not be sent; NX is for who comes between.
+        lengths = connection.many([pack("STRLEN", key) for key in keys])
+        absent = [n for n, length in enumerate(lengths) if length == 0]
+        replies: list[object] = [b"OK"] * len(absent)
+        if not self._dry:
+            replies = connection.many(
+                [pack("SET", keys[n], waiting[n].value, "NX") for n in absent]
+            )
+        answers = dict(zip(absent, replies, strict=True))
+        results: dict[tuple[str, str], tuple[Item, Problem | None, int]] = {}
+        for number, part in enumerate(waiting):
+            answer = answers.get(number)
+            problem = None
+            written = 0
+            if isinstance(answer, Refusal):
+                problem = problem_of(str(answer), self._store.place)
+            elif answer is not None:
+                written = part.size
+            elif not self._same(part):
+                problem = Problem("key-taken", path=part.redis_key[:200])
+            item, before, bytes_ = results.get(part.item.identity, (part.item, None, 0))
+            results[part.item.identity] = (item, before or problem, bytes_ + written)
+        for item, problem, written in results.values():
+            self._tell(item, problem, written)
+
+    def _tell(self, item: Item, problem: Problem | None, written: int) -> None:
+        if problem:
+            if problem.code not in _OURS:
+                raise problem
+            self._left(item, problem)
+        elif written:
+            self.done.entries += 1
+            self.done.bytes += written
+        else:
+            self.done.existed += 1
+
+    def _same(self, part: _Waiting) -> bool:
+        """Whether what is there holds the payload that we have; the time may be another."""
+        try:
+            there = self._store.value(part.redis_key, len(part.value))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return False
+        if there == part.value:
+            return True
+        if part.kind == "triton":
+            return False
+        ours = remote.decode(part.kind, part.value).payload
+        return remote.decode(part.kind, there).payload == ours
+
+    def _put_large(
+        self, item: Item, source: Source, redis_key: str, before: bytes, after: bytes
+    ) -> None:
+        file, key = item.files[0], encoded(redis_key)
+        connection = self._store.connection
+        length = connection.ask("STRLEN", key)
+        if length:
+            same = self._digest_there(key) == _digest(source, file, self._report)
+            self._tell(item, None if same else Problem("key-taken", path=redis_key[:200]), 0)
+            return
+        if self._dry:
+            self._tell(item, None, file.size)
+            return
+        total = len(before) + (file.size + 2) // 3 * 4 + len(after)
+        head = b"*4\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b" % (len(key), key, total, before)
+        try:
+            with source.open(file) as stream:
+                connection.send(head)
+                sent = 0
+                while sent < file.size:
+                    self._report.check()
+                    data = _exactly(stream, min(_STEP, file.size - sent))
+                    if not data:
+                        raise Problem("entry-changed")
+                    sent += len(data)
+                    connection.send(base64.b64encode(data))
+            connection.send(after + b"\r\n$2\r\nNX\r\n")
+        except BaseException:
+            # Half of a command was sent; nothing but its end can end it.
+            connection.close()
+            raise
+        answer = connection.read()
+        if isinstance(answer, Refusal):
+            self._tell(item, problem_of(str(answer), self._store.place), 0)
+        elif answer is None:
+            same = self._digest_there(key) == _digest(source, file, self._report)
+            self._tell(item, None if same else Problem("key-taken", path=redis_key[:200]), 0)
+        else:
+            self._tell(item, None, file.size)
+
+    def _digest_there(self, key: bytes) -> str | None:
+        """The sha256 of the payload that is there, or None where it is none."""
+        decoder, digest, done = remote.Decoder(), hashlib.sha256(), 0
+        while True:
+            self._report.check()
+            reply = self._store.connection.ask("GETRANGE", key, done, done + PIECE - 1)
+            if not isinstance(reply, bytes):
+                return None
+            digest.update(decoder.feed(reply))
+            done += len(reply)
+            if len(reply) < PIECE:
+                break
+        return None if decoder.end().problem else digest.hexdigest()
+
+
+_OURS = frozenset({
+    "key-taken", "kind-not-in-redis", "value-too-large", "server-out-of-memory", "entry-changed",
+    "server-forbids", "value-wrong-type",
+})  # fmt: skip
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    """So many bytes, or none where there are not so many."""
+    parts = []
+    while count and (data := stream.read(count)):
+        parts.append(data)
+        count -= len(data)
+    return b"" if count else b"".join(parts)
+
+
+def _digest(source: Source, file: File, report: Report) -> str:
+    digest = hashlib.sha256()
+    with source.open(file) as stream:
+        while data := stream.read(1 << 20):
+            report.check()
+            digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,181 @@
+"""Taking exactly the previewed keys out of a Redis, and giving keys an expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.payloads import Left
+from torchkeeper.stores.redis.store import Redis
+
+#: Redis keys that are taken at once. The server answers nobody else meanwhile.
+BATCH = 500
+#: The longest time to live, in seconds: a hundred years.
+MAX_TTL = 100 * 366 * 86400
+#: How often a batch is looked at again because somebody wrote one of its keys at that moment.
+_TRIES = 20
+
+
+@dataclass
+class Removed:
+    """What was done: entries and bytes that are gone, redis keys among them, and failures."""
+
+    entries: int = 0
+    keys: int = 0
+    bytes: int = 0
+    failed: int = 0
+
+
+@dataclass
+class Changed:
+    """How many entries have a new time to live, and how many could not be given one."""
+
+    entries: int = 0
+    failed: int = 0
+
+
+def remove(store: Redis, items: list[Item], report: Report, left: Left) -> Removed:
+    """Take these items out for good, in batches, with ``progress`` in entries.
+
+    Only what is still as it was listed: an item of which a key is gone, or has a value of another
+    length, is left as "entry-gone" or "entry-changed". The look and the removal are one
+    transaction, so that nobody can write between them. Raises Problem("server-read-only") before
+    anything, and those of Connection where it breaks.
+    """
+    store.check_writable()
+    done = Removed()
+    for batch in _batches(items):
+        report.check()
+        _remove(store, batch, done, left)
+        report.progress(done.entries + done.failed, len(items), "entries")
+    report.progress(len(items), len(items), "entries")
+    return done
+
+
+def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    keys = 0
+    for item in items:
+        batch.append(item)
+        keys += len(item.files)
+        if keys >= BATCH:
+            yield batch
+            batch, keys = [], 0
+    if batch:
+        yield batch
+
+
+def _remove(store: Redis, batch: list[Item], done: Removed, left: Left) -> None:
+    def fail(item: Item, problem: Problem) -> None:
+        done.failed += 1
+        left(item, problem)
+
+    for _ in range(_TRIES):
+        batch = _unchanged(store, batch, fail)
+        if not batch:
+            store.connection.ask("UNWATCH")
+            return
+        keys = [(item, encoded(file.path)) for item in batch for file in item.files]
+        replies = store.connection.many([
+            pack("MULTI"), *(pack("UNLINK", key) for _, key in keys), pack("EXEC")
+        ])  # fmt: skip
+        refused = _refused(keys, replies[1:-1])
+        if refused:
+            # Then the server takes back the whole transaction: once more without those.
+            for item in batch:
+                if item.path in refused:
+                    fail(item, problem_of(refused[item.path], store.place))
+            batch = [item for item in batch if item.path not in refused]
+            continue
+        answer = replies[-1]
+        if isinstance(answer, Refusal):
+            raise problem_of(str(answer), store.place)
+        if isinstance(answer, list):
+            done.entries += len(batch)
+            done.keys += sum(one for one in answer if isinstance(one, int))
+            done.bytes += sum(item.size for item in batch)
+            return
+        # Somebody wrote one of the keys since we looked: look again.
+    for item in batch:
+        fail(item, Problem("entry-changed"))
+
+
+def _refused(keys: list[tuple[Item, bytes]], replies: list[object]) -> dict[str, str]:
+    return {
+        item.path: str(reply)
+        for (item, _), reply in zip(keys, replies, strict=True)
+        if isinstance(reply, Refusal)
+    }
+
+
+def _unchanged(store: Redis, batch: list[Item], fail: Left) -> list[Item]:
+    """The items whose keys are as they were listed, and from now on watched."""
+    keys = [encoded(file.path) for item in batch for file in item.files]
+    if not keys:
+        return []
+    commands = [pack("WATCH", *keys), *(pack("STRLEN", key) for key in keys)]
+    watched, *lengths = store.connection.many(commands)
+    if isinstance(watched, Refusal):
+        # Some keys may be forbidden to us; which, only their own answers tell.
+        store.connection.many([pack("WATCH", key) for key in keys])
+    same = []
+    answers = iter(lengths)
+    for item in batch:
+        problem = None
+        for file in item.files:
+            problem = _difference(file, next(answers), store.place) or problem
+        if problem:
+            fail(item, problem)
+        else:
+            same.append(item)
+    return same
+
+
+def _difference(file: File, answer: object, place: str) -> Problem | None:
+    if isinstance(answer, Refusal):
+        if not str(answer).startswith("WRONGTYPE"):
+            return problem_of(str(answer), place)
+        return Problem("entry-changed") if file.regular else None
+    if answer == file.size and file.regular:
+        return None
+    return Problem("entry-changed") if answer else Problem("entry-gone", path=file.path)
+
+
+def expire(
+    store: Redis, items: list[Item], ttl_s: float | None, report: Report, left: Left
+) -> Changed:
+    """Have these items end in so many seconds, or with None never.
+
+    Raises Problem("ttl-wrong") for a time that would remove them at once or makes no sense, and
+    "server-read-only" before anything.
+    """
+    if ttl_s is not None and not 0.001 <= ttl_s <= MAX_TTL:
+        # A server takes a time that is over for an order to remove.
+        raise Problem("ttl-wrong", ttl=ttl_s)
+    store.check_writable()
+    done = Changed()
+    for batch in _batches(items):
+        report.check()
+        keys = [encoded(file.path) for item in batch for file in item.files]
+        replies = iter(store.connection.many([
+            pack("PERSIST", key) if ttl_s is None else pack("PEXPIRE", key, int(ttl_s * 1000))
+            for key in keys
+        ]))  # fmt: skip
+        for item in batch:
+            mine = [next(replies) for _ in item.files]
+            refused = [str(reply) for reply in mine if isinstance(reply, Refusal)]
+            if refused:
+                problem = problem_of(refused[0], store.place)
+            elif ttl_s is not None and 0 in mine:
+                problem = Problem("entry-gone", path=item.path)
+            else:
+                done.entries += 1
+                continue
+            done.failed += 1
+            left(item, problem)
+        report.progress(done.entries + done.failed, len(items), "entries")
+    return done

@@ -1,0 +1,125 @@
+"""What a Redis server says of itself, and what that means for a cache in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchkeeper.stores.redis.connecting import Refusal
+from torchkeeper.stores.redis.store import Redis, info
+
+
+@dataclass
+class Server:
+    """The page of a server. None stands for what it did not say.
+
+    used_memory, max_memory: bytes; max_memory is 0 where there is no limit. evicted, hits, misses:
+    counts since its start. keys: in this database. expiring: how many of them have an expiry.
+    role: "master" or "slave". quiet: whether looking leaves idle times as they are.
+    forbidden: the commands it would not answer. meanings: codes of MEANINGS.
+    """
+
+    version: str | None = None
+    uptime_s: int | None = None
+    used_memory: int | None = None
+    max_memory: int | None = None
+    policy: str | None = None
+    evicted: int | None = None
+    hits: int | None = None
+    misses: int | None = None
+    keys: int | None = None
+    expiring: int | None = None
+    role: str | None = None
+    read_only: bool = False
+    quiet: bool = False
+    clients: int | None = None
+    forbidden: list[str] = field(default_factory=list)
+    meanings: list[str] = field(default_factory=list)
+
+
+#: What figures of a server can mean; the words are with who shows them.
+MEANINGS = (
+    "replica",
+    "policy-noeviction-no-limit",
+    "policy-noeviction-full",
+    "evicting",
+    "evicts-nothing-of-ours",
+    "never-expires",
+    "looking-counts-as-use",
+    "facts-forbidden",
+)
+#: Of the limit, from where on a server that evicts nothing is as good as full.
+_FULL = 0.9
+
+
+def look(store: Redis) -> Server:
+    """The page of a store's server. Raises Problem as Connection does."""
+    page = Server(read_only=store.read_only, quiet=store.connection.quiet)
+    about = info(
+        store.connection, "server", "memory", "stats", "clients", "replication", "keyspace"
+    )
+    if about:
+        page.version = about.get("redis_version")
+        page.role = about.get("role")
+        page.policy = about.get("maxmemory_policy")
+        page.uptime_s = _number(about.get("uptime_in_seconds"))
+        page.used_memory = _number(about.get("used_memory"))
+        page.max_memory = _number(about.get("maxmemory"))
+        page.evicted = _number(about.get("evicted_keys"))
+        page.hits = _number(about.get("keyspace_hits"))
+        page.misses = _number(about.get("keyspace_misses"))
+        page.clients = _number(about.get("connected_clients"))
+        # "keys=5,expires=1,avg_ttl=0"; a database without keys has no line.
+        said = about.get(f"db{store.address.db}", "")
+        fields = dict(part.partition("=")[::2] for part in said.split(","))
+        page.keys = _number(fields.get("keys")) or 0
+        page.expiring = _number(fields.get("expires")) or 0
+    else:
+        page.forbidden.append("INFO")
+        count = store.connection.ask("DBSIZE")
+        page.keys = count if isinstance(count, int) else None
+    if page.policy is None:
+        page.policy = _config(store, page, "maxmemory-policy")
+    if page.max_memory is None:
+        page.max_memory = _number(_config(store, page, "maxmemory"))
+    page.meanings = _meanings(page)
+    return page
+
+
+def _config(store: Redis, page: Server, name: str) -> str | None:
+    reply = store.connection.ask("CONFIG", "GET", name)
+    if isinstance(reply, Refusal):
+        if "CONFIG GET" not in page.forbidden:
+            page.forbidden.append("CONFIG GET")
+        return None
+    match reply:
+        case [_, bytes(value)]:
+            return value.decode("utf-8", "replace")
+    return None
+
+
+def _meanings(page: Server) -> list[str]:
+    found = []
+    limit, used = page.max_memory, page.used_memory or 0
+    if page.read_only:
+        found.append("replica")
+    if limit == 0:
+        # Without a limit the policy never comes to bear.
+        found.append("policy-noeviction-no-limit")
+    elif limit and page.policy == "noeviction" and used > _FULL * limit:
+        found.append("policy-noeviction-full")
+    if page.evicted:
+        found.append("evicting")
+    if limit and (page.policy or "").startswith("volatile-") and not page.expiring:
+        # It evicts keys with an expiry only, and PyTorch never sets one.
+        found.append("evicts-nothing-of-ours")
+    if page.keys and page.expiring == 0:
+        found.append("never-expires")
+    if not page.quiet:
+        found.append("looking-counts-as-use")
+    if page.forbidden:
+        found.append("facts-forbidden")
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
