@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
-from tests.redis_servers import fill, free_port, redis_server
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.redis_servers import ask, fill, free_port, redis_server
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import start
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
@@ -188,10 +192,60 @@ def test_the_read_only_switch_is_remembered(
     assert place in (settings.value("places/read-only") or [])
     window.table.selectAll()
     settle(qtbot)
+    assert window.actions_["export"].isEnabled()
     assert not window.actions_["purge"].isEnabled()
     switch.trigger()
     settle(qtbot)
-    assert not switch.isChecked()
+    assert not switch.isChecked() and window.actions_["purge"].isEnabled()
+
+
+def test_what_is_on_the_screen_is_known_a_moment_later(
+    qtbot: QtBot, open_window: OpenWindow, port: int
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    first = [e.identity for e in window.entries.shown()]
+    graph = next(e.path for e in window.entries.shown() if e.kind == "fxgraph")
+    ask(port, "EXPIRE", graph, "7200")
+
+    def graphs() -> list[Entry]:
+        return [e for e in window.entries.shown() if e.kind == "fxgraph"]
+
+    qtbot.waitUntil(lambda: all(e.torch and e.compile_s for e in graphs()), timeout=PATIENCE)
+    assert [e.identity for e in window.entries.shown()] == first, "nothing has moved"
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: any(e.expires for e in graphs()), timeout=PATIENCE)
+    assert all(e.torch for e in graphs()), "what was known stays"
+    expires = next(e.expires for e in graphs() if e.path == graph)
+    assert expires is not None and 7000 < expires - time.time() <= 7200
+
+
+def test_a_purge_of_a_server_asks_and_cannot_be_undone(
+    qtbot: QtBot, open_window: OpenWindow, port: int
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    chosen = window.entries.shown()[:3]
+    window.table.select({e.identity for e in chosen})
+    settle(qtbot)
+    window.actions_["purge"].trigger()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert "3 entries" in dialog.title.text() and place in dialog.text.text()
+    assert "cannot be undone" in dialog.hint.text() and not dialog.at_once.isVisible()
+    click(qtbot, dialog.go)
+    confirm = next(x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert confirm.cancel.isDefault() and place in confirm.detail.text()
+    click(qtbot, confirm.go)
+    qtbot.waitUntil(lambda: window.entries.total == 9, timeout=PATIENCE)
+    idle(qtbot, window)
+    assert not window.undo_bar.isVisible()
+    assert ask(port, "EXISTS", *(e.path for e in chosen)) == b":0\r\n"
+    assert ask(port, "DBSIZE") == b":10\r\n", "nothing else has gone"
 
 
 def test_the_window_opens_on_a_server(qtbot: QtBot, settings: QSettings, port: int) -> None:

@@ -53,6 +53,9 @@ class Entry:
     sha256: hex digest of the payload; of a digest list where there are several files;
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.
+    expires: seconds since the epoch when the server it is on drops it; None where it does not,
+        and where that was not asked.
+    used: seconds since the epoch when anybody last used it there, or None.
     """
 
     kind: str
@@ -67,6 +70,8 @@ class Entry:
     path: str
     sha256: str | None
     problem: str | None = None
+    expires: float | None = None
+    used: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
@@ -97,6 +102,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "path": (str,),
     "sha256": (str, type(None)),
     "problem": (str, type(None)),
+    "expires": (float, int, type(None)),
+    "used": (float, int, type(None)),
 }
 
 
@@ -121,7 +128,7 @@ def checked_row(row: object) -> dict[str, Any]:
         values[name] = value
     if values["kind"] not in KINDS:
         values["kind"] = "unknown"
-    for name in ("mtime", "compile_s"):
+    for name in ("mtime", "compile_s", "expires", "used"):
         if values[name] != values[name]:
             values[name] = None  # not a number, which cannot be put in order
     for name in ("kind", "torch", "device"):

@@ -278,6 +278,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "target": _late("target"),
     "copy": _late("copy_", "copying"),
     "facts": _late("facts_", "servers"),
+    "server": _late("server", "servers"),
+    "ttl": _late("ttl", "servers"),
     "hold": _hold,
     "secret": _secret,
     "plan_purge": _late("plan_purge", "purging"),

@@ -34,6 +34,11 @@ class Situation(NamedTuple):
     job_dialog: bool = False
     job_fruit: bool = False
 
+    @property
+    def can_purge(self) -> bool:
+        """Whether entries of the place can be removed."""
+        return self.place_is_folder or (self.place_is_server and not self.read_only)
+
 
 def _always(_: Situation) -> bool:
     return True
@@ -128,12 +133,12 @@ ACTIONS = (
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
     Spec("purge", _n("Purge &selected…"), "purge", "Del",
-         _n("Show what would go, then move the selected entries to the trash"),
-         lambda s: s.selected > 0 and s.place_is_folder,
+         _n("Show what would go, then remove the selected entries"),
+         lambda s: s.selected > 0 and s.can_purge,
          "purge_selected", "cache", 1, ("entries",), _n("Purge…")),
     Spec("purge-shown", _n("Purge all s&hown…"), "purge", "Ctrl+Shift+Del",
-         _n("Show what would go, then move every entry the filter shows to the trash"),
-         lambda s: s.shown > 0 and s.place_is_folder and s.filter_valid,
+         _n("Show what would go, then remove every entry the filter shows"),
+         lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
          "purge_shown", "cache", 1, ("entries",)),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
@@ -141,6 +146,13 @@ ACTIONS = (
     Spec("empty-trash", _n("&Empty trash…"), "empty", "",
          _n("Delete for good what was purged from this place"),
          lambda s: s.trash, "empty_trash", "cache", 1, ("places",)),
+    Spec("expiry", _n("Set e&xpiry…"), "queued", "",
+         _n("Say when the server drops the selected entries by itself, if ever"),
+         lambda s: s.selected > 0 and s.place_is_server and not s.read_only,
+         "set_expiry", "cache", 1, ("entries",)),
+    Spec("server", _n("Ser&ver…"), "server", "",
+         _n("How full the server is, how it is used, and what that means"),
+         lambda s: s.place_is_server, "show_server", "cache", 1, ("places",)),
     Spec("cancel-job", _n("&Cancel job"), "cancel", "Ctrl+.",
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),

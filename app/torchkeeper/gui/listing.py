@@ -47,6 +47,8 @@ class Listing(QObject):
         self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
+        #: What more is known of some entries of a server than its listing says.
+        self.known: dict[tuple[str, str], Entry] = {}
         #: Whether the place is no longer there although it was.
         self.gone = False
         self.result: dict[str, Any] = {}
@@ -106,7 +108,7 @@ class Listing(QObject):
         self._ticket, self._again, self.silent = None, False, False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
-        self.unit = ""
+        self.unit, self.known = "", {}
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
@@ -160,7 +162,12 @@ class Listing(QObject):
 
     def _rows(self, entries: list[Entry]) -> None:
         self._heard()
-        self._model.add(entries)
+        self._model.add([self._known(entry) for entry in entries] if self.known else entries)
+
+    def _known(self, entry: Entry) -> Entry:
+        # A server lists what its keys tell; what is known of them besides stays on the screen.
+        known = self.known.get(entry.identity)
+        return known if known is not None and known.size == entry.size else entry
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         self.done, self.total, self.unit = done, total, unit

@@ -107,6 +107,13 @@ class Operations(QObject):
         title = self.tr("Empty trash of {}").format(_short(place))
         return self._begin(title, "empty_trash", place, start)
 
+    def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
+        """Have entries of a server expire in so many seconds, or never."""
+        params = {"place": place, "select": selection.select, "ttl_s": seconds}
+        start = _Start("ttl", params, hold=selection.hold, note=self._expire_note)
+        title = self.tr("Set expiry on {}").format(_short(place))
+        return self._begin(title, "ttl", place, start)
+
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
         for waiting in self._waiting:
@@ -259,6 +266,9 @@ class Operations(QObject):
         return text + self.tr(" · {} added").format(
             say.count(_number(result, "added"), "entry", "entries")
         )
+
+    def _expire_note(self, result: dict[str, Any]) -> str:
+        return say.count(_number(result, "entries"), "entry", "entries")
 
     def _counted(self, result: dict[str, Any]) -> str:
         return counted(result)

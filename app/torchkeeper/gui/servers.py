@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.operations import Selection
 from torchkeeper.link.words import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
+    from torchkeeper.gui.dialogs.serverpage import ExpiryDialog, ServerPage
     from torchkeeper.gui.window import Window
 
 
@@ -75,6 +77,31 @@ class Servers(QObject):
                 )
 
         self._window.engines.give(place, password, Listener(result=kept), keep=keep)
+
+    def show_server(self) -> ServerPage | None:
+        """Show how the server is."""
+        from torchkeeper.gui.dialogs.serverpage import ServerPage
+
+        place = self._window.place
+        if place is None:
+            return None
+        dialog = ServerPage(self._window, self._window.engines, place)
+        dialog.open()
+        return dialog
+
+    def set_expiry(self) -> ExpiryDialog | None:
+        """Ask when the selected entries are to expire, then do."""
+        from torchkeeper.gui.dialogs.serverpage import ExpiryDialog
+
+        window, place = self._window, self._window.place
+        chosen = window.table.selected()
+        if place is None or not chosen:
+            return None
+        selection = Selection.of(chosen)
+        dialog = ExpiryDialog(window, place, len(chosen))
+        dialog.accepted.connect(lambda: window.operations.expire(place, selection, dialog.seconds))
+        dialog.open()
+        return dialog
 
     def toggle_read_only(self) -> None:
         """Allow changes in the chosen place, or none."""

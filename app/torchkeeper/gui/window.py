@@ -13,6 +13,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.facts import Facts
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.operations import Operations, counted
@@ -64,6 +65,7 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self.lay_out()
+        self.facts = Facts(self.engines, self.listing, self.entries, self.table)
         self.dragging = DragOut(self.table, self.engines)
         self.actions_ = Actions(self, self.slot)
         self.make_menus()

@@ -47,7 +47,7 @@ _TAKING_BACK = frozenset({"export", "import"})
 _TO_TAKE_BACK = 15.0
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
-_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge"})
+_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts"})
 #: Parameters that name places; one that is a server may need a password first.
 _PLACES = ("place", "into", "source", "target")
 
