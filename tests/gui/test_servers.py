@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
@@ -19,10 +19,12 @@ from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
+from torchkeeper.gui.dialogs.serverpage import meanings
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.window import Window
 from torchkeeper.link import secrets
+from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"
 
@@ -246,6 +248,55 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     assert not window.undo_bar.isVisible()
     assert ask(port, "EXISTS", *(e.path for e in chosen)) == b":0\r\n"
     assert ask(port, "DBSIZE") == b":10\r\n", "nothing else has gone"
+
+
+def test_entries_of_a_server_can_expire(qtbot: QtBot, open_window: OpenWindow, port: int) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    chosen = window.entries.shown()[0]
+    window.table.select({chosen.identity})
+    settle(qtbot)
+    assert window.actions_["expiry"].isEnabled()
+    dialog = window.servers.set_expiry()
+    assert dialog is not None
+    dialog.number.setValue(2)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: len(window.jobs.active) == 0, timeout=PATIENCE)
+    left = int(ask(port, "TTL", chosen.path)[1:])
+    assert 2 * 86400 - 60 < left <= 2 * 86400
+    assert ask(port, "TTL", "session:42") == b":-1\r\n"
+    dialog = window.servers.set_expiry()
+    assert dialog is not None
+    dialog.unit.setCurrentIndex(3)
+    assert not dialog.number.isEnabled()
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: len(window.jobs.active) == 0, timeout=PATIENCE)
+    assert ask(port, "TTL", chosen.path) == b":-1\r\n"
+    idle(qtbot, window)
+
+
+def test_the_page_of_a_server_says_what_its_figures_mean(
+    qtbot: QtBot, open_window: OpenWindow, port: int
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    page = window.servers.show_server()
+    assert page is not None
+    qtbot.waitUntil(lambda: page.form.rowCount() > 5, timeout=PATIENCE)
+    texts = {label.text() for label in page.findChildren(QLabel)}
+    assert {"Version", "13", "13 (100 %)", "noeviction", "What that means"} <= texts
+    assert any(text.startswith("No key expires") for text in texts)
+    page.reject()
+
+
+def test_every_meaning_has_words() -> None:
+    for meaning in MEANINGS:
+        assert len(meanings({"meanings": [meaning]})) == 1
+    assert meanings({"meanings": ["of-tomorrow"]}) == [] == meanings({"meanings": None})
 
 
 def test_the_window_opens_on_a_server(qtbot: QtBot, settings: QSettings, port: int) -> None:

@@ -37,7 +37,8 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
     # Very many are added up a moment later.
     totals = model.totals()
     if totals is not None:
-        parts += [say.count(totals.files, "file", "files"), say.size(totals.size)]
+        one, many = ("key", "keys") if listing.is_server else ("file", "files")
+        parts += [say.count(totals.files, one, many), say.size(totals.size)]
         if totals.broken:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
     if listing.loading:

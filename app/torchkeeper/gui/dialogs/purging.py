@@ -82,6 +82,7 @@ class PurgeDialog(Dialog):
         self.body.addWidget(self.unseen)
         self.buttons(self.cancel, self.go)
         if is_server(place):
+            self.table.setColumnHidden(MTIME, True)
             # It has no trash, and nobody sees which processes use it.
             self.at_once.setChecked(True)
             self.at_once.hide()
@@ -142,6 +143,7 @@ class PurgeDialog(Dialog):
             )
             self._end()
             return
+        self.table.fit_name()
         files = int(plan.get("files") or 0)
         if is_server(self._place):
             keys = say.count(files, "key", "keys")

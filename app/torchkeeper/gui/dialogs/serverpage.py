@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import QComboBox, QFormLayout, QRadioButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
@@ -156,26 +156,25 @@ class ExpiryDialog(Dialog):
         where = self.tr("{} drops them by itself then, and programs compile them again.")
         self.body.addWidget(forms.label(where.format(printable(place)), "muted", wrap=True))
         self.body.addSpacing(forms.GAP)
-        self.later = QRadioButton(self.tr("&In"))
-        self.later.setChecked(True)
-        self.never = QRadioButton(self.tr("&Never"))
         self.number = QSpinBox()
         self.number.setRange(1, 999)
         self.number.setValue(30)
         self.number.setAccessibleName(self.tr("How many"))
         self.unit = QComboBox()
-        self.unit.addItems([self.tr("hours"), self.tr("days"), self.tr("weeks")])
+        self.unit.addItems(
+            [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
+             self.tr("never")]
+        )  # fmt: skip
         self.unit.setCurrentIndex(1)
-        self.unit.setAccessibleName(self.tr("Unit of time"))
+        self.unit.setAccessibleName(self.tr("When"))
+        self.unit.currentIndexChanged.connect(
+            lambda chosen: self.number.setEnabled(chosen < len(_UNITS))
+        )
         line = forms.row()
-        line.addWidget(self.later)
         line.addWidget(self.number)
         line.addWidget(self.unit)
         line.addStretch(1)
         self.body.addLayout(line)
-        self.body.addWidget(self.never)
-        for control in (self.number, self.unit):
-            self.later.toggled.connect(control.setEnabled)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Set expiry"), primary=True)
@@ -186,6 +185,5 @@ class ExpiryDialog(Dialog):
     @property
     def seconds(self) -> float | None:
         """From now until they expire; None for never."""
-        if self.never.isChecked():
-            return None
-        return float(self.number.value() * _UNITS[self.unit.currentIndex()])
+        chosen = self.unit.currentIndex()
+        return float(self.number.value() * _UNITS[chosen]) if chosen < len(_UNITS) else None

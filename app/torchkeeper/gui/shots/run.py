@@ -19,7 +19,13 @@ from PySide6.QtWidgets import QApplication
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.shots import scenes_bundles, scenes_dialogs, scenes_inspector, scenes_window
+from torchkeeper.gui.shots import (
+    scenes_bundles,
+    scenes_dialogs,
+    scenes_inspector,
+    scenes_servers,
+    scenes_window,
+)
 from torchkeeper.gui.shots.stage import Stage, turn
 
 #: Seconds a listing of a real place may take.
@@ -31,6 +37,7 @@ SCENES = {
     **scenes_inspector.SCENES,
     **scenes_bundles.SCENES,
     **scenes_dialogs.SCENES,
+    **scenes_servers.SCENES,
 }
 
 
