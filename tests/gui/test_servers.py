@@ -138,8 +138,8 @@ def test_a_password_is_asked_for_and_right_on_the_second_try(
     dialog.password.setText(SECRET)
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: window.entries.total == 12, timeout=PATIENCE)
-    assert window.listing.error is None
-    settle(qtbot)
+    read(qtbot, window, place)
+    assert window.listing.error is None and window.stack.currentWidget() is window.table
     # Whoever says no is not asked again before he wants to be.
     window.engines.give(place, "changed", Listener())
     window.refresh()
@@ -222,6 +222,13 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     assert all(e.torch for e in graphs()), "what was known stays"
     expires = next(e.expires for e in graphs() if e.path == graph)
     assert expires is not None and 7000 < expires - time.time() <= 7200
+    window.wing.toggle() if not window.inspector.isVisible() else None
+    window.table.select({("fxgraph", graph)})
+    inspector = window.inspector
+    qtbot.waitUntil(lambda: inspector.detail is not None, timeout=PATIENCE)
+    assert inspector.detail is not None and inspector.detail.graphs
+    facts = inspector.facts.toPlainText()
+    assert "On the server" in facts and "Expires" in facts
 
 
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(

@@ -133,6 +133,8 @@ class Listing(QObject):
 
     def _read(self, quiet: bool = False) -> None:
         self._again, self._quiet = False, quiet
+        if self.is_server:
+            self.error = None  # its rows come while it is scanned, and are shown
         self._unreadable = []
         self._begun = time.monotonic()
         self.done, self.total, self.unit = 0, None, ""

@@ -170,6 +170,7 @@ class ExpiryDialog(Dialog):
         self.unit.currentIndexChanged.connect(
             lambda chosen: self.number.setEnabled(chosen < len(_UNITS))
         )
+        self.number.setFixedHeight(self.unit.sizeHint().height())
         line = forms.row()
         line.addWidget(self.number)
         line.addWidget(self.unit)

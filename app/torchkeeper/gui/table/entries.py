@@ -253,6 +253,8 @@ class EntriesModel(LinesModel):
             row.take(entry)
         for number in where.values():
             self._tell(number, number)
+        if known:
+            self.changed.emit()
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
