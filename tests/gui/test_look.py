@@ -41,7 +41,11 @@ def test_text_can_be_read(shades: Shades) -> None:
     pairs += [(shades.text, ground) for ground in (shades.selected, shades.selected_quiet)]
     pairs += [(shades.text, shades.error_ground), (shades.text, shades.good_ground)]
     pairs += [(shades.error, ground) for ground in (*grounds, shades.error_ground)]
-    pairs += [(shades.warning, shades.window), (shades.on_accent, shades.accent)]
+    pairs += [
+        (shades.good, shades.window),
+        (shades.warning, shades.window),
+        (shades.on_accent, shades.accent),
+    ]
     pairs += [(shades.muted, shades.selected)]
     for text, ground in pairs:
         assert contrast(text, ground) >= 4.5, (text, ground)
@@ -85,9 +89,15 @@ STATES = {
     "purge-in-use purge-all-in-use purge-insisted",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
+    "server": "window-server window-server-read-only server-purge server-expiry server-page "
+    "window-server-reading window-server-empty window-server-refused",
+    "add-server": "add-server add-server-tls add-server-error",
+    "password": "password password-wrong",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
-SOME = ("bars", "empty", "drag", "drop", "work", "purge", "confirm")
+SOME = (
+    "bars", "empty", "drag", "drop", "work", "purge", "confirm", "server", "add-server", "password",
+)  # fmt: skip
 
 
 def _names(scenes: Iterable[str], suffix: str = "") -> set[str]:

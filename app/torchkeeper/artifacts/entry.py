@@ -61,6 +61,9 @@ class Entry:
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.
     orphan: why nothing needs it, as such a code; None where something does, or nobody can know.
+    expires: seconds since the epoch when the server it is on drops it; None where it does not,
+        and where that was not asked.
+    used: seconds since the epoch when anybody last used it there, or None.
     """
 
     kind: str
@@ -76,6 +79,8 @@ class Entry:
     sha256: str | None
     problem: str | None = None
     orphan: str | None = None
+    expires: float | None = None
+    used: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
@@ -107,6 +112,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "sha256": (str, type(None)),
     "problem": (str, type(None)),
     "orphan": (str, type(None)),
+    "expires": (float, int, type(None)),
+    "used": (float, int, type(None)),
 }
 
 
@@ -131,7 +138,7 @@ def checked_row(row: object) -> dict[str, Any]:
         values[name] = value
     if values["kind"] not in KINDS:
         values["kind"] = "unknown"
-    for name in ("mtime", "compile_s"):
+    for name in ("mtime", "compile_s", "expires", "used"):
         if values[name] != values[name]:
             values[name] = None  # not a number, which cannot be put in order
     for name in ("kind", "torch", "device"):

@@ -86,8 +86,19 @@ def _joined(argv: list[str]) -> list[str]:
 
 def _window(files: list[str]) -> int:
     from torchkeeper.link.paths import what_at_once
+    from torchkeeper.stores.store import is_server
 
-    missing = [file for file in files if what_at_once(file) == "missing"]
+    servers = {file for file in files if is_server(file)}
+    if servers:
+        from torchkeeper.link.secrets import named
+
+        try:
+            # A password is taken out here: from now on nobody sees it.
+            files = [named(file) if file in servers else file for file in files]
+        except UserError as error:
+            output.complain(error)
+            return USAGE
+    missing = [file for file in files if not is_server(file) and what_at_once(file) == "missing"]
     if missing:
         output.complain(
             UserError(

@@ -20,6 +20,8 @@ class Situation(NamedTuple):
     place: bool = False
     place_added: bool = False
     place_is_folder: bool = False
+    place_is_server: bool = False
+    read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
@@ -31,6 +33,11 @@ class Situation(NamedTuple):
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
+
+    @property
+    def can_purge(self) -> bool:
+        """Whether entries of the place can be removed."""
+        return self.place_is_folder or (self.place_is_server and not self.read_only)
 
 
 def _always(_: Situation) -> bool:
@@ -44,6 +51,7 @@ class Spec(NamedTuple):
     context: the context menus it is in.
     short: the toolbar's text; empty where it is not on the toolbar.
     chosen: for one of several that exclude each other, whether it is the one.
+    on: for a switch, whether it is on.
     """
 
     id: str
@@ -58,6 +66,7 @@ class Spec(NamedTuple):
     context: tuple[str, ...] = ()
     short: str = ""
     chosen: Callable[[Situation], bool] | None = None
+    on: Callable[[Situation], bool] | None = None
 
 
 _N = QT_TRANSLATE_NOOP
@@ -82,6 +91,13 @@ ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
          _n("Put a cache folder on the list of places"),
          _always, "add_folder", "file", 0, ("places",)),
+    Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
+         _n("Put a Redis server on the list of places"),
+         _always, "add_server", "file", 0, ("places",)),
+    Spec("read-only", _n("Read-&only server"), "", "",
+         _n("Have nothing removed from the server or copied into it"),
+         lambda s: s.place_is_server, "toggle_read_only", "file", 0, ("places",),
+         on=lambda s: s.read_only),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -121,12 +137,12 @@ ACTIONS = (
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
          "copy", "cache", 0, ("entries",)),
     Spec("purge", _n("Purge &selected…"), "purge", "Del",
-         _n("Show what would go, then move the selected entries to the trash"),
-         lambda s: s.selected > 0 and s.place_is_folder,
+         _n("Show what would go, then remove the selected entries"),
+         lambda s: s.selected > 0 and s.can_purge,
          "purge_selected", "cache", 1, ("entries",), _n("Purge…")),
     Spec("purge-shown", _n("Purge all s&hown…"), "purge", "Ctrl+Shift+Del",
-         _n("Show what would go, then move every entry the filter shows to the trash"),
-         lambda s: s.shown > 0 and s.place_is_folder and s.filter_valid,
+         _n("Show what would go, then remove every entry the filter shows"),
+         lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
          "purge_shown", "cache", 1, ("entries",)),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
@@ -134,6 +150,13 @@ ACTIONS = (
     Spec("empty-trash", _n("&Empty trash…"), "empty", "",
          _n("Delete for good what was purged from this place"),
          lambda s: s.trash, "empty_trash", "cache", 1, ("places",)),
+    Spec("expiry", _n("Set e&xpiry…"), "queued", "",
+         _n("Say when the server drops the selected entries by itself, if ever"),
+         lambda s: s.selected > 0 and s.place_is_server and not s.read_only,
+         "set_expiry", "cache", 1, ("entries",)),
+    Spec("server", _n("Ser&ver…"), "server", "",
+         _n("How full the server is, how it is used, and what that means"),
+         lambda s: s.place_is_server, "show_server", "cache", 1, ("places",)),
     Spec("cancel-job", _n("&Cancel job"), "cancel", "Ctrl+.",
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
@@ -200,8 +223,8 @@ class Actions(QObject):
         choices: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
             action = QAction(tr(spec.text), window)
+            action.setCheckable(spec.chosen is not None or spec.on is not None)
             if spec.chosen is not None:
-                action.setCheckable(True)
                 choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
             action.setObjectName(spec.id)
             action.setIconText(tr(spec.short or spec.text).replace("&", ""))
@@ -228,8 +251,9 @@ class Actions(QObject):
         self._situation = situation
         for spec in ACTIONS:
             self._made[spec.id].setEnabled(spec.when(situation))
-            if spec.chosen is not None:
-                self._made[spec.id].setChecked(spec.chosen(situation))
+            checked = spec.chosen or spec.on
+            if checked is not None:
+                self._made[spec.id].setChecked(checked(situation))
 
     def draw_the_rest(self) -> None:
         """Give the actions that are only in menus their icons too."""

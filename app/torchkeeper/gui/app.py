@@ -17,6 +17,7 @@ from torchkeeper.gui.start import NAME, folder_of
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.stores.store import is_server
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
 STYLE = "Fusion"
@@ -72,9 +73,9 @@ def run(files: list[str], ahead: Ahead | None = None) -> int:
 
 
 def opened(files: list[str], ahead: Ahead | None = None) -> Window:
-    """The window, shown, on these files and folders."""
+    """The window, shown, on these files, folders and servers, whose names hold no password."""
     application(dressed=False)
-    paths = [os.path.abspath(path) for path in files]
+    paths = [path if is_server(path) else os.path.abspath(path) for path in files]
     window = Window(None, Engines(ahead), folder_of(files))
     theme.look().dress()
     window.take_what_came()

@@ -44,6 +44,9 @@ class Engines(QObject):
     _look = Signal(int, object)
     _reveal = Signal(int, str)
     _interpreters = Signal(int)
+    _give = Signal(int, str, str, bool)
+    _forget_password = Signal(str)
+    _keyring = Signal(int)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -67,6 +70,9 @@ class Engines(QObject):
         self._look.connect(self.worker.look)
         self._reveal.connect(self.worker.reveal)
         self._interpreters.connect(self.worker.find_interpreters)
+        self._give.connect(self.worker.give)
+        self._forget_password.connect(self.worker.forget_password)
+        self._keyring.connect(self.worker.find_keyring)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -121,6 +127,25 @@ class Engines(QObject):
         """The interpreters on offer; the result is ``{"interpreters": [{python, label}]}``."""
         ticket = self._ticket(listener)
         self._interpreters.emit(ticket)
+        return ticket
+
+    def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
+        """Use this password for a server from now on; ``keep`` it in the system's keyring too.
+
+        The result is ``{"kept"}``: whether it will be known in later runs.
+        """
+        ticket = self._ticket(listener)
+        self._give.emit(ticket, server, password, keep)
+        return ticket
+
+    def forget_password(self, server: str) -> None:
+        """Forget the password of a server, in the system's keyring too."""
+        self._forget_password.emit(server)
+
+    def keyring(self, listener: Listener) -> int:
+        """Whether the system keeps passwords; the result is ``{"keyring"}``."""
+        ticket = self._ticket(listener)
+        self._keyring.emit(ticket)
         return ticket
 
     def scratch(self, listener: Listener) -> int:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QDir, QObject
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
-from torchkeeper.gui.places import EXPORTED_TO
+from torchkeeper.gui.places import EXPORTED_TO, Place
 from torchkeeper.gui.results import Results
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -122,8 +122,7 @@ class Flows(QObject):
         return dialog
 
     def _bundle_name(self, place: str) -> str:
-        name = place.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
-        return printable(name or "cache", 80) + ".torchcache"
+        return Place(place).file_name + ".torchcache"
 
     def drag_out(self) -> None:
         """Let the selected entries be dragged elsewhere, as a bundle."""

@@ -11,6 +11,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.store import is_server
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000
@@ -25,6 +26,8 @@ class Listing(QObject):
     incomplete = Signal(object)
     #: A reading is over; True where one that nobody asked for brought something new.
     over = Signal(bool)
+    #: The place, a server, wants a password, or another one than it was given: why.
+    locked = Signal(object)
 
     def __init__(
         self, engines: Engines, model: EntriesModel, parent: QObject | None = None
@@ -44,11 +47,14 @@ class Listing(QObject):
         self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
+        #: What more is known of some entries of a server than its listing says.
+        self.known: dict[tuple[str, str], Entry] = {}
         #: Whether the place is no longer there although it was.
         self.gone = False
         self.result: dict[str, Any] = {}
         self.done: float = 0
         self.total: float | None = None
+        self.unit = ""
         #: Whether nothing has been heard of the place for so long that it should be said.
         self.silent = False
         self._silence = QTimer(self)
@@ -63,12 +69,20 @@ class Listing(QObject):
 
     @property
     def is_folder(self) -> bool:
-        """Whether the place is a folder, which alone can be purged; a bundle has a format."""
-        return self.place is not None and self.error is None and not self.result.get("format")
+        """Whether the place is a folder, which alone has a trash; a bundle has a format."""
+        named = self.place is not None and not self.is_server
+        return named and self.error is None and not self.result.get("format")
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the place is a Redis, which is read only when it is asked for."""
+        return self.place is not None and is_server(self.place)
 
     @property
     def what(self) -> str:
         """What the place is, as PlacesModel.looked wants it; empty while that is not known."""
+        if self.is_server:
+            return ""
         if self.error is not None:
             return "missing" if self.error.code == "place-missing" else ""
         return "" if not self.result else "file" if self.result.get("format") else "folder"
@@ -84,6 +98,8 @@ class Listing(QObject):
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
         known = self.is_folder and bool(self.result)
+        if self.is_server:
+            return False  # every look takes it some time, and others use it
         return self._ticket is None and (missing or known)
 
     def show(self, place: str | None) -> None:
@@ -92,6 +108,7 @@ class Listing(QObject):
         self._ticket, self._again, self.silent = None, False, False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
+        self.unit, self.known = "", {}
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
@@ -116,9 +133,11 @@ class Listing(QObject):
 
     def _read(self, quiet: bool = False) -> None:
         self._again, self._quiet = False, quiet
+        if self.is_server:
+            self.error = None  # its rows come while it is scanned, and are shown
         self._unreadable = []
         self._begun = time.monotonic()
-        self.done, self.total = 0, None
+        self.done, self.total, self.unit = 0, None, ""
         self._heard()
         self._model.begin()
         listener = Listener(
@@ -145,10 +164,15 @@ class Listing(QObject):
 
     def _rows(self, entries: list[Entry]) -> None:
         self._heard()
-        self._model.add(entries)
+        self._model.add([self._known(entry) for entry in entries] if self.known else entries)
 
-    def _progress(self, done: float, total: float | None, _unit: str) -> None:
-        self.done, self.total = done, total
+    def _known(self, entry: Entry) -> Entry:
+        # A server lists what its keys tell; what is known of them besides stays on the screen.
+        known = self.known.get(entry.identity)
+        return known if known is not None and known.size == entry.size else entry
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        self.done, self.total, self.unit = done, total, unit
         self._heard()
         if self.loading:
             self.changed.emit()
@@ -208,6 +232,8 @@ class Listing(QObject):
             # What was listed before is no longer known to be there.
             self._model.clear()
         self._finish(not same, False)
+        if error.code in ("password-needed", "password-wrong") and self._ticket is None:
+            self.locked.emit(error)
 
     def _cancelled(self) -> None:
         self._ended()

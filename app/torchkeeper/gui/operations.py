@@ -12,11 +12,11 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
 from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
-from torchkeeper.stores.store import is_server
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,13 @@ class Operations(QObject):
         start = _Start("empty_trash", {"place": place}, note=self._counted)
         title = self.tr("Empty trash of {}").format(_short(place))
         return self._begin(title, "empty_trash", place, start)
+
+    def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
+        """Have entries of a server expire in so many seconds, or never."""
+        params = {"place": place, "select": selection.select, "ttl_s": seconds}
+        start = _Start("ttl", params, hold=selection.hold, note=self._expire_note)
+        title = self.tr("Set expiry on {}").format(_short(place))
+        return self._begin(title, "ttl", place, start)
 
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
@@ -271,6 +278,9 @@ class Operations(QObject):
             say.count(_number(result, "added"), "entry", "entries")
         )
 
+    def _expire_note(self, result: dict[str, Any]) -> str:
+        return say.count(_number(result, "entries"), "entry", "entries")
+
     def _counted(self, result: dict[str, Any]) -> str:
         return counted(result)
 
@@ -294,5 +304,4 @@ def counted(result: dict[str, Any]) -> str:
 
 
 def _short(place: str) -> str:
-    name = place if is_server(place) else os.path.basename(place.rstrip("/"))
-    return printable(name or place, 60)
+    return printable(Place(place).title, 60)

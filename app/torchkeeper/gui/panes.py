@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
+    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -72,8 +75,7 @@ class PlaceDelegate(QStyledItemDelegate):
         title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, words.width())
         painter.drawText(words.left(), words.top(), words.width(), line, left, title)
         painter.setPen(QColor(shades.muted))
-        where = printable(place.path.rpartition("/")[0] or "/")
-        where = metrics.elidedText(where, Qt.TextElideMode.ElideMiddle, words.width())
+        where = metrics.elidedText(place.where, Qt.TextElideMode.ElideMiddle, words.width())
         painter.drawText(words.left(), words.top() + line + 2, words.width(), line, left, where)
         painter.restore()
 
@@ -89,7 +91,6 @@ class PlacesPane(QFrame):
     """The list of places and the button that adds one."""
 
     chosen = Signal(str)
-    add = Signal()
 
     def __init__(self, model: PlacesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -107,8 +108,7 @@ class PlacesPane(QFrame):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Not the current item: a list that gets the focus makes its first item current.
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._chosen())
-        self.add_button = forms.button(self.tr("Add folder…"))
-        self.add_button.clicked.connect(self.add)
+        self.add_button = forms.button(self.tr("Add place"))
         foot = forms.row()
         foot.setContentsMargins(12, 8, 12, 12)
         foot.addWidget(self.add_button, 1)
@@ -126,6 +126,12 @@ class PlacesPane(QFrame):
         """The chosen place."""
         chosen = self.list.selectionModel().selectedIndexes()
         return self._model.place_at(chosen[0]) if chosen else None
+
+    def offer(self, actions: Sequence[QAction]) -> None:
+        """What can be added."""
+        menu = QMenu(self.add_button)
+        menu.addActions(list(actions))
+        self.add_button.setMenu(menu)
 
     def choose(self, path: str) -> None:
         """Choose a place by its path."""

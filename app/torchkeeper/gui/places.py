@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +17,17 @@ from PySide6.QtCore import (
     Qt,
 )
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
 from torchkeeper.link.words import printable
+from torchkeeper.stores.store import is_server
 
 Index = QModelIndex | QPersistentModelIndex
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
+#: Where it is kept which places nothing is to be changed in.
+READ_ONLY = "places/read-only"
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -32,7 +37,10 @@ class Place:
     """One place: where it is, why it is listed, and whether there is anything.
 
     added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
-    nothing can be written into.
+    nothing can be written into. read_only: the user wants nothing to be changed in it.
+
+    The place of a server is named by ``path`` too, which is then no path but an address, without
+    its password.
     """
 
     path: str
@@ -40,25 +48,70 @@ class Place:
     exists: bool = True
     added: bool = False
     bundle: bool = False
+    read_only: bool = False
+
+    @property
+    def server(self) -> bool:
+        """Whether it is a Redis, and no path."""
+        return is_server(self.path)
 
     @property
     def takes(self) -> bool:
         """Whether entries can be copied to it; what is missing would be made."""
-        return not self.bundle
+        return not self.bundle and not self.read_only
 
     @property
     def icon(self) -> str:
         """The name of its icon."""
+        if self.server:
+            return "server"
         return "folder-missing" if not self.exists else "box" if self.bundle else "folder"
 
     @property
     def title(self) -> str:
-        """The last part of its path."""
+        """The last part of its path; of a server, its host, port and database."""
+        if self.server:
+            return printable(_address(self.path)[0])
         return printable(os.path.basename(self.path.rstrip("/")) or self.path)
+
+    @property
+    def where(self) -> str:
+        """The folder it is in; of a server, how it is reached."""
+        if not self.server:
+            return printable(self.path.rpartition("/")[0] or "/")
+        about = printable(_address(self.path)[1])
+        return _tr("{} · read-only").format(about) if self.read_only else about
+
+    @property
+    def file_name(self) -> str:
+        """What a file made from it can be called."""
+        if self.server:
+            return self.title.replace("/", "-").replace(":", "-").strip("-") or "redis"
+        name = self.path.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
+        return printable(name or "cache", 80)
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Places", text)
+
+
+@functools.cache
+def _address(place: str) -> tuple[str, str]:
+    """The title of a server, and how it is reached."""
+    # Loaded where a server is shown: most windows show none.
+    from torchkeeper.stores.redis.address import parse
+
+    try:
+        address = parse(place).address
+    except Problem:
+        return place, _tr("Redis")
+    user = f"{address.username}@" if address.username else ""
+    if address.scheme == "unix":
+        folder, _, socket = address.path.rpartition("/")
+        return f"{user}{socket}/{address.db}", _tr("Redis in {}").format(folder or "/")
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    reached = _tr("Redis over TLS") if address.scheme == "rediss" else _tr("Redis")
+    return f"{user}{host}:{address.port}/{address.db}", reached
 
 
 def reason_words(place: Place) -> str:
@@ -72,6 +125,11 @@ def reason_words(place: Place) -> str:
         "triton-default": _tr("Where Triton keeps its kernels by default"),
         "vllm": _tr("A compile cache of vLLM"),
         "ondisk": _tr("A generic cache of PyTorch"),
+        "TORCHINDUCTOR_REDIS_URL": _tr("The environment variable TORCHINDUCTOR_REDIS_URL names it"),
+        "TORCHINDUCTOR_REDIS_HOST": _tr(
+            "The environment variable TORCHINDUCTOR_REDIS_HOST names it"
+        ),
+        "TRITON_REDIS_HOST": _tr("The environment variable TRITON_REDIS_HOST names it"),
     }.get(place.reason, printable(place.reason))
 
 
@@ -83,10 +141,14 @@ class PlacesModel(QAbstractListModel):
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
-        self._places = [Place(path, added=True) for path in self._kept()]
+        self._read_only = set(self._kept(READ_ONLY))
+        self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
-    def _kept(self) -> list[str]:
-        kept = self._settings.value(SETTING, [])
+    def _marked(self, place: Place) -> Place:
+        return replace(place, read_only=place.path in self._read_only)
+
+    def _kept(self, setting: str) -> list[str]:
+        kept = self._settings.value(setting, [])
         # A list of one comes back as a string.
         kept = [kept] if isinstance(kept, str) else kept
         return [str(path) for path in kept if path] if isinstance(kept, list) else []
@@ -107,6 +169,8 @@ class PlacesModel(QAbstractListModel):
             return place
         if role == Qt.ItemDataRole.ToolTipRole:
             lines = [printable(place.path), reason_words(place)]
+            if place.read_only:
+                lines.append(_tr("Read-only: nothing is changed in it"))
             if not place.exists:
                 lines.append(_tr("There is nothing at this path now"))
             return "\n".join(line for line in lines if line)
@@ -143,12 +207,12 @@ class PlacesModel(QAbstractListModel):
         for place in places:
             row = self.row_of(place.path)
             if row < 0:
-                self._insert(at, place)
+                self._insert(at, self._marked(place))
                 at += 1
             else:
                 # A folder the user added stays the user's, even when it is also found.
                 old = self._places[row]
-                self._set(row, replace(place, added=old.added))
+                self._set(row, self._marked(replace(place, added=old.added)))
                 at = max(at, row + 1) if not old.added else at
 
     def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
@@ -156,9 +220,21 @@ class PlacesModel(QAbstractListModel):
         row = self.row_of(path)
         if row < 0:
             row = len(self._places)
-            self._insert(row, Place(path, exists=exists, added=True, bundle=bundle))
+            self._insert(row, self._marked(Place(path, exists=exists, added=True, bundle=bundle)))
             self._keep()
         return row
+
+    def set_read_only(self, path: str, read_only: bool) -> None:
+        """Have nothing changed in a place from now on, or allow it again."""
+        self._read_only = self._read_only | {path} if read_only else self._read_only - {path}
+        self._settings.setValue(READ_ONLY, sorted(self._read_only))
+        row = self.row_of(path)
+        if row >= 0:
+            self._set(row, self._marked(self._places[row]))
+
+    def read_only(self, path: str) -> bool:
+        """Whether nothing is to be changed in a place."""
+        return path in self._read_only
 
     def remove(self, row: int) -> None:
         """Take a place of the user's off the list. Nothing on the disk changes."""
@@ -169,7 +245,7 @@ class PlacesModel(QAbstractListModel):
     def looked(self, path: str, what: str) -> None:
         """What is at a path: "folder", "file" or "missing"."""
         row = self.row_of(path)
-        if row >= 0:
+        if row >= 0 and not is_server(path):
             old = self._places[row]
             bundle = old.bundle if what == "missing" else what == "file"
             self._set(row, replace(old, exists=what != "missing", bundle=bundle))

@@ -8,6 +8,7 @@ from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
+from torchkeeper.stores.store import is_server
 
 #: The application's name for Qt, and the setting that says what was shown last.
 NAME = "torchkeeper"
@@ -26,11 +27,14 @@ def run(files: list[str]) -> int:
 
 
 def folder_of(files: list[str]) -> str | None:
-    """The folder to show first: the last of these files that is one, as an absolute path.
+    """The place to show first: the last of these files that is a folder, as an absolute path,
+    or a server.
 
     One that does not answer at once counts as one: that it does not will be seen in the window.
     """
     for file in reversed(files):
+        if is_server(file):
+            return file
         if what_at_once(file) in ("folder", "silent"):
             return os.path.abspath(file)
     return None
@@ -46,7 +50,8 @@ def started(folder: str | None) -> Ahead | None:
         from PySide6.QtCore import QSettings
 
         folder = str(QSettings(NAME, NAME).value(CURRENT) or "")
-    if folder:
+    # For a server it may need a password, which takes long to find.
+    if folder and not is_server(folder):
         # Exactly what gui.listing is going to ask for first.
         ahead.ask("list", {"place": folder, "unless": ""})
     return ahead

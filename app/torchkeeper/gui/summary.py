@@ -37,7 +37,8 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
     # Very many are added up a moment later.
     totals = model.totals()
     if totals is not None:
-        parts += [say.count(totals.files, "file", "files"), say.size(totals.size)]
+        one, many = ("key", "keys") if listing.is_server else ("file", "files")
+        parts += [say.count(totals.files, one, many), say.size(totals.size)]
         if totals.broken:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.orphans:
@@ -49,6 +50,9 @@ def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]
 
 def _reading(listing: Listing) -> str:
     """How far the reading of a place is."""
+    if listing.unit == "keys":
+        of = f"{listing.done:,.0f}", f"{listing.total or listing.done:,.0f}"
+        return _tr("{} of about {} keys…").format(*of)
     if listing.total:
         of = f"{listing.done:,.0f}", f"{listing.total:,.0f}"
         return _tr("reading {} of {}…").format(*of)
@@ -90,6 +94,10 @@ def empty_state(
                 "warm",
             )
         text = "\n".join(part for part in (error.why, error.remedy) if part)
+        if listing.is_server:
+            locked = error.code in ("password-needed", "password-wrong")
+            button = _tr("Enter password…") if locked else _tr("Try again")
+            return "server", error.what, text, button, "refresh"
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None
@@ -102,6 +110,15 @@ def empty_state(
                 "no use.").format(printable(model.query.text, 120)),
             _tr("Clear filter"),
             "clear-filter",
+        )  # fmt: skip
+    if listing.silent and listing.is_server:
+        return (
+            "server",
+            _tr("The server does not answer"),
+            _tr("{} is busy, or cannot be reached. It is shown as soon as it answers; other "
+                "places can be looked at meanwhile.").format(printable(listing.place)),
+            "",
+            "",
         )  # fmt: skip
     if listing.silent:
         place = printable(listing.place)
@@ -116,7 +133,18 @@ def empty_state(
     if listing.loading:
         known = [_reading(listing)] if listing.done or listing.total else []
         text = "\n".join([printable(listing.place), *known])
+        if listing.is_server:
+            return "server", _tr("Reading the keys…"), text, "", ""
         return "folder", _tr("Reading the place…"), text, "", ""
+    if listing.is_server:
+        return (
+            "server",
+            _tr("No entry of torch.compile on this server"),
+            _tr("PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
+                "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
+            _tr("Refresh"),
+            "refresh",
+        )  # fmt: skip
     return (
         "box",
         _tr("This cache is empty"),

@@ -283,6 +283,7 @@ QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
 QLabel[role="muted"] {{ color: {s.muted}; }}
 QLabel[role="error"] {{ color: {s.error}; }}
 QLabel[role="warning"] {{ color: {s.warning}; }}
+QLabel[role="good"] {{ color: {s.good}; }}
 """
 
 

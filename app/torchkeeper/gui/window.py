@@ -13,6 +13,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.facts import Facts
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.operations import Operations, counted
@@ -24,10 +25,12 @@ from torchkeeper.gui.table import copying
 from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.store import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.details import Need
+    from torchkeeper.gui.servers import Servers
 
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
@@ -60,8 +63,10 @@ class Window(Shell):
         self._updated = 0.0
         self._copier = copying.Copier(self)
         self._flows: Flows | None = None
+        self._servers: Servers | None = None
         self.lay_out()
         self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
+        self.facts = Facts(self.engines, self.listing, self.entries, self.table)
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
@@ -82,7 +87,8 @@ class Window(Shell):
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
         self.places_pane.chosen.connect(self._show_place)
-        self.places_pane.add.connect(self.add_folder)
+        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.listing.locked.connect(self._ask_for_password)
         self.head.filtered.connect(self.entries.filter)
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
@@ -136,9 +142,18 @@ class Window(Shell):
             self._flows = Flows(self)
         return self._flows
 
+    @property
+    def servers(self) -> Servers:
+        """The dialogs about servers; made when one is first asked for."""
+        if self._servers is None:
+            from torchkeeper.gui.servers import Servers
+
+            self._servers = Servers(self)
+        return self._servers
+
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
-        owners = (self, self.group_by, self.flows, self.flows.results)
+        owners = (self, self.group_by, self.flows, self.flows.results, self.servers)
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -180,6 +195,8 @@ class Window(Shell):
                 place=listing.place is not None,
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
+                place_is_server=listing.is_server,
+                read_only=listing.is_server and self.places.read_only(listing.place or ""),
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
@@ -232,7 +249,8 @@ class Window(Shell):
     def _place_changed(self, path: str) -> None:
         if path == self.place:
             self.listing.refresh()
-        self.engines.look([path], Listener(result=self._looked))
+        if not is_server(path):
+            self.engines.look([path], Listener(result=self._looked))
 
     def _looked(self, found: dict[str, Any]) -> None:
         for one in found["paths"]:
@@ -270,7 +288,7 @@ class Window(Shell):
         self.engines.ask("places", {}, Listener(rows=rows, result=known, failed=failed),
                          shared=True, aside=aside)  # fmt: skip
         for place in self.places.places:
-            if place.added:
+            if place.added and not place.server:
                 self.engines.look([place.path], Listener(result=self._looked))
 
     def _choose_first(self) -> None:
@@ -285,7 +303,13 @@ class Window(Shell):
         self.places_pane.choose(before if before in every else (there or every)[0])
 
     def open_paths(self, paths: Sequence[str]) -> None:
-        """Folders become places, files are looked into for an import."""
+        """Folders and servers become places, files are looked into for an import."""
+        for server in (path for path in paths if is_server(path)):
+            self.places.add(server)
+            self.places_pane.choose(server)
+        paths = [path for path in paths if not is_server(path)]
+        if not paths:
+            return
 
         def looked(found: dict[str, Any]) -> None:
             by_what: dict[str, list[str]] = {"folder": [], "file": [], "missing": []}
@@ -316,15 +340,21 @@ class Window(Shell):
         choose_folder(
             self,
             self.tr("Add a cache folder"),
-            os.path.dirname(self.place or ""),
+            "" if self.listing.is_server else os.path.dirname(self.place or ""),
             lambda path: self.open_paths([path]),
         )
+
+    def _ask_for_password(self, error: UserError) -> None:
+        if self.place is not None:
+            self.servers.ask_for_password(self.place, error)
 
     def remove_place(self) -> None:
         """Take the chosen place off the list."""
         chosen = self.places_pane.place
         if chosen:
             self.places.remove(self.places.row_of(chosen.path))
+            if chosen.server:
+                self.engines.forget_password(chosen.path)
 
     # Dropping.
 

@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,10 +18,12 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
+from torchkeeper.link import secrets
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what, what_at_once
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
+from torchkeeper.stores.store import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.revealing import FileManager
@@ -45,7 +47,9 @@ _TAKING_BACK = frozenset({"export", "import"})
 _TO_TAKE_BACK = 15.0
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
-_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge"})
+_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts"})
+#: Parameters that name places; one that is a server may need a password first.
+_PLACES = ("place", "into", "source", "target")
 
 
 class Request(NamedTuple):
@@ -90,11 +94,23 @@ class _Line:
     aside: bool
     ahead: Ahead | None = None
     asked: dict[int, _Asked] = field(default_factory=dict)
+    #: The password that the engine was told last, by server.
+    told: dict[str, str] = field(default_factory=dict, repr=False)
     tickets: set[int] = field(default_factory=set)
     keep: bool = False
     closing: bool = False
     deadline: float | None = None
     step: int = 0
+
+
+def _servers(request: Request) -> list[str]:
+    named = (request.params.get(name) for name in _PLACES)
+    return [place for place in named if isinstance(place, str) and is_server(place)]
+
+
+def _aside(work: Callable[[], object]) -> None:
+    """Do what may wait for ever."""
+    threading.Thread(target=work, name="torchkeeper-look", daemon=True).start()
 
 
 class Worker(QObject):
@@ -108,6 +124,8 @@ class Worker(QObject):
     cancelled = Signal(int, object)
     trouble = Signal(object)
     ended = Signal()
+    #: The password of a server is known, or that there is none.
+    _unlocked = Signal(str, object)
 
     def __init__(self, ahead: Ahead | None = None) -> None:
         """ahead: an engine that was started already, to browse with."""
@@ -118,6 +136,11 @@ class Worker(QObject):
         self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
         self._timer: QTimer | None = None
         self._files: FileManager | None = None
+        # Passwords by server, None for one without; and who waits until they are known.
+        self._passwords: dict[str, str | None] = {}
+        self._asking: set[str] = set()
+        self._locked: list[Request] = []
+        self._unlocked.connect(self._unlock)
         #: Set by the main thread when it has heard the rows that were emitted last.
         self.heard = threading.Event()
 
@@ -126,6 +149,13 @@ class Worker(QObject):
         """Ask an engine, starting one where needed."""
         if self._stopping:
             self.cancelled.emit(request.ticket, [])
+            return
+        servers = _servers(request)
+        unknown = [server for server in servers if server not in self._passwords]
+        if unknown:
+            self._locked.append(request)
+            for server in unknown:
+                self._ask_for_password(server)
             return
         known_by = None
         if request.op == "probe" and request.python is not None:
@@ -142,6 +172,11 @@ class Worker(QObject):
             return
         line.keep = request.keep
         line.tickets.add(request.ticket)
+        for server in servers:
+            password = self._passwords[server]
+            if password is not None and line.told.get(server) != password:
+                line.engine.send("secret", {"place": server, "password": password})
+                line.told[server] = password
         for first in range(0, len(request.hold), HOLD):
             items = [list(item) for item in request.hold[first : first + HOLD]]
             line.engine.send("hold", {"items": items})
@@ -153,6 +188,62 @@ class Worker(QObject):
         if ident is None:
             ident = line.engine.send(request.op, params)
         line.asked[ident] = _Asked(request, known_by)
+
+    def _ask_for_password(self, server: str) -> None:
+        if server in self._asking:
+            return
+        self._asking.add(server)
+
+        def ask() -> None:
+            password = secrets.password_of(server)
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                self._unlocked.emit(server, password)
+
+        # A keyring may ask its user first, and no engine shall wait for the answer.
+        _aside(ask)
+
+    @Slot(str, object)
+    def _unlock(self, server: str, password: str | None) -> None:
+        self._asking.discard(server)
+        self._passwords.setdefault(server, password)
+        locked, self._locked = self._locked, []
+        for request in locked:
+            self.start(request)
+
+    @Slot(int, str, str, bool)
+    def give(self, ticket: int, server: str, password: str, keep: bool) -> None:
+        """Use a password from now on, and keep it in the keyring if asked to; the result is
+        ``{"kept"}``, at once where nothing is to be kept.
+        """
+        self._passwords[server] = password
+        secrets.give(server, password)
+        if not keep:
+            self.result.emit(ticket, {"kept": False}, [])
+            return
+
+        def store() -> None:
+            kept = secrets.keep(server, password)
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"kept": kept}, [])
+
+        _aside(store)
+
+    @Slot(str)
+    def forget_password(self, server: str) -> None:
+        """Forget the password of a server, in the keyring too."""
+        self._passwords.pop(server, None)
+        _aside(lambda: secrets.forget(server))
+
+    @Slot(int)
+    def find_keyring(self, ticket: int) -> None:
+        """Say whether there is a keyring; the result is ``{"keyring"}``."""
+
+        def find() -> None:
+            found = secrets.can_keep()
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"keyring": found}, [])
+
+        _aside(find)
 
     def _line_for(self, request: Request) -> _Line:
         for line in self._lines:
@@ -288,6 +379,11 @@ class Worker(QObject):
     @Slot(int)
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; then SIGTERM, then SIGKILL."""
+        for request in self._locked:
+            if request.ticket == ticket:
+                self._locked.remove(request)
+                self.cancelled.emit(ticket, [])
+                return
         for line in self._lines:
             for ident, asked in line.asked.items():
                 if asked.request.ticket == ticket and not asked.cancelled:
@@ -313,8 +409,7 @@ class Worker(QObject):
     def look(self, ticket: int, paths: Sequence[str]) -> None:
         """Say what each path is: a folder, a file or missing."""
         # On a dead mount this waits for ever, and nobody else shall wait for that.
-        args = (ticket, list(paths))
-        threading.Thread(target=self._look, args=args, name="torchkeeper-look", daemon=True).start()
+        _aside(lambda: self._look(ticket, list(paths)))
 
     def _look(self, ticket: int, paths: list[str]) -> None:
         found = [{"path": path, "what": what(path)} for path in paths]
@@ -373,6 +468,9 @@ class Worker(QObject):
     def shut_down(self) -> None:
         """Stop every engine; ``ended`` follows when all are gone."""
         self._stopping = True
+        for request in self._locked:
+            self.cancelled.emit(request.ticket, [])
+        self._locked.clear()
         if self._files is not None:
             self._files.close()
         if self._ahead is not None:

@@ -51,6 +51,9 @@ CATALOGUE: dict[str, Words] = {
         "Nothing in it is anything that PyTorch or Triton writes.",
         "Check the path. To purge it all the same, select what is to go: --filter kind:unknown.",
     ),
+    "place-not-server": Words(
+        "{place} is not a Redis server.", "", "Give an address such as redis://localhost:6379/0."
+    ),
     "place-unwritable": Words(
         "{place} cannot be written.",
         "{why}.",

@@ -101,11 +101,11 @@ class PlaceChoice(QWidget):
         self.combo.setMinimumContentsLength(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        bundles = {place.path for place in places if place.bundle}
+        others = {place.path for place in places if place.bundle or place.server}
         for place in places:
-            if not place.bundle:
+            if place.path not in others:
                 self.combo.addItem(printable(place.path), place.path)
-        if current is not None and current not in bundles:
+        if current is not None and current not in others:
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
         self.other = forms.button(self.tr("Other folder…"))

@@ -17,6 +17,7 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.stores.store import is_server
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 4
@@ -80,6 +81,11 @@ class PurgeDialog(Dialog):
         self.body.addWidget(self.hint)
         self.body.addWidget(self.unseen)
         self.buttons(self.cancel, self.go)
+        if is_server(place):
+            self.table.setColumnHidden(MTIME, True)
+            # It has no trash, and nobody sees which processes use it.
+            self.at_once.setChecked(True)
+            self.at_once.hide()
         self._say()
         self._ask()
 
@@ -137,11 +143,17 @@ class PurgeDialog(Dialog):
             )
             self._end()
             return
-        self.text.setText(
-            self.tr("{} in {}, with the space they take on the disk.").format(
-                say.count(int(plan.get("files") or 0), "file", "files"), printable(self._place)
+        self.table.fit_name()
+        files = int(plan.get("files") or 0)
+        if is_server(self._place):
+            keys = say.count(files, "key", "keys")
+            self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
+        else:
+            self.text.setText(
+                self.tr("{} in {}, with the space they take on the disk.").format(
+                    say.count(files, "file", "files"), printable(self._place)
+                )
             )
-        )
         self.go.setEnabled(True)
         self.go.setDefault(True)
         if not self.users.also.hasFocus():
@@ -159,7 +171,7 @@ class PurgeDialog(Dialog):
             return
         self._plan_shown = shown
         for widget in (self.table, self.at_once, self.hint):
-            widget.setVisible(shown)
+            widget.setVisible(shown and not (widget is self.at_once and is_server(self._place)))
         self.body.setStretchFactor(self.table, int(shown))
         self.body.activate()
         height = self._height if shown else self.body.totalHeightForWidth(self.width())
@@ -188,7 +200,12 @@ class PurgeDialog(Dialog):
         at_once = self.at_once.isChecked()
         self.go.setText(self.tr("Remove at once…") if at_once else self.tr("Move to trash"))
         self.hint.setText(
-            self.tr("The space is free again at once. This cannot be undone.")
+            self.tr(
+                "A server has no trash: this cannot be undone. Everybody who uses the server "
+                "compiles these again."
+            )
+            if is_server(self._place)
+            else self.tr("The space is free again at once. This cannot be undone.")
             if at_once
             else self.tr("You can undo this. The space is free again when the trash is emptied.")
         )

@@ -168,11 +168,14 @@ def sections(
     detail: Detail | None,
     listed: dict[Need, str],
     related: Relatives | None = None,
+    *,
+    server: bool = False,
 ) -> list[Section]:
     """All facts. Those that the row of the table tells come first, before the rest is read.
 
     listed: the names of the entries that are in the place, of those that are needed or need this
-    one. related: what looking through the place has brought, once it is known.
+    one. related: what looking through the place has brought, once it is known. server: whether
+    the place is one.
     """
     facts = detail.facts if detail else {}
     found = [_what(entry, facts), _made(entry, facts)]
@@ -180,7 +183,7 @@ def sections(
     found.append(_needs(_tr("Needs"), needs, listed))
     if related:
         found.append(_needs(_tr("Needed by"), related.needed_by, listed))
-    found.append(_disk(entry))
+    found.append(_disk(entry, server))
     return [section for section in found if section.rows]
 
 
@@ -232,14 +235,18 @@ def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Sectio
     return section
 
 
-def _disk(entry: Entry) -> Section:
-    section = Section(_tr("On disk"))
+def _disk(entry: Entry, server: bool) -> Section:
+    section = Section(_tr("On the server") if server else _tr("On disk"))
     exact = _tr("{} bytes").format(f"{entry.size:,}")
     size = say.size(entry.size)
     section.add(_tr("Size"), exact if entry.size < 1000 else f"{size} ({exact})")
     section.add(_tr("Files"), f"{entry.files:,}")
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
+    if entry.expires is not None:
+        section.add(_tr("Expires"), say.when(entry.expires))
+    if entry.used is not None:
+        section.add(_tr("Last used"), f"{say.when(entry.used)} ({say.ago(entry.used)})")
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
     section.add(_tr("SHA-256"), Value(printable(entry.sha256 or ""), fixed=True)
                 if entry.sha256 else None)  # fmt: skip

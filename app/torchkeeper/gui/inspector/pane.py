@@ -43,6 +43,7 @@ from torchkeeper.gui.table.cells import kind_words, shown_name
 from torchkeeper.gui.wing import NARROWEST
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores.store import is_server
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120
@@ -305,7 +306,7 @@ class Inspector(QFrame):
         self.problem.tell(user_error(entry.problem, {}) if entry.problem else None)
         orphan = entry.orphan if entry.orphan != entry.problem else None
         self.orphan.tell(user_error(orphan, {}) if orphan else None)
-        self.facts.show_sections(sections(entry, None, {}))
+        self.facts.show_sections(sections(entry, None, {}, server=is_server(self._place)))
         for pane in (self.graph, self.source, self.factors):
             pane.clear(self.tr("Reading…"))
         self.files.show_files(self._root, [])
@@ -344,7 +345,8 @@ class Inspector(QFrame):
             self._failed(user_error("request-malformed", {"why": str(e)}))
             return
         self.detail = detail
-        self.facts.show_sections(sections(entry, detail, self._lookup(detail.needs)))
+        listed, server = self._lookup(detail.needs), is_server(self._place)
+        self.facts.show_sections(sections(entry, detail, listed, server=server))
         self.graph.offer(detail.graphs)
         self.source.offer(detail.sources)
         self.factors.offer(detail.factors)
@@ -359,7 +361,8 @@ class Inspector(QFrame):
             return
         self.related = related = relatives_from_json(told)
         listed = self._lookup([*related.needs, *related.needed_by])
-        self.facts.show_sections(sections(entry, detail, listed, related))
+        server = is_server(self._place)
+        self.facts.show_sections(sections(entry, detail, listed, related, server=server))
 
     def _failed(self, error: UserError) -> None:
         """Gone, or unreadable: said in place, what was known stays."""

@@ -24,6 +24,7 @@ from torchkeeper.gui.shots import (
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_servers,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -38,6 +39,7 @@ SCENES = {
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
+    **scenes_servers.SCENES,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QTimer
@@ -13,6 +14,7 @@ from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.shots import samples
 from torchkeeper.link.words import UserError, user_error
+from torchkeeper.stores.store import is_server
 
 _BUNDLES = (".torchcache", ".bin")
 
@@ -71,6 +73,14 @@ class SampleEngines(Engines):
         none = "interpreters" in self.failing
         return self._tell({"interpreters": [] if none else [one]}, listener)
 
+    def keyring(self, listener: Listener) -> int:
+        """There is a keyring."""
+        return self._tell({"keyring": True}, listener)
+
+    def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
+        """Every password is taken."""
+        return self._tell({"kept": keep and bool(server and password)}, listener)
+
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
         return self._ticket(listener)
@@ -113,6 +123,8 @@ class SampleEngines(Engines):
                 rows = rows[kept:]
                 result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
             return rows, result
+        if op == "server":
+            return [], samples.server()
         if op == "factors":
             return samples.factors(), {}
         if op == "text":
@@ -140,6 +152,10 @@ class SampleEngines(Engines):
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None}
             if place.endswith(".bin"):
                 more |= {"made_in": None, "format": "mega-cache"}
+        if is_server(place):
+            kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
+            rows = [replace(e, mtime=None) for e in rows if e.kind in kinds and not e.problem]
+            more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)
         return rows, {"entries": len(rows), "files": files, "bytes": size, **more}

@@ -11,6 +11,7 @@ PLACE = "/tmp/torchinductor_ada"  # noqa: S108  # only its name is shown
 KERNELS = "/home/ada/.triton/cache"
 NIGHTLY = "/home/ada/llama/nightly.torchcache"
 #: A place as clusters have them.
+SERVER = "redis://cache.example.org:6379/0"
 LONG_PLACE = (
     "/mnt/projects/vision-language/experiments/2026-11-sweep-lr3e-4-bs512-bf16/"
     "checkpoints/step-120000/rank-07/torchinductor_ada_feature_rope_scaling"
@@ -265,3 +266,20 @@ def in_use(everything: bool = False) -> dict[str, Any]:
     for one in told:
         one["holds_all"] = everything and one["why"] == "mapped"
     return {"processes": told, "count": len(told), "hidden": 212, "sees": "all", "all": everything}
+
+
+def server() -> dict[str, Any]:
+    """What a server says of itself."""
+    return {
+        "version": "7.2.4",
+        "used_memory": 3_412_000_000,
+        "max_memory": 4_294_967_296,
+        "policy": "volatile-lru",
+        "evicted": 0,
+        "hits": 182_340,
+        "misses": 20_771,
+        "keys": 41_208,
+        "expiring": 0,
+        "clients": 12,
+        "meanings": ["evicts-nothing-of-ours", "never-expires"],
+    }

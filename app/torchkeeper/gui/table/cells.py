@@ -77,6 +77,16 @@ def cell_text(entry: Entry, column: int) -> str:
     return "" if entry.compile_s is None else say.seconds(entry.compile_s)
 
 
+def on_server(entry: Entry) -> list[str]:
+    """When a server drops an entry, and when it was last used there; nothing where unknown."""
+    lines = []
+    if entry.expires is not None:
+        lines.append(_tr("Expires {}").format(say.when(entry.expires)))
+    if entry.used is not None:
+        lines.append(_tr("Last used {}").format(say.ago(entry.used)))
+    return lines
+
+
 def problem_text(entry: Entry) -> str:
     """Why an entry is broken, in words; empty where it is not."""
     return str(user_error(entry.problem, {})) if entry.problem else ""
@@ -94,7 +104,7 @@ def tooltip(entry: Entry, column: int) -> str:
         said = [shown_name(entry), problem_text(entry), orphan_text(entry)]
         return "\n\n".join(text for text in said if text)
     if column == NAME:
-        return f"{shown_name(entry)}\n{printable(entry.path)}"
+        return "\n".join([shown_name(entry), printable(entry.path), *on_server(entry)])
     if column == KEY:
         return f"{printable(entry.key)}\n{printable(entry.path)}"
     if column == SIZE:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.stores.store import is_server
 
 #: Seconds that a slice of the work may take on the main thread.
 _SLICE = 0.008
@@ -22,7 +23,9 @@ def keys(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def paths(place: str, entries: Sequence[Entry]) -> Iterator[str]:
-    """The full paths."""
+    """The full paths; on a server, the names of the redis keys."""
+    if is_server(place):
+        return (entry.path for entry in entries)
     root = place.rstrip("/")
     return (f"{root}/{entry.path}" for entry in entries)
 

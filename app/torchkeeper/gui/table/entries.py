@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -59,6 +59,7 @@ class EntriesModel(LinesModel):
         self._by = by
         self._groups: dict[str, dict[Name, Group]] = {by: {} for by in GROUPINGS}
         self._number = 0
+        self._renewed: set[Row] = set()
         self._intake: Intake | None = None
         self._unshown: dict[Name, list[Row]] = {}
         self._totals: Totals | None = None
@@ -202,7 +203,7 @@ class EntriesModel(LinesModel):
         self._leaving.start(chain(self._by_identity.let_go(), let_go(self._all)))
         gc.unfreeze()
         self.beginResetModel()
-        self._all, self._by_identity = [], Register()
+        self._all, self._by_identity, self._renewed = [], Register(), set()
         for groups in self._groups.values():
             for group in groups.values():
                 group.take([])
@@ -237,6 +238,24 @@ class EntriesModel(LinesModel):
         if self._intake is not None:
             self._intake.complete, self._intake.then = True, then
             self._go_on()
+
+    def renew(self, entries: Iterable[Entry]) -> None:
+        """More is known of some entries: their rows say so from now on, and stay where they are."""
+        known = {
+            row: entry
+            for entry in entries
+            if (row := self._by_identity.get(entry.identity)) is not None and row.entry != entry
+        }
+        where = self._here.all_where(set(known))
+        # The next listing puts them where they are to be sorted to.
+        self._here.stale, self._in_order = True, False
+        self._renewed |= set(known)
+        for row, entry in known.items():
+            row.take(entry)
+        for number in where.values():
+            self._tell(number, number)
+        if known:
+            self.changed.emit()
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
@@ -330,6 +349,8 @@ class EntriesModel(LinesModel):
     def _merge(self, intake: Intake) -> Iterator[None]:
         self._here.stale = True
         yield from intake.settle()
+        intake.changed |= self._renewed.difference(intake.gone)
+        self._renewed = set()
         every, touched = self._all, set[Line]()
         if intake.brings_news:
             key = SORT_KEYS[self._column]

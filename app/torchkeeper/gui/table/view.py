@@ -331,6 +331,12 @@ class EntryTable(QTableView):
         rows = len(self._model.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
 
+    def seen(self) -> list[Entry]:
+        """The entries that are on the screen, from the top."""
+        rows = self._seen(self.viewport().rect())
+        lines = self._model.lines[rows.start : rows.stop]
+        return [line.entry for line in lines if isinstance(line, Row)]
+
     def _columns(self) -> list[tuple[int, int, int]]:
         header = self.horizontalHeader()
         order = (header.logicalIndex(place) for place in range(header.count()))

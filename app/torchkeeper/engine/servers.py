@@ -1,0 +1,97 @@
+"""What an engine can be asked of servers alone: what more there is to know of some entries, how
+the server is, and how long it keeps what it has.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session, chosen_of, tell_left
+from torchkeeper.stores.describe import unread
+from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.redis.connecting import encoded, pack
+from torchkeeper.stores.redis.describing import described
+from torchkeeper.stores.redis.store import Redis
+
+#: Entries that are told of at once, and bytes of a value that is fetched for that.
+MAX_ITEMS = 64
+MAX_BYTES = 32 << 20
+
+
+def server_of(session: Session, params: dict[str, Any], report: Report) -> Redis:
+    """The server of a request. Raises Problem("place-not-server"), and as stores.redis.store."""
+    store = session.store(params["place"], report)
+    if not isinstance(store, Redis):
+        store.close()
+        raise Problem("place-not-server", place=params["place"])
+    return store
+
+
+def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The entries ``items``, [[kind, path], …], as rows: what their payloads say, when they
+    expire, and when they were last used.
+
+    Without any it only sees whether the server answers. What is gone meanwhile has no row, and
+    kernels of Triton, whose keys tell all there is, have none either.
+    """
+    with server_of(session, params, report) as store:
+        paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
+        items = store.items_at([x for x in paths if not x.startswith("triton:")], report)
+        times = _times(store, items)
+        small = in_order(item for item in items if item.size <= MAX_BYTES)
+        large = [unread(item) for item in items if item.size > MAX_BYTES]
+        count = 0
+        for batch in (*described(store, small, session.reader, report), large):
+            rows = []
+            for entry in (one.entry for one in batch):
+                expires, used = times.get(entry.path, (None, None))
+                rows.append(replace(entry, expires=expires, used=used).to_json())
+            if rows:
+                report.rows(rows)
+            count += len(rows)
+    return {"entries": count}
+
+
+def _times(store: Redis, items: list[Item]) -> dict[str, tuple[float | None, float | None]]:
+    """When each expires and was last used, in seconds since the epoch."""
+    keys = [encoded(item.path) for item in items]
+    commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
+    replies = iter(store.connection.many(commands))
+    now = time.time()
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for item in items:
+        left, idle = next(replies), next(replies)
+        expires = now + left / 1000 if isinstance(left, int) and left >= 0 else None
+        # Where looking counts as use, the last who used it was our own listing.
+        used = now - idle if isinstance(idle, int) and store.connection.quiet else None
+        found[item.path] = expires, used
+    return found
+
+
+def server(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The page of a server: a stores.redis.server.Server."""
+    from torchkeeper.stores.redis.server import look
+
+    with server_of(session, params, report) as store:
+        return {"place": store.place, **asdict(look(store))}
+
+
+def ttl(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Have a selection expire in ``ttl_s`` seconds, or with None never.
+
+    The result is a stores.redis.removing.Changed.
+
+    Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store.
+    """
+    from torchkeeper.stores.redis.removing import expire
+
+    with server_of(session, params, report) as store:
+        chosen = chosen_of(session, store, params.get("select", {}), report, payloads=False)
+        items = [one.origin or one.item for one in chosen]
+        seconds = params.get("ttl_s")
+        done = expire(store, items, seconds, report, lambda i, p: tell_left(report, i, p))
+    return asdict(done)

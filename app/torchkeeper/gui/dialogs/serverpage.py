@@ -1,0 +1,190 @@
+"""The page of a server: its figures, and what they mean for a cache; and the expiry of entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QComboBox, QFormLayout, QSpinBox, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.places import Place
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ServerPage", text)
+
+
+def _number(page: dict[str, Any], name: str) -> int | None:
+    value = page.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a server says of itself, as (name, value); nothing for what it did not say."""
+    found: list[tuple[str, str]] = []
+
+    def add(name: str, value: str) -> None:
+        if value:
+            found.append((name, value))
+
+    add(_tr("Version"), printable(str(page.get("version") or ""), 80))
+    if (used := _number(page, "used_memory")) is not None:
+        add(_tr("Memory used"), say.size(used))
+    if (limit := _number(page, "max_memory")) is not None:
+        add(_tr("Memory limit"), say.size(limit) if limit else _tr("none"))
+    add(_tr("When it is full"), printable(str(page.get("policy") or ""), 80))
+    if (evicted := _number(page, "evicted")) is not None:
+        add(_tr("Evicted keys"), f"{evicted:,}")
+    hits, misses = _number(page, "hits"), _number(page, "misses")
+    if hits is not None and misses is not None:
+        share = _tr(" ({} % hits)").format(round(100 * hits / (hits + misses)))
+        text = _tr("{} hits, {} misses").format(f"{hits:,}", f"{misses:,}")
+        add(_tr("Reads"), text + (share if hits + misses else ""))
+    keys, expiring = _number(page, "keys"), _number(page, "expiring")
+    if keys is not None:
+        add(_tr("Keys in this database"), f"{keys:,}")
+    if keys and expiring is not None:
+        never = keys - expiring
+        text = _tr("{} ({} %)").format(f"{never:,}", round(100 * never / keys))
+        add(_tr("Keys that never expire"), text)
+    if (clients := _number(page, "clients")) is not None:
+        add(_tr("Clients"), f"{clients:,}")
+    return found
+
+
+def meanings(page: dict[str, Any]) -> list[str]:
+    """What that means, in plain words."""
+    words = {
+        "replica": _tr("It repeats another server and takes no writes. Purge on that one."),
+        "policy-noeviction-no-limit": _tr(
+            "It has no memory limit: the cache grows until the machine has no memory left. "
+            "A limit with allkeys-lru drops what is not used."
+        ),
+        "policy-noeviction-full": _tr(
+            "It is nearly full and drops nothing. PyTorch will fail to write to it without a "
+            "word: purge, give it more memory, or set the policy to allkeys-lru."
+        ),
+        "evicting": _tr(
+            "It has dropped keys because it was full. What is dropped is compiled again."
+        ),
+        "evicts-nothing-of-ours": _tr(
+            "It drops only keys with an expiry, and PyTorch never sets one: when it is full, "
+            "writes fail. Set an expiry on entries, or choose a policy that begins with allkeys."
+        ),
+        "never-expires": _tr(
+            "No key expires: what no program needs any more stays until somebody purges it."
+        ),
+        "looking-counts-as-use": _tr(
+            "This server cannot tell a look from a use, so it is not known when entries were last "
+            "used. From version 7.2 on it can."
+        ),
+        "facts-forbidden": _tr("It does not tell this user all figures."),
+    }
+    told = page.get("meanings")
+    return [words[x] for x in told if x in words] if isinstance(told, list) else []
+
+
+class ServerPage(Dialog):
+    """Asks a server for its figures and shows them."""
+
+    def __init__(self, parent: QWidget | None, engines: Engines, place: str) -> None:
+        super().__init__(parent, "", 560)
+        self.setWindowTitle(self.tr("Server"))
+        self._engines = engines
+        self.title = forms.label(Place(place).title, "title")
+        self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
+        self.form = QFormLayout()
+        self.form.setHorizontalSpacing(24)
+        self.form.setVerticalSpacing(forms.GAP)
+        self.body.addWidget(self.title)
+        self.body.addWidget(self.said)
+        self.body.addLayout(self.form)
+        self.meaning = forms.column()
+        self.body.addLayout(self.meaning)
+        self.body.addStretch(1)
+        self.close_button = forms.button(self.tr("Close"))
+        self.close_button.clicked.connect(self.reject)
+        self.buttons(self.close_button)
+        self._ticket = engines.ask(
+            "server",
+            {"place": place},
+            Listener(result=self._told, failed=self._failed),
+            shared=True,
+            aside=True,
+        )
+
+    def done(self, result: int) -> None:
+        self._engines.forget(self._ticket)
+        super().done(result)
+
+    def _told(self, page: dict[str, Any]) -> None:
+        self.said.hide()
+        for name, value in figures(page):
+            shown = forms.label(value)
+            shown.setAccessibleName(name)
+            self.form.addRow(forms.label(name, "muted"), shown)
+        found = meanings(page)
+        if found:
+            self.meaning.addSpacing(forms.GAP)
+            self.meaning.addWidget(forms.label(self.tr("What that means"), "heading"))
+        for text in found:
+            self.meaning.addWidget(forms.label(text, wrap=True))
+
+    def _failed(self, error: UserError) -> None:
+        self.said.setText("\n".join(x for x in (error.what, error.why, error.remedy) if x))
+        forms.set_role(self.said, "error")
+
+
+#: Seconds of the units that an expiry is given in.
+_UNITS = (3600, 86400, 7 * 86400)
+
+
+class ExpiryDialog(Dialog):
+    """Asks when entries are to expire, or that they never do."""
+
+    def __init__(self, parent: QWidget | None, place: str, count: int) -> None:
+        super().__init__(parent, "", 480)
+        self.setWindowTitle(self.tr("Expiry"))
+        entries = say.count(count, "entry", "entries")
+        title = self.tr("When do {} expire?") if count != 1 else self.tr("When does {} expire?")
+        self.body.addWidget(forms.label(title.format(entries), "title", wrap=True))
+        where = self.tr("{} drops them by itself then, and programs compile them again.")
+        self.body.addWidget(forms.label(where.format(printable(place)), "muted", wrap=True))
+        self.body.addSpacing(forms.GAP)
+        self.number = QSpinBox()
+        self.number.setRange(1, 999)
+        self.number.setValue(30)
+        self.number.setAccessibleName(self.tr("How many"))
+        self.unit = QComboBox()
+        self.unit.addItems(
+            [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
+             self.tr("never")]
+        )  # fmt: skip
+        self.unit.setCurrentIndex(1)
+        self.unit.setAccessibleName(self.tr("When"))
+        self.unit.currentIndexChanged.connect(
+            lambda chosen: self.number.setEnabled(chosen < len(_UNITS))
+        )
+        self.number.setFixedHeight(self.unit.sizeHint().height())
+        line = forms.row()
+        line.addWidget(self.number)
+        line.addWidget(self.unit)
+        line.addStretch(1)
+        self.body.addLayout(line)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.reject)
+        self.go = forms.button(self.tr("Set expiry"), primary=True)
+        self.go.clicked.connect(self.accept)
+        self.go.setDefault(True)
+        self.buttons(self.cancel, self.go)
+
+    @property
+    def seconds(self) -> float | None:
+        """From now until they expire; None for never."""
+        chosen = self.unit.currentIndex()
+        return float(self.number.value() * _UNITS[chosen]) if chosen < len(_UNITS) else None

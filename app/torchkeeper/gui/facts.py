@@ -1,0 +1,96 @@
+"""What a server's keys do not tell, asked for as far as somebody looks at it."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.listing import Listing
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.link.words import UserError
+
+#: Milliseconds that the table must rest before anything is asked, and entries asked for at once.
+REST_MS = 100
+AT_ONCE = 64
+
+
+class Facts(QObject):
+    """Asks for the entries of a server that are on the screen or selected, each once a listing."""
+
+    def __init__(
+        self, engines: Engines, listing: Listing, model: EntriesModel, table: EntryTable
+    ) -> None:
+        super().__init__(table)
+        self._engines = engines
+        self._listing = listing
+        self._model = model
+        self._table = table
+        self._place: str | None = None
+        self._ticket: int | None = None
+        self._asked: set[tuple[str, str]] = set()
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(REST_MS)
+        self._rest.timeout.connect(self._ask)
+        listing.changed.connect(self._changed)
+        listing.over.connect(self._listed)
+        for moved in (table.verticalScrollBar().valueChanged, table.selection_changed,
+                      model.changed, model.layoutChanged, model.rowsInserted):  # fmt: skip
+            moved.connect(self._soon)
+
+    def _soon(self, *_: object) -> None:
+        if self._listing.is_server:
+            self._rest.start()
+
+    def _changed(self) -> None:
+        if self._listing.place != self._place:
+            self._place = self._listing.place
+            self._engines.forget(self._ticket)
+            self._ticket = None
+            self._asked.clear()
+            self._rest.stop()
+        self._soon()
+
+    def _listed(self, _: bool) -> None:
+        """What was known before may have changed since."""
+        self._asked.clear()
+        self._soon()
+
+    def _wanted(self) -> list[Entry]:
+        seen = (e for e in chain(self._table.seen(), self._table.selected()))
+        found: dict[tuple[str, str], Entry] = {}
+        for entry in seen:
+            if entry.identity not in self._asked and entry.kind != "triton":
+                found[entry.identity] = entry
+                if len(found) == AT_ONCE:
+                    break
+        return list(found.values())
+
+    def _ask(self) -> None:
+        listing = self._listing
+        if not listing.is_server or listing.error is not None or self._ticket is not None:
+            return
+        wanted = [entry.identity for entry in self._wanted()]
+        if not wanted:
+            return
+        self._asked.update(wanted)
+        params = {"place": listing.place, "items": [list(identity) for identity in wanted]}
+        listener = Listener(
+            rows=self._rows, result=self._over, failed=self._over, cancelled=self._over
+        )
+        # Beside the listing, which may take long.
+        self._ticket = self._engines.ask("facts", params, listener, shared=True, aside=True)
+
+    def _rows(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            self._listing.known[entry.identity] = entry
+        self._model.renew(entries)
+
+    def _over(self, _: dict[str, Any] | UserError | None = None) -> None:
+        self._ticket = None
+        self._soon()
