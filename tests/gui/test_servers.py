@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
-from tests.redis_servers import ask, fill, free_port, redis_server
+from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -37,19 +37,24 @@ def nothing_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
-    """A server with what torch 2.9.1 wrote into one."""
-    with redis_server(tmp_path) as made:
-        fill(made)
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server with what torch 2.9.1 wrote into one, and a key of somebody else's."""
+    with serving(tmp_path / "redis") as made:
+        made.load({**dump(), "session:42": b"somebody else's"})
         yield made
 
 
 @pytest.fixture
-def locked_port(tmp_path: Path) -> Iterator[int]:
+def port(server: Server) -> int:
+    """Its port."""
+    return server.port
+
+
+@pytest.fixture
+def locked_port(server: Server) -> int:
     """The same behind a password."""
-    with redis_server(tmp_path, SECRET) as made:
-        fill(made, SECRET)
-        yield made
+    assert server("CONFIG", "SET", "requirepass", SECRET) == b"OK"
+    return server.port
 
 
 def read(qtbot: QtBot, window: Window, place: str) -> None:
@@ -202,7 +207,7 @@ def test_the_read_only_switch_is_remembered(
 
 
 def test_what_is_on_the_screen_is_known_a_moment_later(
-    qtbot: QtBot, open_window: OpenWindow, port: int
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
@@ -210,7 +215,7 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     read(qtbot, window, place)
     first = [e.identity for e in window.entries.shown()]
     graph = next(e.path for e in window.entries.shown() if e.kind == "fxgraph")
-    ask(port, "EXPIRE", graph, "7200")
+    server("EXPIRE", graph, 7200)
 
     def graphs() -> list[Entry]:
         return [e for e in window.entries.shown() if e.kind == "fxgraph"]
@@ -232,7 +237,7 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
 
 
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(
-    qtbot: QtBot, open_window: OpenWindow, port: int
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
@@ -253,11 +258,13 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     qtbot.waitUntil(lambda: window.entries.total == 9, timeout=PATIENCE)
     idle(qtbot, window)
     assert not window.undo_bar.isVisible()
-    assert ask(port, "EXISTS", *(e.path for e in chosen)) == b":0\r\n"
-    assert ask(port, "DBSIZE") == b":10\r\n", "nothing else has gone"
+    assert server("EXISTS", *(e.path for e in chosen)) == 0
+    assert server("DBSIZE") == 10, "nothing else has gone"
 
 
-def test_entries_of_a_server_can_expire(qtbot: QtBot, open_window: OpenWindow, port: int) -> None:
+def test_entries_of_a_server_can_expire(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
     window.open_paths([place])
@@ -271,16 +278,16 @@ def test_entries_of_a_server_can_expire(qtbot: QtBot, open_window: OpenWindow, p
     dialog.number.setValue(2)
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: len(window.jobs.active) == 0, timeout=PATIENCE)
-    left = int(ask(port, "TTL", chosen.path)[1:])
-    assert 2 * 86400 - 60 < left <= 2 * 86400
-    assert ask(port, "TTL", "session:42") == b":-1\r\n"
+    left = server("TTL", chosen.path)
+    assert isinstance(left, int) and 2 * 86400 - 60 < left <= 2 * 86400
+    assert server("TTL", "session:42") == -1
     dialog = window.servers.set_expiry()
     assert dialog is not None
     dialog.unit.setCurrentIndex(3)
     assert not dialog.number.isEnabled()
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: len(window.jobs.active) == 0, timeout=PATIENCE)
-    assert ask(port, "TTL", chosen.path) == b":-1\r\n"
+    assert server("TTL", chosen.path) == -1
     idle(qtbot, window)
 
 
