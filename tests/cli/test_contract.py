@@ -22,7 +22,7 @@ def test_version(tk: Tk) -> None:
 @pytest.mark.parametrize(
     "command",
     ["places", "ls", "du", "show", "warm", "copy", "export", "import", "inspect", "purge", "undo",
-     "trash", "shots"],
+     "trash", "server", "ttl", "shots"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:
     ran = tk(command, "--help")

@@ -19,11 +19,11 @@ from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
-from torchkeeper.gui.dialogs.serverpage import meanings
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.window import Window
 from torchkeeper.link import secrets
+from torchkeeper.link.serverpage import meanings
 from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"

@@ -14,6 +14,7 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable, user_error
+from torchkeeper.stores.store import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 #: What entries are put in order by, given their fields.
@@ -95,6 +96,8 @@ def places(args: argparse.Namespace) -> int:
         entries, size = row.get("entries"), row.get("bytes")
         if isinstance(entries, int) and isinstance(size, int):
             held = say.count(entries, "entry", "entries") + ", " + say.size(size)
+        elif is_server(str(row.get("path"))):
+            held = "a server"  # which may be far away: “du” asks it
         else:
             held = "cannot be read" if row.get("exists") else "does not exist yet"
         rows.append([str(row.get("path")), held, _REASONS.get(reason, reason)])

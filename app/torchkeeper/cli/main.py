@@ -28,7 +28,9 @@ _UNREACHABLE = frozenset(
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
-_NO_SERVER = ("server-", "password-", "certificate-", "tls-", "database-out-of-range")  # fmt: skip
+_NO_SERVER = (
+    "server-", "socket-", "password-", "certificate-", "tls-", "database-out-of-range",
+)  # fmt: skip
 _WRONG = frozenset(
     {"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage", "address-wrong"}
 )
@@ -165,7 +167,7 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
-_FILTERED = ("ls", "copy", "export", "purge")
+_FILTERED = ("ls", "copy", "export", "purge", "ttl")
 
 #: Each command's module in this package and function there, and what it is for.
 COMMANDS = {
@@ -181,5 +183,7 @@ COMMANDS = {
     "purge": ("removing:purge", "move entries to the trash"),
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
+    "server": ("servers:server", "say how a Redis server is, and what that means"),
+    "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
     "shots": ("main:shots", "save pictures of every window and dialog"),
 }

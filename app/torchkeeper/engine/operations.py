@@ -52,7 +52,7 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
     for place in places.find():
         report.check()
         row = asdict(place)
-        if params.get("sizes") and place.exists:
+        if params.get("sizes") and place.exists and not is_server(place.path):
             try:
                 items = Folder(place.path).items(report)
             except Problem as problem:

@@ -18,7 +18,7 @@ def size(count: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration in seconds: 0.04 s, 3.2 s, 2 min 05 s, 1 h 02 min."""
+    """A duration in seconds: 0.04 s, 3.2 s, 2 min 05 s, 1 h 02 min, 30 d."""
     if value < 0.995:
         return f"{value:.2f} s"
     if value < 99.5:
@@ -26,7 +26,9 @@ def seconds(value: float) -> str:
     whole = round(value)
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole < 172_800:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole / 86400:,.1f} d".replace(".0 d", " d")
 
 
 def ago(epoch: float, now: float | None = None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder, why it is one, and whether it exists.
+    """A folder or a server, why it is one, and whether it exists.
 
     reason: the variable that names it, "default", "triton-default", "vllm" for a rank's folder,
     "ondisk" for a generic cache, or "temporary" for another user's or an older folder beside the
@@ -40,6 +40,13 @@ def find() -> list[Place]:
     for path, reason in _candidates():
         path = os.path.abspath(path)
         found.setdefault(path, Place(path, reason, os.path.isdir(path)))
+    # Loaded here: an engine that lists a folder shall start at once.
+    from torchkeeper.stores.redis.address import from_environment
+
+    for named in from_environment(os.environ):
+        # Whether it is there is found out when somebody looks into it.
+        address = str(named.address)
+        found.setdefault(address, Place(address, named.reason, True))
     return list(found.values())
 
 

@@ -12,81 +12,12 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
+from torchkeeper.link.serverpage import figures, meanings
 from torchkeeper.link.words import UserError, printable
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("ServerPage", text)
-
-
-def _number(page: dict[str, Any], name: str) -> int | None:
-    value = page.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a server says of itself, as (name, value); nothing for what it did not say."""
-    found: list[tuple[str, str]] = []
-
-    def add(name: str, value: str) -> None:
-        if value:
-            found.append((name, value))
-
-    add(_tr("Version"), printable(str(page.get("version") or ""), 80))
-    if (used := _number(page, "used_memory")) is not None:
-        add(_tr("Memory used"), say.size(used))
-    if (limit := _number(page, "max_memory")) is not None:
-        add(_tr("Memory limit"), say.size(limit) if limit else _tr("none"))
-    add(_tr("When it is full"), printable(str(page.get("policy") or ""), 80))
-    if (evicted := _number(page, "evicted")) is not None:
-        add(_tr("Evicted keys"), f"{evicted:,}")
-    hits, misses = _number(page, "hits"), _number(page, "misses")
-    if hits is not None and misses is not None:
-        share = _tr(" ({} % hits)").format(round(100 * hits / (hits + misses)))
-        text = _tr("{} hits, {} misses").format(f"{hits:,}", f"{misses:,}")
-        add(_tr("Reads"), text + (share if hits + misses else ""))
-    keys, expiring = _number(page, "keys"), _number(page, "expiring")
-    if keys is not None:
-        add(_tr("Keys in this database"), f"{keys:,}")
-    if keys and expiring is not None:
-        never = keys - expiring
-        text = _tr("{} ({} %)").format(f"{never:,}", round(100 * never / keys))
-        add(_tr("Keys that never expire"), text)
-    if (clients := _number(page, "clients")) is not None:
-        add(_tr("Clients"), f"{clients:,}")
-    return found
-
-
-def meanings(page: dict[str, Any]) -> list[str]:
-    """What that means, in plain words."""
-    words = {
-        "replica": _tr("It repeats another server and takes no writes. Purge on that one."),
-        "policy-noeviction-no-limit": _tr(
-            "It has no memory limit: the cache grows until the machine has no memory left. "
-            "A limit with allkeys-lru drops what is not used."
-        ),
-        "policy-noeviction-full": _tr(
-            "It is nearly full and drops nothing. PyTorch will fail to write to it without a "
-            "word: purge, give it more memory, or set the policy to allkeys-lru."
-        ),
-        "evicting": _tr(
-            "It has dropped keys because it was full. What is dropped is compiled again."
-        ),
-        "evicts-nothing-of-ours": _tr(
-            "It drops only keys with an expiry, and PyTorch never sets one: when it is full, "
-            "writes fail. Set an expiry on entries, or choose a policy that begins with allkeys."
-        ),
-        "never-expires": _tr(
-            "No key expires: what no program needs any more stays until somebody purges it."
-        ),
-        "looking-counts-as-use": _tr(
-            "This server cannot tell a look from a use, so it is not known when entries were last "
-            "used. From version 7.2 on it can."
-        ),
-        "facts-forbidden": _tr("It does not tell this user all figures."),
-    }
-    told = page.get("meanings")
-    return [words[x] for x in told if x in words] if isinstance(told, list) else []
 
 
 class ServerPage(Dialog):

@@ -1,0 +1,82 @@
+"""Commands about Redis servers alone: how one is, and how long it keeps what it has."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Asker
+from torchkeeper.link import say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.serverpage import figures, meanings
+from torchkeeper.link.words import printable
+from torchkeeper.stores.store import is_server
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")
+
+
+def _server(text: str) -> str:
+    """A place that is a server."""
+    place = looking.place(text)
+    if not is_server(place):
+        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
+    return place
+
+
+def _time(text: str) -> float | None:
+    """Seconds, or None for “never”."""
+    if text == "never":
+        return None
+    match = _TIME.fullmatch(text)
+    if not match:
+        raise argparse.ArgumentTypeError("it is neither a time such as 30d nor “never”")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def add_ttl(command: argparse.ArgumentParser) -> None:
+    """Arguments of ttl."""
+    command.add_argument("place", metavar="SERVER", type=_server, help="a redis:// address")
+    command.add_argument("time", metavar="TIME", type=_time,
+                         help="how long entries stay from now on, such as 12h or 30d; or never, "
+                         "for no end")  # fmt: skip
+    looking.add_filter(command)
+    looking.add_json(command)
+
+
+def ttl(args: argparse.Namespace) -> int:
+    """torchkeeper ttl; 1 if nothing matches, or not all could be changed."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        select = {"filter": args.filter}
+        answer = asker.ask("ttl", place=args.place, select=select, ttl_s=args.time)
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+    held = say.count(answer["entries"], "entry", "entries")
+    how = "without an end" if args.time is None else f"for {say.seconds(args.time)} from now"
+    said = f"Kept {how}: {held}." if answer["entries"] else "Nothing matches."
+    output.result(args, {**answer, "left": asker.left}, said)
+    return 0 if answer["entries"] and not answer["failed"] else 1
+
+
+def add_server(command: argparse.ArgumentParser) -> None:
+    """Arguments of server."""
+    command.add_argument("place", metavar="SERVER", type=_server, help="a redis:// address")
+    looking.add_json(command)
+
+
+def server(args: argparse.Namespace) -> int:
+    """torchkeeper server: what it says of itself, and what that means for a cache."""
+    with Engine() as engine:
+        page = Asker(engine, args.json).ask("server", place=args.place)
+    if args.json:
+        output.emit(page)
+        return 0
+    output.line(f"{printable(str(page['place']))}:")
+    for name, value in figures(page):
+        output.line(f"  {name + ':':<24} {value}")
+    for text in meanings(page):
+        output.line(f"- {text}")
+    return 0

@@ -1,0 +1,118 @@
+"""The command line on a real Redis: the same commands, flags and JSON as for folders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.redis_server import Server, dump, serving
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("redis")) as one:
+        yield one
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    running("FLUSHALL")
+    running("CONFIG", "SET", "requirepass", "")
+    running.load(dump())
+    running("SET", "sessions:ada", b"not ours")
+    return running
+
+
+def test_ls_du_and_show(tk: Tk, server: Server) -> None:
+    listed = tk("ls", server.url, "--json")
+    assert listed.code == 0
+    kinds = Counter(entry["kind"] for entry in listed.objects)
+    assert kinds == {"fxgraph": 7, "aotautograd": 4, "pgo": 1}
+    filtered = tk("ls", server.url, "--filter", "torch:2.9.1 kind:fxgraph", "--json")
+    assert len(filtered.objects) == 7
+    assert all(entry["compile_s"] for entry in filtered.objects)
+    du = {row["kind"]: row["entries"] for row in tk("du", server.url, "--json").objects}
+    assert du == {**kinds, "total": 12}
+    shown = tk("show", server.url, filtered.objects[0]["key"], "--json").objects[0]
+    assert shown["problem"] is None
+    assert shown["facts"]["graph"]
+
+
+def test_places_lists_what_the_environment_names(tk: Tk, server: Server) -> None:
+    named = f"redis://:hunter2@127.0.0.1:{server.port}/3"
+    ran = tk("places", "--json", TORCHINDUCTOR_REDIS_URL=named)
+    found = {row["path"]: row["reason"] for row in ran.objects}
+    assert found[f"redis://127.0.0.1:{server.port}/3"] == "TORCHINDUCTOR_REDIS_URL"
+    assert "hunter2" not in ran.out + ran.err
+    assert "a server" in tk("places", TORCHINDUCTOR_REDIS_URL=named).out
+
+
+def test_purge_takes_what_it_shows_for_good(tk: Tk, server: Server) -> None:
+    foretold = tk("purge", server.url, "--filter", "kind:aotautograd", "--dry-run", "--json")
+    assert foretold.result["entries"] == 4
+    assert server("DBSIZE") == 13
+    unasked = tk("purge", server.url, "--filter", "kind:aotautograd")
+    assert unasked.code == 2
+    gone = tk("purge", server.url, "--filter", "kind:aotautograd", "--yes", "--json")
+    assert (gone.code, gone.result["entries"]) == (0, 4)
+    assert server("DBSIZE") == 9
+    assert server("GET", "sessions:ada") == b"not ours"
+    assert tk("purge", server.url, "--filter", "kind:aotautograd", "--yes").code == 1
+
+
+def test_ttl_is_set_and_cleared(tk: Tk, server: Server) -> None:
+    set_ = tk("ttl", server.url, "30d", "--filter", "kind:fxgraph", "--json")
+    assert (set_.code, set_.result["entries"]) == (0, 7)
+    key = next(key for key in dump() if "fx-graph" in key)
+    left = server("TTL", key)
+    assert isinstance(left, int)
+    assert 30 * 86400 - 60 < left <= 30 * 86400
+    assert server("TTL", "sessions:ada") == -1
+    cleared = tk("ttl", server.url, "never")
+    assert "Kept without an end: 12 entries." in cleared.out
+    assert server("TTL", key) == -1
+    assert tk("ttl", server.url, "soon").code == 2
+    assert tk("ttl", "/tmp", "1d").code == 2
+
+
+def test_the_page_of_a_server(tk: Tk, server: Server) -> None:
+    page = tk("server", server.url, "--json").objects[0]
+    assert page["keys"] == 13
+    assert page["version"].count(".") == 2
+    said = tk("server", server.url).out
+    assert "Keys that never expire:" in said
+    assert "- No key expires" in said
+
+
+def test_a_password_comes_from_the_address_or_the_environment(tk: Tk, server: Server) -> None:
+    server("CONFIG", "SET", "requirepass", "hunter2")
+    try:
+        needed = tk("ls", server.url)
+        assert needed.code == 3
+        assert "password" in needed.err
+        wrong = tk("ls", server.url.replace("//", "//:wrong@"))
+        assert wrong.code == 3
+        good = tk("ls", server.url.replace("//", "//:hunter2@"), "--json")
+        assert len(good.objects) == 12
+        from_environment = tk("du", server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+        assert from_environment.code == 0
+        for ran in (needed, wrong, good, from_environment):
+            assert "hunter2" not in ran.out + ran.err
+    finally:
+        server.commands(("AUTH", "hunter2"), ("CONFIG", "SET", "requirepass", ""))
+
+
+def test_what_cannot_be_reached_is_said(tk: Tk, tmp_path: Path) -> None:
+    for address, words in (
+        ("redis://127.0.0.1:1", "does not answer"),
+        ("redis://nowhere.invalid", "no host"),
+        (f"unix://{tmp_path}/none.sock", "none.sock"),
+    ):
+        ran = tk("ls", address)
+        assert ran.code == 3, ran.err
+        assert words in ran.err
+    assert tk("ls", "redis://a b").code == 2
