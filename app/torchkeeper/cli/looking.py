@@ -13,7 +13,7 @@ from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.store import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -63,7 +63,10 @@ def place(text: str) -> str:
         raise argparse.ArgumentTypeError("it is empty")
     from torchkeeper.link.secrets import named
 
-    return named(text)
+    try:
+        return named(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
