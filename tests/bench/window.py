@@ -30,7 +30,8 @@ _FIRST_ROWS = """
 import gc, os, sys
 gc.set_threshold(200_000, 10, 10)
 from torchkeeper.gui import start
-ahead = start.started(sys.argv[1])
+first = start.folder_of(sys.argv[1:])
+ahead = start.started(first)
 from torchkeeper.gui import app
 from torchkeeper.gui.table.view import EntryTable
 paint = EntryTable.paintEvent
@@ -39,7 +40,7 @@ def painted(table, event):
     if table.model().rowCount():
         os._exit(0)
 EntryTable.paintEvent = painted
-window = app.opened(sys.argv[1:], ahead)
+window = app.opened(sys.argv[1:], ahead, first)
 app.application().exec()
 """
 

@@ -10,7 +10,7 @@ from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
 

@@ -14,7 +14,7 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 #: What entries are put in order by, given their fields.
@@ -124,8 +124,17 @@ def ls(args: argparse.Namespace) -> int:
     key = SORTS[args.sort]
     listed: list[tuple[Any, Any]] = []
 
+    # A server may have millions: they are printed as they come, and none is kept.
+    at_once = args.json and is_server(args.place) and args.sort == "kind"
+    printed = 0
+
     def take(rows: list[Answer]) -> None:
+        nonlocal printed
         # What is printed is made while the engine still reads.
+        if at_once:
+            output.lines([output.json_line(checked_row(row)) for row in rows])
+            printed += len(rows)
+            return
         for row in rows:
             fields = checked_row(row)
             shown = output.json_line(fields) if args.json else _cells(Entry(**fields))
@@ -143,7 +152,7 @@ def ls(args: argparse.Namespace) -> int:
             output.line(summary(totals))
     for text in output.left_lines(asker.left):
         output.note(text)
-    return 1 if asker.unreadable or (args.filter and not listed) else 0
+    return 1 if asker.unreadable or (args.filter and not listed and not printed) else 0
 
 
 def print_entries(entries: list[Entry]) -> None:

@@ -88,7 +88,7 @@ def _joined(argv: list[str]) -> list[str]:
 
 def _window(files: list[str]) -> int:
     from torchkeeper.link.paths import what_at_once
-    from torchkeeper.stores.store import is_server
+    from torchkeeper.stores.names import is_server
 
     servers = {file for file in files if is_server(file)}
     if servers:

@@ -10,7 +10,7 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12

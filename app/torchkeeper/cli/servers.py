@@ -11,7 +11,7 @@ from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.serverpage import figures, meanings
 from torchkeeper.link.words import printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhdwy]?)")

@@ -22,9 +22,10 @@ from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import needed, with_needed
 from torchkeeper.stores.space import space
-from torchkeeper.stores.store import Store, is_server, read
+from torchkeeper.stores.store import Store, read
 
 
 def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -37,8 +37,9 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, relatives
-from torchkeeper.stores.store import is_server, read
+from torchkeeper.stores.store import read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000

@@ -17,7 +17,7 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4

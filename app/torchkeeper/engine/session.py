@@ -18,10 +18,11 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.lists import list_of
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.query import Query
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.store import Store, is_server, opened, read
+from torchkeeper.stores.store import Store, opened, read
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.

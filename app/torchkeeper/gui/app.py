@@ -13,11 +13,11 @@ import torchkeeper
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.start import NAME, folder_of
+from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link.ahead import Ahead
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
 STYLE = "Fusion"
@@ -38,7 +38,8 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
-    app.setWindowIcon(icons.app_icon())
+    if dressed:
+        app.setWindowIcon(icons.app_icon())
     if Look.current is None:
         Look(app, _kept_theme(), dressed=dressed)
     return app
@@ -51,12 +52,12 @@ def _kept_theme() -> Theme:
         return Theme.SYSTEM
 
 
-def run(files: list[str], ahead: Ahead | None = None) -> int:
+def run(files: list[str], ahead: Ahead | None = None, first: str | None = None) -> int:
     """Open the window on these files and folders; returns when it is closed.
 
-    ahead: an engine that was started meanwhile, to browse with.
+    ahead: an engine that was started meanwhile, to browse with. first: the place to show first.
     """
-    window = opened(files, ahead)
+    window = opened(files, ahead, first)
     app = application()
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
@@ -72,11 +73,16 @@ def run(files: list[str], ahead: Ahead | None = None) -> int:
     return status
 
 
-def opened(files: list[str], ahead: Ahead | None = None) -> Window:
-    """The window, shown, on these files, folders and servers, whose names hold no password."""
+def opened(files: list[str], ahead: Ahead | None = None, first: str | None = None) -> Window:
+    """The window, shown, on these files, folders and servers, whose names hold no password.
+
+    first: the place to show first, if it is one of them.
+    """
     application(dressed=False)
     paths = [path if is_server(path) else os.path.abspath(path) for path in files]
-    window = Window(None, Engines(ahead), folder_of(files))
+    window = Window(None, Engines(ahead), first)
+    # To draw it takes a millisecond.
+    window.later.add(lambda: application().setWindowIcon(icons.app_icon()))
     theme.look().dress()
     window.take_what_came()
     window.show()

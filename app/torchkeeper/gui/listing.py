@@ -11,7 +11,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000

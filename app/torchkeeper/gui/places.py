@@ -20,7 +20,7 @@ from PySide6.QtCore import (
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
 from torchkeeper.link.words import printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QDesktopServices
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.working import WorkDialog

@@ -8,7 +8,7 @@ from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: The application's name for Qt, and the setting that says what was shown last.
 NAME = "torchkeeper"
@@ -20,10 +20,11 @@ def run(files: list[str]) -> int:
 
     Returns the exit code when it is closed.
     """
-    ahead = started(folder_of(files))
+    first = folder_of(files)
+    ahead = started(first)
     from torchkeeper.gui import app
 
-    return app.run(files, ahead)
+    return app.run(files, ahead, first)
 
 
 def folder_of(files: list[str]) -> str | None:

@@ -25,7 +25,7 @@ from torchkeeper.gui.table import copying
 from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.flows import Flows

@@ -23,7 +23,7 @@ from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what, what_at_once
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.revealing import FileManager

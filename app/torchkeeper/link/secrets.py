@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.link.words import user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend

@@ -12,10 +12,11 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.offering import Chosen, FromFolder
 from torchkeeper.stores.placing import ORDER
 from torchkeeper.stores.progress import Progress
-from torchkeeper.stores.store import Store, is_server
+from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.describing import FromServer

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item, Source
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.stores.describe import Described
     from torchkeeper.stores.reader import Reader
-
-#: What the names of Redis servers begin with, as for redis.from_url.
-SCHEMES = ("redis://", "rediss://", "unix://")
 
 
 class Store(Source, Protocol):
@@ -58,11 +56,6 @@ def read(
     from torchkeeper.stores.describe import describe
 
     return describe(items, store, reader, report, full)
-
-
-def is_server(place: str) -> bool:
-    """Whether a place is a Redis, by its name."""
-    return place.startswith(SCHEMES)
 
 
 def opened(place: str, report: Report, password: str | None = None) -> Store:

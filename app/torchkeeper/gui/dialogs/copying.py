@@ -20,7 +20,7 @@ from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed.
 Start = Callable[[str, bool, bool], Job]

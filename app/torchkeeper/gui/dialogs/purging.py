@@ -17,7 +17,7 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 4

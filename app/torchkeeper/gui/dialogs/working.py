@@ -19,7 +19,7 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.outcome import Outcome, left_summary, outcome
 from torchkeeper.gui.jobs import Job, JobsModel, State, progress_text, state_text
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: What the bar counts to.
 _STEPS = 1000

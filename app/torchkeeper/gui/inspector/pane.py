@@ -43,7 +43,7 @@ from torchkeeper.gui.table.cells import kind_words, shown_name
 from torchkeeper.gui.wing import NARROWEST
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Milliseconds the selection has to rest before an engine is asked.
 SETTLE_MS = 120

@@ -14,7 +14,7 @@ from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.shots import samples
 from torchkeeper.link.words import UserError, user_error
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 _BUNDLES = (".torchcache", ".bin")
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.stores.store import is_server
+from torchkeeper.stores.names import is_server
 
 #: Seconds that a slice of the work may take on the main thread.
 _SLICE = 0.008
