@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,12 +17,20 @@ from torchkeeper.gui.app import application
 
 def started_by(pid: int) -> list[str]:
     """The process ids of what a process has started, from any of its threads."""
-    return " ".join(p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/children")).split()
+    return " ".join(_of_threads(pid, "children")).split()
 
 
 def threads_of(pid: int) -> list[str]:
-    """The names of a process's threads."""
-    return [p.read_text().strip() for p in Path(f"/proc/{pid}/task").glob("*/comm")]
+    """The names of a process's threads, of which the system keeps 15 letters."""
+    return [name.strip() for name in _of_threads(pid, "comm")]
+
+
+def _of_threads(pid: int, what: str) -> list[str]:
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob(f"*/{what}"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            found.append(path.read_text())
+    return found
 
 
 def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
@@ -31,7 +40,7 @@ def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
     try:
         # Its worker is started by the window, shortly before that is shown.
         limit = time.monotonic() + 60
-        while "torchkeeper-wo" not in threads_of(process.pid) and time.monotonic() < limit:
+        while "torchkeeper-wor" not in threads_of(process.pid) and time.monotonic() < limit:
             time.sleep(0.05)
         engines = started_by(process.pid)
         assert engines
