@@ -88,6 +88,8 @@ def test_truncated_payloads(kept_291: Path) -> None:
             assert read(kind, data[:size])["problem"] == "payload-unreadable"
 
 
+# Python's own unpickler prints a SystemError for a bytearray that is cut off, and goes on.
+@pytest.mark.qt_no_exception_capture
 @settings(max_examples=300, deadline=None)
 @given(data=st.binary(max_size=200), kind=st.sampled_from(sorted(READ)))
 def test_no_bytes_escape(data: bytes, kind: str) -> None:
