@@ -321,6 +321,17 @@ CATALOGUE: dict[str, Words] = {
         "The server ended, or the network broke.",
         "What was done until then stays. Try again when it is back.",
     ),
+    "server-broke-off": Words(
+        "The connection to {server} was lost before all was copied.",
+        "{arrived} of {total} entries are in {place}; the server did not come back in time.",
+        "What has arrived stays. When the server is back, the same copy goes on from there.",
+    ),
+    "server-broke-off-bundle": Words(
+        "The connection to {server} was lost before all was copied.",
+        "A bundle is whole or not at all, so none was written to {file}; the server did not come "
+        "back in time.",
+        "Try again when the server is back.",
+    ),
     "password-needed": Words(
         "{server} wants a password.", "", "Give the password, and the user if there is one."
     ),

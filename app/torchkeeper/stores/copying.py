@@ -12,6 +12,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.offering import Chosen, FromFolder
 from torchkeeper.stores.placing import ORDER
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Left = Callable[[Item, Problem], None]
 #: What a file that is to be a bundle is called.
 SUFFIX = ".torchcache"
+#: How often what a server has lost by being started anew is put there once more.
+_ROUNDS = 5
 
 
 @dataclass
@@ -79,10 +82,30 @@ def copy(
     ``placed`` hears of each entry that was put into a folder, and its path there.
     Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
-    as it was, in a server stays what has arrived.
+    as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
+    does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
+    ("server-broke-off-bundle"), for a bundle is whole or not at all.
     """
     what = what_is(target)
     _check_other(source, target)
+    be_patient(source)
+    try:
+        return _copy(what, source, chosen, target, report, left, replace, placed, password)
+    except Lost as lost:
+        raise _broke_off(lost, what, target) from lost
+
+
+def _copy(
+    what: str,
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    report: Report,
+    left: Left,
+    replace: bool,
+    placed: Callable[[Item, str], None] | None,
+    password: str | None,
+) -> Copied:
     if what == "bundle":
         from torchkeeper.stores.export import export
 
@@ -106,9 +129,28 @@ def plan_copy(
     left: Left,
     password: str | None = None,
 ) -> Foretold:
-    """What ``copy`` would do, by the same rules; nothing is written."""
+    """What ``copy`` would do, by the same rules; nothing is written.
+
+    Raises as ``copy``, but for a server that is lost, which is the Problem that it is.
+    """
     what = what_is(target)
     _check_other(source, target)
+    be_patient(source)
+    try:
+        return _foretold(what, source, chosen, target, report, left, password)
+    except Lost as lost:
+        raise lost.problem from lost
+
+
+def _foretold(
+    what: str,
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    report: Report,
+    left: Left,
+    password: str | None,
+) -> Foretold:
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
@@ -134,6 +176,30 @@ def plan_copy(
     done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
     done.kinds, done.needed = counts["kinds"], counts["needed"]
     return done
+
+
+def be_patient(source: Store) -> None:
+    """Have a server waited for when its connection breaks, instead of giving up at once.
+
+    Whatever then reads from it raises Lost where the wait is in vain.
+    """
+    if is_server(source.place):
+        from torchkeeper.stores.redis.store import Redis
+
+        assert isinstance(source, Redis)
+        source.patient = True
+
+
+def _broke_off(lost: Lost, what: str, target: str) -> Problem:
+    """What is to be said of a copy that a server has ended."""
+    if not lost.waited:
+        return lost.problem
+    server = lost.problem.params.get("server")
+    if what == "bundle":
+        return Problem("server-broke-off-bundle", server=server, file=target)
+    return Problem(
+        "server-broke-off", server=server, arrived=lost.arrived, total=lost.total, place=target
+    )
 
 
 def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
@@ -204,15 +270,26 @@ def _publish(
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))
-    done = 0
+    done, total = 0, len(items)
     with Redis(target, report, password) as store:
         publisher = Publisher(store, report, left, dry)
-        for item in items:
-            progress.begin(item)
-            publisher.put(item, offered, seconds.get((item.kind, item.key)))
-            done += item.size
-            progress.reach(done)
-        made = publisher.finish()
+        made = publisher.done
+        rounds = 0
+        try:
+            while items:
+                for item in items:
+                    progress.begin(item)
+                    publisher.put(item, offered, seconds.get((item.kind, item.key)))
+                    done += item.size
+                    progress.reach(done)
+                publisher.finish()
+                items = publisher.gone()
+                rounds += 1
+                if items and rounds == _ROUNDS:
+                    raise Lost(Problem("server-lost", server=store.place), waited=True)
+        except Lost as lost:
+            lost.arrived, lost.total = made.entries + made.existed, total
+            raise
         progress.end()
     return Copied("server", made.entries, made.entries, made.bytes, made.existed)
 

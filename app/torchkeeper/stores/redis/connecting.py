@@ -142,7 +142,7 @@ class Connection:
             self.call("AUTH", *names, password or "")
         if address.db:
             self.call("SELECT", address.db)
-            return
+        # Only this is refused while a server loads its data, or has lost the one it repeats.
         # A user may be forbidden even this, and is logged in all the same.
         reply = self.ask("PING")
         if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):

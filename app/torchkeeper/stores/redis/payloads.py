@@ -136,7 +136,7 @@ def _values(store: Redis, batch: list[Item]) -> Iterator[object]:
     """The answers for all files of a batch, in order, one byte too long where a value grew."""
     files = [file for item in batch for file in item.files]
     commands = [pack("GETRANGE", encoded(file.path), 0, file.size) for file in files]
-    return iter(store.connection.many(commands))
+    return iter(store.again(lambda: store.connection.many(commands)))
 
 
 def _made(
@@ -148,7 +148,7 @@ def _made(
 ) -> Fetched:
     # All of them, whatever the first says: the others' answers come after.
     replies = [(file, next(values)) for file in item.files]
-    contents = [(file, _content(file, reply)) for file, reply in replies]
+    contents = [(file, _content(store, file, reply)) for file, reply in replies]
     if item.kind == "triton":
         return _kernel(store, item, contents, device)
     value = contents[0][1]
@@ -167,11 +167,11 @@ def _bad(code: str | None) -> Problem:
     return Problem(code or "value-not-json")
 
 
-def _content(file: File, reply: object) -> bytes:
+def _content(store: Redis, file: File, reply: object) -> bytes:
     if isinstance(reply, Refusal):
         if str(reply).startswith("WRONGTYPE"):
             raise Problem("value-wrong-type")
-        raise problem_of(str(reply), "")
+        raise problem_of(str(reply), store.place)
     if not isinstance(reply, bytes) or len(reply) != file.size:
         # Gone, or another value since it was listed.
         raise Problem("entry-gone", path=file.path)
@@ -213,11 +213,10 @@ def _spooled(store: Redis, item: Item, report: Report, describing: bool) -> Fetc
     decoder, digest, size, done = remote.Decoder(), hashlib.sha256(), 0, 0
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the entry is of use
     try:
-        key = encoded(file.path)
         while done < file.size:
             report.check()
-            reply = store.connection.ask("GETRANGE", key, done, done + PIECE - 1)
-            piece = _content(File(file.path, min(PIECE, file.size - done)), reply)
+            reply = store.reply_of(file.path, done)
+            piece = _content(store, File(file.path, min(PIECE, file.size - done)), reply)
             done += len(piece)
             data = decoder.feed(piece)
             digest.update(data)

@@ -9,8 +9,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeVar
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
@@ -25,6 +25,9 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
+from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
+
+T = TypeVar("T")
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
 PAGE = 1000
@@ -94,6 +97,11 @@ class Redis:
         self.others = 0
         #: How many items the last survey found, once that is known.
         self.total: int | None = None
+        #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
+        #: What cannot be borne is then a stores.lost.Lost.
+        self.patient = False
+        #: How many times the connection was made anew.
+        self.reconnected = 0
         self.connection = Connection(self.address, password, report.check)
         #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
         self.role = ""
@@ -134,6 +142,14 @@ class Redis:
         """A new connection to the same server, after the old one broke. Raises as Connection."""
         self.connection.close()
         self.connection = Connection(self.address, self._password, self._report.check)
+        self._look()
+        self.reconnected += 1
+
+    def again(self, work: Callable[[], T]) -> T:
+        """Do something that may be done twice: on a new connection where the old one breaks, if
+        ``patient``. Raises as Connection and ``patience.patiently``.
+        """
+        return patiently(self._report, work, self.reconnect) if self.patient else work()
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread."""
@@ -149,20 +165,36 @@ class Redis:
         self.total, self.others = None, 0
         kernels: dict[str, list[File]] = {}
         count = 0
-        # A connection of its own, because values are fetched while answers are still to come.
-        connection = Connection(self.address, self._password, report.check)
-        try:
-            for items, files in self._scan(connection, report):
-                count += len(items)
-                yield from items
-                for key, file in files:
-                    kernels.setdefault(key, []).append(file)
-        finally:
-            connection.close()
+        for items, files in self._pages(report):
+            count += len(items)
+            yield from items
+            for key, file in files:
+                kernels.setdefault(key, []).append(file)
         self.total = count + len(kernels)
         for key, some in kernels.items():
             some.sort()
             yield Item("triton", key, f"triton:{key}", some)
+
+    def _pages(self, report: Report) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
+        """As ``_scan``, from its beginning where the connection breaks and the store is patient."""
+        seen: set[str] = set()
+        patience: Patience | None = None
+        while True:
+            try:
+                # One of its own, because values are fetched while answers are still to come.
+                connection = Connection(self.address, self._password, report.check)
+                try:
+                    yield from self._scan(connection, report, seen)
+                finally:
+                    connection.close()
+                return
+            except Problem as problem:
+                if not self.patient or problem.code not in PASSING:
+                    raise
+                # A server that was started anew gives its keys in another order.
+                self.others = 0
+                patience = patience or Patience(report)
+                patience.spend(problem)
 
     @property
     def whole(self) -> bool:
@@ -176,7 +208,8 @@ class Redis:
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
         """Those of the items at some paths that are there. Raises as ``stream``."""
         mine = [(path, found) for path in paths if (found := remote.locate(path))]
-        lengths = self.connection.many([pack("STRLEN", encoded(path)) for path, _ in mine])
+        commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
+        lengths = self.again(lambda: self.connection.many(commands))
         items: list[Item] = [
             RedisItem(found.kind, path, length if isinstance(length, int) else self._odd(length))
             for (path, found), length in zip(mine, lengths, strict=True)
@@ -190,33 +223,39 @@ class Redis:
         return items
 
     def _scan(
-        self, connection: Connection, report: Report
+        self, connection: Connection, report: Report, seen: set[str]
     ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
-        """Every key of ours once, some at a time: payloads, and files with their kernel's key."""
+        """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
+        their kernel's key.
+        """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
-        seen: set[str] = set()
         told = 0.0
         looked = 0
-        connection.send(pack("SCAN", 0, "COUNT", PAGE))
-        cursor, waiting = b"", list[tuple[str, str]]()
-        while cursor != b"0":
-            report.check()
-            cursor, keys = self._page(connection.read())
-            looked += len(keys)
-            known, asked = self._ours(keys, seen)
-            if cursor != b"0":
-                # Ahead of the lengths, so that we look at the next page while they are got.
-                asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
-            lengths = connection.read_many(len(waiting))
-            if asked:
-                connection.send(b"".join(asked))
-            yield self._made(waiting, lengths)
-            waiting = known
-            if (now := time.monotonic()) - told > _EVERY:
-                told = now
-                report.progress(looked, None if total is None else max(looked, total), "keys")
-        yield self._made(waiting, connection.read_many(len(waiting)))
+        cursor, waiting, known = b"", list[tuple[str, str]](), list[tuple[str, str]]()
+        try:
+            connection.send(pack("SCAN", 0, "COUNT", PAGE))
+            while cursor != b"0":
+                report.check()
+                cursor, keys = self._page(connection.read())
+                looked += len(keys)
+                known, asked = self._ours(keys, seen)
+                if cursor != b"0":
+                    # Ahead of the lengths, so that we look at the next page while they are got.
+                    asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
+                lengths = connection.read_many(len(waiting))
+                if asked:
+                    connection.send(b"".join(asked))
+                yield self._made(waiting, lengths)
+                waiting, known = known, []
+                if (now := time.monotonic()) - told > _EVERY:
+                    told = now
+                    report.progress(looked, None if total is None else max(looked, total), "keys")
+            yield self._made(waiting, connection.read_many(len(waiting)))
+        except Problem:
+            # What has not been told of is still to be found.
+            seen.difference_update(path for path, _ in waiting + known)
+            raise
 
     def _made(
         self, known: list[tuple[str, str]], lengths: list[object]
@@ -288,8 +327,12 @@ class Redis:
 
         Raises OSError where it is not a string.
         """
-        last = start + PIECE - 1
-        return self._bytes(self.connection.ask("GETRANGE", encoded(path), start, last))
+        return self._bytes(self.reply_of(path, start))
+
+    def reply_of(self, path: str, start: int) -> object:
+        """The answer to asking for that piece, which may be a Refusal."""
+        command = "GETRANGE", encoded(path), start, start + PIECE - 1
+        return self.again(lambda: self.connection.ask(*command))
 
     def value(self, path: str, expected: int) -> bytes:
         """A value, in pieces where ``expected``, its length, is large.
@@ -298,7 +341,7 @@ class Redis:
         """
         key = encoded(path)
         if expected <= PIECE:
-            reply = self.connection.ask("GET", key)
+            reply = self.again(lambda: self.connection.ask("GET", key))
             if reply is None:
                 raise FileNotFoundError(path)
             return self._bytes(reply)
