@@ -231,7 +231,9 @@ def test_a_server_that_takes_a_part_goes_on_there(
     with pytest.raises(Problem) as caught:
         copy(source, chosen, proxy.url, Watching(), Left())
     assert caught.value.code == "server-broke-off"
-    assert (caught.value.params["arrived"], caught.value.params["total"]) == (6, 11)
+    # What the last answer would have told of is there, and nobody knows.
+    assert caught.value.params["arrived"] in (4, 6)
+    assert caught.value.params["total"] == 11
     proxy.refusing = False
     done = copy(source, chosen, proxy.url, Report(), Left())
     assert (done.entries, done.exists) == (5, 6)

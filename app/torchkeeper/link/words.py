@@ -323,7 +323,8 @@ CATALOGUE: dict[str, Words] = {
     ),
     "server-broke-off": Words(
         "The connection to {server} was lost before all was copied.",
-        "{arrived} of {total} entries are in {place}; the server did not come back in time.",
+        "{arrived} of {total} entries are known to be in {place}; the server did not come back in "
+        "time.",
         "What has arrived stays. When the server is back, the same copy goes on from there.",
     ),
     "server-broke-off-bundle": Words(
