@@ -9,7 +9,7 @@ from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
@@ -85,6 +85,9 @@ class Asker:
             self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
+        elif isinstance(server := what.get("waiting"), dict):
+            self._progress.clear()
+            output.note(waiting_for(server))
         else:
             self.findings.append(what)
             if self.on_finding:

@@ -12,6 +12,7 @@ from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.copying import what_is
+from torchkeeper.stores.names import is_server
 
 
 def add_copy(command: argparse.ArgumentParser) -> None:
@@ -38,15 +39,20 @@ def copy(args: argparse.Namespace) -> int:
         _ask(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask(
-            "copy",
-            place=args.source,
-            into=args.target,
-            dry=args.dry_run,
-            replace=args.replace,
-            alone=args.alone,
-            select={"filter": args.filter},
-        )
+        try:
+            answer = asker.ask(
+                "copy",
+                place=args.source,
+                into=args.target,
+                dry=args.dry_run,
+                replace=args.replace,
+                alone=args.alone,
+                select={"filter": args.filter},
+            )
+        except KeyboardInterrupt:
+            if is_server(args.target) and not args.dry_run:
+                output.note("What has arrived stays; the same copy again goes on from there.")
+            raise
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)

@@ -547,6 +547,13 @@ def unseen_users(in_use: Mapping[str, object]) -> str:
     )
 
 
+def waiting_for(said: Mapping[str, object]) -> str:
+    """That a server is waited for (stores/redis/patience.py, ``waiting``), and why."""
+    params = said.get("params")
+    error = user_error(str(said.get("code")), params if isinstance(params, dict) else {})
+    return f"{error.what} Waiting until it is back…"
+
+
 class _Shown(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "?"
