@@ -11,7 +11,7 @@ from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.copying import what_is
+from torchkeeper.stores.beforehand import what_is
 from torchkeeper.stores.names import is_server
 
 
@@ -27,7 +27,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be copied")  # fmt: skip
     command.add_argument("--replace", action="store_true",
-                         help="replace a bundle that is there")  # fmt: skip
+                         help="replace a bundle that is there; no entry ever is")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the bundle")  # fmt: skip
     looking.add_json(command)

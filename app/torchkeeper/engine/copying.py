@@ -18,6 +18,7 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
@@ -53,15 +54,16 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     more: dict[str, Any] = {}
     try:
         be_patient(store)
+        password = session.secrets.get(into)
+        replace, dry = bool(params.get("replace")), bool(params.get("dry"))
+        check_target(store, into, password, report, replace, dry)
         if isinstance(store, Bundle):
             tell_refused(store, report)
         chosen = _chosen(session, store, params, report)
-        password = session.secrets.get(into)
-        if params.get("dry"):
+        if dry:
             done: Copied = plan_copy(store, chosen, into, report, left, password)
             more["there"] = _there(session, into, done.what, report)
         else:
-            replace = bool(params.get("replace"))
             try:
                 done = copy(store, chosen, into, report, left, replace, placed, password)
             except Problem as problem:

@@ -13,12 +13,21 @@ from typing import NamedTuple
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
 
-    def __init__(self, what: str, why: str = "", remedy: str = "", *, code: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        why: str = "",
+        remedy: str = "",
+        *,
+        code: str = "",
+        params: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
         self.remedy = remedy
         self.code = code
+        self.params = params or {}
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.what, self.why, self.remedy) if part)
@@ -192,6 +201,11 @@ CATALOGUE: dict[str, Words] = {
     "copy-onto-itself": Words(
         "{place} cannot be copied onto itself.", "", "Name another place to copy to."
     ),
+    "copy-into-itself": Words(
+        "{place} lies within the folder that is to be copied.",
+        "The copy would become a part of it.",
+        "Name another place to copy to.",
+    ),
     # What was left
     "name-refused": Words(
         "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."
@@ -334,7 +348,10 @@ CATALOGUE: dict[str, Words] = {
         "Try again when the server is back.",
     ),
     "password-needed": Words(
-        "{server} wants a password.", "", "Give the password, and the user if there is one."
+        "{server} wants a password.",
+        "",
+        "Give the password, and the user if there is one; for a script, in the variable "
+        "TORCHKEEPER_REDIS_PASSWORD.",
     ),
     "password-wrong": Words(
         "{server} does not take that user and password.", "", "Check both; case matters."
@@ -398,6 +415,11 @@ CATALOGUE: dict[str, Words] = {
         "The value is not a string.",
         "Something else than PyTorch wrote it: a list, a set or the like.",
         "Purge it: PyTorch cannot use it.",
+    ),
+    "value-forbidden": Words(
+        "The value may not be read.",
+        "The server does not let this user use its key.",
+        "Ask for the permission, or use another user.",
     ),
     "value-not-json": Words(
         "The value is not JSON.", "It is damaged, or not PyTorch's.", "Purge it."
@@ -573,6 +595,7 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
         words.why.format_map(shown),
         words.remedy.format_map(shown),
         code=code,
+        params=params,
     )
 
 

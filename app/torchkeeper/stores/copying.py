@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.beforehand import check_other, what_is
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item, Offered, Source
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from torchkeeper.stores.redis.describing import FromServer
 
 Left = Callable[[Item, Problem], None]
-#: What a file that is to be a bundle is called.
-SUFFIX = ".torchcache"
 #: How often what a server has lost by being started anew is put there once more.
 _ROUNDS = 5
 
@@ -55,15 +53,6 @@ class Foretold(Copied):
     needed: int = 0
 
 
-def what_is(target: str) -> str:
-    """What copying to a place makes of it: "folder", "bundle" or "server"."""
-    if is_server(target):
-        return "server"
-    if os.path.isfile(target) or (target.endswith(SUFFIX) and not os.path.isdir(target)):
-        return "bundle"
-    return "folder"
-
-
 def copy(
     source: Store,
     chosen: Sequence[Described],
@@ -80,14 +69,14 @@ def copy(
     with ``replace``. A payload that is there is never overwritten by a different one.
     A server has one payload for each key: of several the newest goes.
     ``placed`` hears of each entry that was put into a folder, and its path there.
-    Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
+    Raises Problem as beforehand.check_other and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
     does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
     ("server-broke-off-bundle"), for a bundle is whole or not at all.
     """
     what = what_is(target)
-    _check_other(source, target)
+    check_other(source, target)
     be_patient(source)
     try:
         return _copy(what, source, chosen, target, report, left, replace, placed, password)
@@ -134,7 +123,7 @@ def plan_copy(
     Raises as ``copy``, but for a server that is lost, which is the Problem that it is.
     """
     what = what_is(target)
-    _check_other(source, target)
+    check_other(source, target)
     be_patient(source)
     try:
         return _foretold(what, source, chosen, target, report, left, password)
@@ -237,7 +226,9 @@ def _for_bundle(
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
-    """The newest payload of each key, in the order given; the others go to ``left``."""
+    """The newest payload of each key, in the order given, and what is broken; the others go to
+    ``left``.
+    """
     best: dict[tuple[str, str], Described] = {}
     for one in chosen:
         if one.entry.sha256 is None or one.entry.broken:
@@ -247,7 +238,8 @@ def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
             best[key] = one
     found = []
     for one in chosen:
-        if best.get((one.entry.kind, one.entry.key), one) is one:
+        broken = one.entry.sha256 is None or one.entry.broken
+        if broken or best.get((one.entry.kind, one.entry.key), one) is one:
             found.append(one)
         else:
             left(one.item, Problem("newer-goes"))
@@ -292,11 +284,3 @@ def _publish(
             raise
         progress.end()
     return Copied("server", made.entries, made.entries, made.bytes, made.existed)
-
-
-def _check_other(source: Store, target: str) -> None:
-    same = source.place == target
-    if not is_server(source.place) and not is_server(target):
-        same = os.path.realpath(source.place) == os.path.realpath(target)
-    if same:
-        raise Problem("copy-onto-itself", place=target)

@@ -131,6 +131,55 @@ def test_a_purge_can_be_stopped_and_may_be_refused(server: Server, tmp_path: Pat
         assert set(contents(one)) == {allowed}
 
 
+def test_a_server_without_room_is_purged_all_the_same(tmp_path: Path) -> None:
+    """It queues no command then, so that a transaction is refused."""
+    with serving(tmp_path, "--maxmemory-policy", "noeviction") as one:
+        one.load({fx_key(number): b"x" * 1000 for number in range(1200)})
+        one.load({f"triton:{KERNEL}:{name}": b"{}" for name in ("k.json", "k.ptx")})
+        one("RPUSH", "pt2:list", "a")
+        one.load({"other": b"1"})
+        left = Kept()
+        with Redis(one.unix, Report()) as store:
+            items = store.items(Report())
+            one("DEL", fx_key(3))
+            one.load({fx_key(4): b"changed", f"triton:{KERNEL}:k.ptx": b"changed"})
+            one("CONFIG", "SET", "maxmemory", "100kb")
+            with pytest.raises(Problem, match="server-out-of-memory"):
+                store.connection.call("SET", "pt2:x", "1")
+            done = remove(store, items, Report(), left)
+        one("CONFIG", "SET", "maxmemory", "0")
+        assert (done.entries, done.keys, done.failed) == (1199, 1199, 3)
+        assert done.bytes == 1198 * 1000
+        assert sorted(left) == [
+            (fx_key(3), "entry-gone"), (fx_key(4), "entry-changed"),
+            (f"triton:{KERNEL}", "entry-changed"),
+        ]  # fmt: skip
+        assert set(contents(one)) == {
+            fx_key(4), f"triton:{KERNEL}:k.json", f"triton:{KERNEL}:k.ptx", "other"
+        }  # fmt: skip
+
+
+def test_what_another_has_put_there_is_not_counted_as_ours(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies of the same at once: each entry is put there by one of them."""
+    with Redis(server.unix, Report()) as store:
+        publisher = Publisher(store, Report(), none_left)
+        publisher.put(*graph(1, b"mine"), 1.0)
+        publisher.put(*graph(2, b"mine"), 1.0)
+        true_many = store.connection.many
+
+        def many(commands: list[bytes]) -> list[object]:
+            replies = true_many(commands)
+            if b"STRLEN" in commands[0]:
+                server.load({fx_key(1): remote.encode("fxgraph", b"mine", 2.0)})
+            return replies
+
+        monkeypatch.setattr(store.connection, "many", many)
+        done = publisher.finish()
+    assert (done.entries, done.existed) == (1, 1)
+
+
 def test_a_replica_is_not_written(full: Server) -> None:
     with Redis(full.unix, Report()) as store:
         items = store.items(Report())

@@ -66,6 +66,11 @@ def problem_of(answer: str, server: str) -> Problem:
     return Problem("server-error", server=server, why=answer[:200])
 
 
+def forbids_key(answer: str) -> bool:
+    """Whether an error answer says that the user has nothing to do with a key."""
+    return answer.startswith("NOPERM") and " to run the " not in answer
+
+
 def pack(*arguments: Argument) -> bytes:
     """A command as it goes over the wire."""
     parts = [b"*%d\r\n" % len(arguments)]

@@ -32,7 +32,10 @@ def described(
     def left(item: Item, problem: Problem) -> None:
         one = unread(item)
         if problem.code != "entry-gone":
-            bad.append(replace(one, entry=replace(one.entry, problem=problem.code)))
+            # What a newer PyTorch keeps there is not broken for being unknown.
+            code = None if problem.code == "redis-only" else problem.code
+            entry = replace(one.entry, problem=one.entry.problem or code)
+            bad.append(replace(one, entry=entry, facts=dict(problem.params)))
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):

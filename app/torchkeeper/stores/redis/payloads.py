@@ -14,7 +14,7 @@ from torchkeeper.artifacts import layout, remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item
-from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.connecting import Refusal, encoded, forbids_key, pack, problem_of
 from torchkeeper.stores.redis.store import PIECE, Redis
 
 #: Bytes of values that are fetched at once; a single one may be larger.
@@ -23,6 +23,8 @@ BATCH_BYTES = 16 << 20
 BATCH = 256
 #: A value larger than this goes through a file: in memory it would take more than twice its size.
 SPOOL = 32 << 20
+#: A kernel has several values, which are fetched together as far as this.
+MAX_KERNEL = 96 << 20
 
 #: Told of an item that is left, and why.
 Left = Callable[[Item, Problem], None]
@@ -88,12 +90,13 @@ def portable(
     ``device`` is the folder below ``triton/`` that kernels go to, or None for Triton's own cache.
     ``left`` is told of every item that is gone or is not what its key promises:
     "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
-    "value-too-large", "name-refused", "redis-only" for what no folder can hold; the last is given
-    all the same where it is ``describing``.
+    "value-too-large", "value-forbidden", "name-refused", "redis-only" for what no folder can hold;
+    the last is given all the same where it is ``describing``.
     """
     for batch in _batches(items):
         report.check()
-        spool = len(batch) == 1 and batch[0].size > SPOOL
+        kernel = batch[0].kind == "triton" and batch[0].size <= MAX_KERNEL
+        spool = len(batch) == 1 and batch[0].size > SPOOL and not kernel
         values = iter(()) if spool else _values(store, batch)
         for item in batch:
             report.check()
@@ -114,7 +117,7 @@ def portable(
 
 _OURS = frozenset({
     "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
-    "value-too-large", "name-refused", "redis-only", "server-forbids",
+    "value-too-large", "value-forbidden", "name-refused", "redis-only", "server-forbids",
 })  # fmt: skip
 
 
@@ -171,6 +174,8 @@ def _content(store: Redis, file: File, reply: object) -> bytes:
     if isinstance(reply, Refusal):
         if str(reply).startswith("WRONGTYPE"):
             raise Problem("value-wrong-type")
+        if forbids_key(str(reply)):
+            raise Problem("value-forbidden")
         raise problem_of(str(reply), store.place)
     if not isinstance(reply, bytes) or len(reply) != file.size:
         # Gone, or another value since it was listed.
@@ -207,7 +212,9 @@ def _kernel(
 
 
 def _spooled(store: Redis, item: Item, report: Report, describing: bool) -> Fetched:
-    if item.kind in ("autotune", "triton", "unknown") or item.size > remote.MAX_VALUE:
+    if item.kind == "unknown":
+        raise Problem("redis-only", kind=item.kind)
+    if item.kind in ("autotune", "triton") or item.size > remote.MAX_VALUE:
         raise Problem("value-too-large")
     file = item.files[0]
     decoder, digest, size, done = remote.Decoder(), hashlib.sha256(), 0, 0

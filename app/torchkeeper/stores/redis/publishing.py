@@ -179,7 +179,8 @@ class Publisher:
         return [key for key in keys if key]
 
     def _send(self, waiting: list[_Waiting], sent: set[int]) -> None:
-        """sent: numbers of those that were sent before the connection broke, if it did."""
+        """sent: numbers of those that are sent, to be known where the connection breaks."""
+        earlier = frozenset(sent)
         connection = self._store.connection
         keys = [encoded(part.redis_key) for part in waiting]
         # Asked first, so that what is there need not be sent; NX is for who comes between.
@@ -194,16 +195,16 @@ class Publisher:
         answers = dict(zip(absent, replies, strict=True))
         results: dict[tuple[str, str], tuple[Item, Problem | None, int]] = {}
         for number, part in enumerate(waiting):
-            answer = answers.get(number)
+            answer = answers.get(number, lengths[number])
             problem = None
             written = 0
-            if isinstance(answer, Refusal):
+            if isinstance(answer, Refusal) and not str(answer).startswith("WRONGTYPE"):
                 problem = problem_of(str(answer), self._store.place)
-            elif answer is not None:
+            elif answer == b"OK":
                 written = part.size
             elif not self._same(part):
                 problem = Problem("key-taken", path=part.redis_key[:200])
-            elif number in sent:
+            elif number in earlier:
                 written = part.size  # it had arrived, and only the answer was lost
             item, before, bytes_ = results.get(part.item.identity, (part.item, None, 0))
             results[part.item.identity] = (item, before or problem, bytes_ + written)

@@ -22,6 +22,7 @@ from torchkeeper.stores.redis.connecting import (
     Connection,
     Refusal,
     encoded,
+    forbids_key,
     pack,
     problem_of,
 )
@@ -37,6 +38,16 @@ PIECE = 8 << 20
 _EVERY = 0.05
 
 
+#: The length of a value that is none, but a list or the like; of one that the user may not see.
+WRONG_TYPE, FORBIDDEN = -1, -2
+
+
+def _file(path: str, length: int) -> File:
+    """What is known of a value. As of a folder's, the mode tells that it may not be read."""
+    mode = 0 if length == FORBIDDEN else 0o644
+    return File(path, max(length, 0), mode=mode, regular=length >= 0)
+
+
 class RedisItem(Item):
     """A payload in a Redis, of which there may be a million: only its redis key and its length.
 
@@ -47,14 +58,14 @@ class RedisItem(Item):
     __slots__ = ("length",)
 
     def __init__(self, kind: str, path: str, length: int) -> None:
-        # length: bytes of the value; -1 where it is none, but a list or the like.
+        # length: bytes of the value; WRONG_TYPE or FORBIDDEN where it cannot be known.
         self.kind = kind
         self.path = path
         self.length = length
 
     def __getattr__(self, name: str) -> object:
         if name == "files":
-            return [File(self.path, max(self.length, 0), regular=self.length >= 0)]
+            return [_file(self.path, self.length)]
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
@@ -95,6 +106,8 @@ class Redis:
         )
         #: Keys of others in the same database, as the last survey counted them.
         self.others = 0
+        #: How many of those may be of Triton, in another format.
+        self.kernels_maybe = 0
         #: How many items the last survey found, once that is known.
         self.total: int | None = None
         #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
@@ -105,6 +118,8 @@ class Redis:
         self.connection = Connection(self.address, password, report.check)
         #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
         self.role = ""
+        # What tells it from every other server, and from itself before it was started anew.
+        self._run = ""
         try:
             self._look()
         except BaseException:
@@ -114,6 +129,7 @@ class Redis:
     def _look(self) -> None:
         about = info(self.connection, "server", "replication", "cluster")
         self.role = about.get("role", "")
+        self._run = about.get("run_id", "")
         if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
             # Each of its servers has a part of the keys.
             raise Problem("server-cluster", server=self.place, why="")
@@ -122,6 +138,10 @@ class Redis:
     def read_only(self) -> bool:
         """Whether the server takes no writes because it repeats another."""
         return self.role in ("slave", "replica")
+
+    def same_as(self, other: Redis) -> bool:
+        """Whether both are the same database of the same server, whatever their addresses."""
+        return self.address.db == other.address.db and self._run == other._run != ""
 
     def check_writable(self) -> None:
         """Raises Problem("server-read-only") before a write is tried."""
@@ -162,7 +182,7 @@ class Redis:
         known at the end. Raises Problem("server-lost" | "server-timeout" | …) where the scan
         cannot go on.
         """
-        self.total, self.others = None, 0
+        self.total, self.others, self.kernels_maybe = None, 0, 0
         kernels: dict[str, list[File]] = {}
         count = 0
         for items, files in self._pages(report):
@@ -192,7 +212,7 @@ class Redis:
                 if not self.patient or problem.code not in PASSING:
                     raise
                 # A server that was started anew gives its keys in another order.
-                self.others = 0
+                self.others = self.kernels_maybe = 0
                 patience = patience or Patience(report)
                 patience.spend(problem)
 
@@ -268,7 +288,7 @@ class Redis:
             if kind != "triton":
                 items.append(RedisItem(kind, path, length))
             elif found := self.triton.locate(path):
-                files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
+                files.append((found.key, _file(path, length)))
         return items, files
 
     def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
@@ -283,6 +303,7 @@ class Redis:
             if kind is None:
                 if not self.triton.locate(path):
                     self.others += 1
+                    self.kernels_maybe += remote.may_be_kernels(path)
                     continue
                 kind = "triton"
             seen.add(path)
@@ -299,9 +320,11 @@ class Redis:
         raise Problem("server-not-redis", server=self.place)
 
     def _odd(self, reply: object) -> int:
-        """The length of a value that has none. Raises where it is not its type that is wrong."""
+        """The length of a value that has none. Raises where that is not for its own sake."""
         if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
-            return -1
+            return WRONG_TYPE
+        if isinstance(reply, Refusal) and forbids_key(str(reply)):
+            return FORBIDDEN
         raise problem_of(str(reply), self.place)
 
     def open(self, file: File) -> BinaryIO:
