@@ -34,7 +34,7 @@ def described(
         if problem.code != "entry-gone":
             # What a newer PyTorch keeps there is not broken for being unknown.
             code = None if problem.code == "redis-only" else problem.code
-            entry = replace(one.entry, problem=one.entry.problem or code)
+            entry = one.entry._replace(problem=one.entry.problem or code)
             bad.append(replace(one, entry=entry, facts=dict(problem.params)))
 
     def noted() -> Iterator[Fetched]:
@@ -47,8 +47,7 @@ def described(
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(one.item.path)
-            entry = replace(
-                one.entry,
+            entry = one.entry._replace(
                 path=origin.path,
                 size=origin.size,
                 compile_s=one.entry.compile_s if compile_s is None else compile_s,
