@@ -198,13 +198,14 @@ class Redis:
     def _pages(self, report: Report) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
         """As ``_scan``, from its beginning where the connection breaks and the store is patient."""
         seen: set[str] = set()
+        untold: list[tuple[str, str]] = []
         patience: Patience | None = None
         while True:
             try:
                 # One of its own, because values are fetched while answers are still to come.
                 connection = Connection(self.address, self._password, report.check)
                 try:
-                    yield from self._scan(connection, report, seen)
+                    yield from self._scan(connection, report, seen, untold)
                 finally:
                     connection.close()
                 return
@@ -243,18 +244,26 @@ class Redis:
         return items
 
     def _scan(
-        self, connection: Connection, report: Report, seen: set[str]
+        self,
+        connection: Connection,
+        report: Report,
+        seen: set[str],
+        untold: list[tuple[str, str]],
     ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
         """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
         their kernel's key.
+
+        untold: keys with their kinds that an earlier scan has seen and had not told of when its
+        connection broke; what this one has not told of then is put there.
         """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
         told = 0.0
         looked = 0
-        cursor, waiting, known = b"", list[tuple[str, str]](), list[tuple[str, str]]()
+        cursor, waiting, known = b"", untold.copy(), list[tuple[str, str]]()
         try:
-            connection.send(pack("SCAN", 0, "COUNT", PAGE))
+            lengths_of = [pack("STRLEN", encoded(path)) for path, _ in waiting]
+            connection.send(b"".join([pack("SCAN", 0, "COUNT", PAGE), *lengths_of]))
             while cursor != b"0":
                 report.check()
                 cursor, keys = self._page(connection.read())
@@ -273,8 +282,7 @@ class Redis:
                     report.progress(looked, None if total is None else max(looked, total), "keys")
             yield self._made(waiting, connection.read_many(len(waiting)))
         except Problem:
-            # What has not been told of is still to be found.
-            seen.difference_update(path for path, _ in waiting + known)
+            untold[:] = waiting + known
             raise
 
     def _made(
