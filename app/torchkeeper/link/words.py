@@ -431,7 +431,9 @@ CATALOGUE: dict[str, Words] = {
         "The payload in the value cannot be decoded.", "It is damaged base64.", "Purge it."
     ),
     "value-too-large": Words(
-        "The value is too large.", "A Redis holds at most 512 MB in one.", "Copy it to a folder."
+        "The value is too large.",
+        "A Redis holds at most 512 MB in one, and less where it is told so.",
+        "Copy it to a folder.",
     ),
     "redis-only": Words(
         "Only a Redis can hold it.",

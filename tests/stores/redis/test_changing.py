@@ -373,6 +373,17 @@ def test_a_server_without_room_is_named_and_the_rest_goes_on(tmp_path: Path) -> 
         assert fx_key(2) not in contents(small)
 
 
+def test_a_server_that_takes_short_values_only(tmp_path: Path) -> None:
+    with serving(tmp_path, "--proto-max-bulk-len", "1mb") as one:
+        left = Kept()
+        entries = [graph(1, b"s"), graph(2, b"x" * 800_000), graph(3, b"x" * (9 << 20)),
+                   graph(4, b"x" * 700_000)]  # fmt: skip
+        with Redis(one.unix, Report()) as store:
+            done = put(store, left, *entries)
+        assert (done.entries, {code for _, code in left}) == (2, {"value-too-large"})
+        assert set(contents(one)) == {fx_key(1), fx_key(4)}
+
+
 def test_a_broken_connection_is_made_anew(tmp_path: Path) -> None:
     """The server dies and comes back, empty, while payloads are sent."""
     with serving(tmp_path) as mortal, Redis(mortal.url, Report()) as store:

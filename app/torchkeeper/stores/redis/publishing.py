@@ -69,6 +69,7 @@ class Publisher:
         self._waiting: list[_Waiting] = []
         self._bytes = 0
         self._connections = store.reconnected
+        self._limit = _longest(store)
         store.patient = True
         # What is there by now, and how many bytes of each we put there.
         self._there: list[Item] = []
@@ -85,7 +86,7 @@ class Publisher:
                 raise Problem("kind-not-in-redis", kind=item.kind)
             file = item.files[0]
             before, after = remote.envelope(item.kind, compile_s)
-            if len(before) + (file.size + 2) // 3 * 4 + len(after) > remote.MAX_VALUE:
+            if len(before) + (file.size + 2) // 3 * 4 + len(after) > self._limit:
                 raise Problem("value-too-large")
             if file.size > LARGE:
                 self.flush()  # what waits is earlier
@@ -110,7 +111,7 @@ class Publisher:
             redis_key = self._store.triton.key(item.key, file.name)
             if redis_key is None or not self._store.triton.locate(redis_key):
                 raise Problem("kind-not-in-redis", kind=item.kind)
-            if file.size > remote.MAX_VALUE:
+            if file.size > self._limit:
                 raise Problem("value-too-large")
             with source.open(file) as stream:
                 data = stream.read(file.size + 1)
@@ -302,6 +303,14 @@ _OURS = frozenset({
     "key-taken", "kind-not-in-redis", "value-too-large", "server-out-of-memory", "entry-changed",
     "server-forbids", "value-wrong-type",
 })  # fmt: skip
+
+
+def _longest(store: Redis) -> int:
+    """The most bytes a value may have there; a longer one would end the connection."""
+    match store.connection.ask("CONFIG", "GET", "proto-max-bulk-len"):
+        case [_, bytes(said)] if said.isdigit():
+            return min(int(said), remote.MAX_VALUE)
+    return remote.MAX_VALUE
 
 
 def _exactly(stream: BinaryIO, count: int) -> bytes:
