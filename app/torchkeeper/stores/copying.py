@@ -81,7 +81,7 @@ def copy(
     try:
         return _copy(what, source, chosen, target, report, left, replace, placed, password)
     except Lost as lost:
-        raise _broke_off(lost, what, target) from lost
+        raise broke_off(lost, what, target) from lost
 
 
 def _copy(
@@ -98,7 +98,7 @@ def _copy(
     if what == "bundle":
         from torchkeeper.stores.export import export
 
-        chosen, where = _for_bundle(source, chosen, left)
+        chosen, where = for_bundle(source, chosen, left)
         made = export(list(chosen), where, target, report, left, replace)
         return Copied(what, made.entries, made.files, made.bytes)
     if what == "server":
@@ -143,7 +143,7 @@ def _foretold(
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
-        chosen, where = _for_bundle(source, chosen, left)
+        chosen, where = for_bundle(source, chosen, left)
         planned = plan(chosen, where, report, left)
         kinds = [_all_new(one) for one in planned.kinds]
         return Foretold(
@@ -179,7 +179,7 @@ def be_patient(source: Store) -> None:
         source.patient = True
 
 
-def _broke_off(lost: Lost, what: str, target: str) -> Problem:
+def broke_off(lost: Lost, what: str, target: str) -> Problem:
     """What is to be said of a copy that a server has ended."""
     if not lost.waited:
         return lost.problem
@@ -215,7 +215,7 @@ def _from_server(source: Store, chosen: Sequence[Described], left: Left) -> From
     return FromServer(chosen, source, left)
 
 
-def _for_bundle(
+def for_bundle(
     source: Store, chosen: Sequence[Described], left: Left
 ) -> tuple[Sequence[Described], Source]:
     """What can go into a bundle, and whence its bytes come."""

@@ -70,7 +70,9 @@ class FromServer:
             if one.entry.kind == "autotune":
                 left(one.item, Problem("redis-only", kind=one.entry.kind))
                 continue
-            self.chosen.append(one)
+            # In a server it has the size of its value, elsewhere that of the payload in it.
+            entry = one.entry._replace(size=one.item.size)
+            self.chosen.append(replace(one, entry=entry))
             for file in one.item.files:
                 key = one.entry.path
                 if one.item.kind == "triton":
