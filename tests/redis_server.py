@@ -63,13 +63,18 @@ class Server:
             ports += ["--tls-ca-cert-file", str(tls / "ca.crt")]
         basic = ["--bind", "127.0.0.1", "--unixsocket", str(self.socket), "--save", ""]
         more = ["--dir", str(folder), "--daemonize", "no"]
-        with (folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [program(), *ports, *basic, *more, *options], stdout=log, stderr=log
-            )
+        self._command = [program(), *ports, *basic, *more, *options]
+        self._log = folder / "log"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again where it was before, and wait until it listens."""
+        self.socket.unlink(missing_ok=True)
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while not self.socket.exists():
-            assert self.process.poll() is None, (folder / "log").read_text()
+            assert self.process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, "redis-server does not start"
             time.sleep(0.01)
 

@@ -97,6 +97,7 @@ def test_where_pytorch_looks() -> None:
         ("triton:{key}:{filename}", f"triton:{KERNEL}:__grp__add.json"),
         ("a.b[{filename}]{key}", f"a.b[__grp__add.json]{KERNEL}"),
         ("{key}/{key}/{filename}", f"{KERNEL}/{KERNEL}/__grp__add.json"),
+        ("{{team}}:{key!s}:{filename}", f"{{team}}:{KERNEL}:__grp__add.json"),
     ],
 )
 def test_triton_keys_in_any_format(form: str, key: str) -> None:
@@ -104,7 +105,9 @@ def test_triton_keys_in_any_format(form: str, key: str) -> None:
     assert keys.key(KERNEL, "__grp__add.json") == key
     assert keys.locate(key) == ("triton", KERNEL, "__grp__add.json")
     assert keys.locate(key[:-1] + "\n:") is None
-    for bad in ("triton", "{key}", "{filename}", ""):
+    assert keys.key(KERNEL, "x") == form.format(key=KERNEL, filename="x")
+    for bad in ("triton", "{key}", "{filename}", "", "{key}{filename", "{0}{key}{filename}",
+                "{key:>60}{filename}", "{key.x}{filename}"):  # fmt: skip
         assert remote.TritonKeys(bad).locate(key) is None
         assert remote.TritonKeys(bad).key(KERNEL, "x") is None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from tests.conftest import RunPlain
 from tests.stores.test_bundle import Left
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.copying import Copied, copy, plan_copy
+from torchkeeper.stores.beforehand import check_target
+from torchkeeper.stores.copying import Copied, copy, newest, plan_copy
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import opened, read
@@ -119,6 +122,68 @@ def test_onto_itself(fixture_cache: Path, tmp_path: Path) -> None:
     for target in (fixture_cache, tmp_path / "link"):
         with pytest.raises(Problem, match="copy-onto-itself"):
             carry(fixture_cache, target)
+
+
+def test_into_itself(fixture_cache: Path, tmp_path: Path) -> None:
+    before = files(fixture_cache)
+    (tmp_path / "link").symlink_to(fixture_cache)
+    for target in (fixture_cache / "new", fixture_cache / "fxgraph", tmp_path / "link" / "new"):
+        with pytest.raises(Problem, match="copy-into-itself"):
+            carry(fixture_cache, target)
+    assert files(fixture_cache) == before
+    # Beside it, and above it, is not within.
+    carry(fixture_cache, f"{fixture_cache}-2", "pgo")
+    carry(fixture_cache, tmp_path, "pgo")
+
+
+def test_what_is_seen_before_anything_is_read(kept_291: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "thesis.odt").write_bytes(b"precious")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("content.xml", "precious")
+    (tmp_path / "empty").touch()
+    (tmp_path / "there.torchcache").touch()
+    carry(kept_291, tmp_path / "b.torchcache", "pgo")
+    (tmp_path / "b.torchcache").rename(tmp_path / "bundle")
+    source = opened(str(kept_291), Report())
+
+    def seen(name: str, replace: bool = False, dry: bool = False) -> str | None:
+        try:
+            check_target(source, str(tmp_path / name), None, Report(), replace, dry)
+        except Problem as problem:
+            return problem.code
+        return None
+
+    for name, code, replaced, foretold in (
+        ("fifo", "place-not-folder", "place-not-folder", "place-not-folder"),
+        ("loop", "place-unreadable", "place-unreadable", "place-unreadable"),
+        ("thesis.odt", "not-a-bundle", "not-a-bundle", "not-a-bundle"),
+        ("other.zip", "not-a-bundle", "not-a-bundle", "not-a-bundle"),
+        ("empty", "output-exists", None, None),
+        ("there.torchcache", "output-exists", None, None),
+        ("bundle", "output-exists", None, None),
+        ("new", None, None, None),
+        ("new.torchcache", None, None, None),
+    ):
+        assert seen(name) == code, name
+        assert seen(name, replace=True) == replaced, name
+        assert seen(name, dry=True) == foretold, name
+
+
+def test_what_is_broken_is_said_to_be_that(fixture_cache: Path) -> None:
+    """And not that a newer one of its key goes."""
+    graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
+    (graph.parent / ("c" + "a" * 51)).write_bytes(b"broken")
+    os.utime(graph, (1, 1))
+    store = opened(str(fixture_cache), Report())
+    with Reader() as reader:
+        batches = describe(store.items(Report()), store, reader, Report())
+        ones = [one for batch in batches for one in batch if one.entry.kind == "fxgraph"]
+    left = Left()
+    assert len(ones) == 8
+    assert newest(ones, left) == ones
+    assert left.codes == []
 
 
 class StopAfter(Report):

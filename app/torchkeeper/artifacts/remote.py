@@ -11,6 +11,7 @@ import base64
 import binascii
 import json
 import re
+import string
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.layout import is_triton_key
@@ -33,6 +34,8 @@ _KEY = re.compile(
     r"):c1",
     re.DOTALL,
 )
+#: A Triton key as it is made today (_base32 in triton/runtime/cache.py).
+_KERNEL = re.compile("(?<![A-Z0-9])[A-Z2-7]{52}(?![A-Z0-9])")
 _BUNDLED = re.compile(r"pt2:bundled-autotune-v1::[0-9a-f]{64}:c1")
 _IDS = {
     "fxgraph": "fx-graph-v1",
@@ -64,30 +67,56 @@ class Value(NamedTuple):
     problem: str | None = None
 
 
+#: Stand for the two fields among the parts of a format, which no text of one can be.
+KEY, FILE = "\0key", "\0file"
+
+
+def _parts(form: str) -> list[str] | None:
+    """A format of str.format in parts; None for one that Triton's use of it would not bear."""
+    parts = []
+    try:
+        for text, name, how, conversion in string.Formatter().parse(form):
+            parts += [text] if text else []
+            if name is None:
+                continue
+            if name not in ("key", "filename") or how or conversion not in (None, "s"):
+                return None
+            parts.append(KEY if name == "key" else FILE)
+    except ValueError:
+        return None
+    return parts
+
+
+def may_be_kernels(redis_key: str) -> bool:
+    """Whether a key that is not recognised may be Triton's, in another format."""
+    return _KERNEL.search(redis_key) is not None
+
+
 class TritonKeys:
     """Triton's redis keys in one format, which has ``{key}`` and ``{filename}`` in it.
 
-    In a format that lacks one of them no key is recognised, and none can be made.
+    ``{{`` stands for a brace, as in the tags of Redis. In a format that lacks one of the two no key
+    is recognised, and none can be made.
     """
 
     def __init__(self, form: str = TRITON_FORMAT) -> None:
-        parts = re.split(r"(\{key\}|\{filename\})", form)
-        self._form = form if {"{key}", "{filename}"} <= set(parts) else None
-        known = {"{key}": "(?P<key>[A-Za-z0-9_-]{43,64}?)", "{filename}": "(?P<file>[^/:]+)"}
-        seen: set[str] = set()
+        parts = _parts(form)
+        #: What a key is put together from; None where the format makes none.
+        self._parts = parts if parts and {KEY, FILE} <= set(parts) else None
+        known = {KEY: "(?P<key>[A-Za-z0-9_-]{43,64}?)", FILE: "(?P<file>[^/:]+)"}
+        again = {KEY: "(?P=key)", FILE: "(?P=file)"}
         pattern = ""
-        for part in parts:
-            name = {"{key}": "(?P=key)", "{filename}": "(?P=file)"}.get(part, "")
-            pattern += name if part in seen else known.get(part, re.escape(part))
-            if part in known:
-                seen.add(part)
+        seen: set[str | None] = set()
+        for part in self._parts or ():
+            pattern += (again if part in seen else known).get(part) or re.escape(part)
+            seen.add(part if part in known else None)
         self._pattern = re.compile(pattern)
         #: What every such key starts with.
-        self.prefix = parts[0]
+        self.prefix = parts[0] if parts and parts[0] not in known else ""
 
     def locate(self, redis_key: str) -> Remote | None:
         """The kernel and the file a redis key is for, or None where it is not Triton's."""
-        if self._form is None or not (match := self._pattern.fullmatch(redis_key)):
+        if self._parts is None or not (match := self._pattern.fullmatch(redis_key)):
             return None
         return (
             Remote("triton", match["key"], match["file"]) if is_triton_key(match["key"]) else None
@@ -95,7 +124,9 @@ class TritonKeys:
 
     def key(self, key: str, filename: str) -> str | None:
         """The redis key of a kernel's file, or None where the format makes none."""
-        return self._form and self._form.replace("{key}", key).replace("{filename}", filename)
+        if self._parts is None:
+            return None
+        return "".join({KEY: key, FILE: filename}.get(part, part) for part in self._parts)
 
 
 def kind_of(redis_key: str) -> str | None:

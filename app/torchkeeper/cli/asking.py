@@ -9,7 +9,7 @@ from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
@@ -41,10 +41,9 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
-        for name in ("place", "into"):
-            if is_server(str(params.get(name) or "")):
-                return self._ask_server(params[name], op, params)
-        return self._call(op, params)
+        places = [str(params.get(name) or "") for name in ("place", "into")]
+        servers = [place for place in places if is_server(place)]
+        return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Answer) -> Answer:
         try:
@@ -52,23 +51,26 @@ class Asker:
         finally:
             self._progress.clear()
 
-    def _ask_server(self, place: str, op: str, params: Answer) -> Answer:
-        """The same, with the password of a server, which is asked for where one is needed."""
+    def _ask_servers(self, servers: list[str], op: str, params: Answer) -> Answer:
+        """The same, with the passwords of servers, each asked for once where it is needed."""
         from torchkeeper.link import secrets
 
-        password = secrets.password_of(place)
-        for more in (True, False):
-            if password:
+        for place in servers:
+            if password := secrets.password_of(place):
                 self._call("secret", {"place": place, "password": password})
+        asked: set[str] = set()
+        while True:
             try:
                 return self._call(op, params)
             except UserError as error:
                 wanted = error.code in ("password-needed", "password-wrong")
-                if not (wanted and more and output.can_ask()):
+                place = str(error.params.get("server"))
+                if not wanted or place in asked or place not in servers or not output.can_ask():
                     raise
+            asked.add(place)
             password = output.ask_password(f"Password for {printable(place)}: ")
             secrets.give(place, password)
-        raise AssertionError("unreachable")
+            self._call("secret", {"place": place, "password": password})
 
     def _take(self, message: Message) -> None:
         if message.type == "rows":
@@ -85,6 +87,9 @@ class Asker:
             self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
+        elif isinstance(server := what.get("waiting"), dict):
+            self._progress.clear()
+            output.note(waiting_for(server))
         else:
             self.findings.append(what)
             if self.on_finding:

@@ -17,8 +17,11 @@ TRUST = (
     "cache."
 )
 
-#: Reasons that lie in what a bundle or a folder is; they are no failures.
-_BY_NATURE = frozenset({"kind-not-portable", "type-unknown", "superseded", "key-taken"})
+#: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
+_BY_NATURE = frozenset({
+    "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
+    "redis-only", "newer-goes",
+})  # fmt: skip
 
 
 def add_export(command: argparse.ArgumentParser) -> None:

@@ -11,7 +11,8 @@ from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.copying import what_is
+from torchkeeper.stores.beforehand import what_is
+from torchkeeper.stores.names import is_server
 
 
 def add_copy(command: argparse.ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be copied")  # fmt: skip
     command.add_argument("--replace", action="store_true",
-                         help="replace a bundle that is there")  # fmt: skip
+                         help="replace a bundle that is there; no entry ever is")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the bundle")  # fmt: skip
     looking.add_json(command)
@@ -38,15 +39,20 @@ def copy(args: argparse.Namespace) -> int:
         _ask(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask(
-            "copy",
-            place=args.source,
-            into=args.target,
-            dry=args.dry_run,
-            replace=args.replace,
-            alone=args.alone,
-            select={"filter": args.filter},
-        )
+        try:
+            answer = asker.ask(
+                "copy",
+                place=args.source,
+                into=args.target,
+                dry=args.dry_run,
+                replace=args.replace,
+                alone=args.alone,
+                select={"filter": args.filter},
+            )
+        except KeyboardInterrupt:
+            if is_server(args.target) and not args.dry_run:
+                output.note("What has arrived stays; the same copy again goes on from there.")
+            raise
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)

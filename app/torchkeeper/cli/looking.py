@@ -151,9 +151,21 @@ def ls(args: argparse.Namespace) -> int:
         else:
             _print_cells(in_order)
             output.line(summary(totals))
+            _note_others(totals)
     for text in output.left_lines(asker.left):
         output.note(text)
     return 1 if asker.unreadable or (args.filter and not listed and not printed) else 0
+
+
+def _note_others(totals: Answer) -> None:
+    """Say what else is in a server."""
+    if others := totals.get("others"):
+        output.note(f"{say.count(others, 'other key', 'other keys')} there, never touched.")
+    if maybe := totals.get("kernels_maybe"):
+        output.note(
+            f"{say.count(maybe, 'of them looks', 'of them look')} like Triton's in another format. "
+            "To see kernels, set TRITON_REDIS_KEY_FORMAT as where they were compiled."
+        )
 
 
 def print_entries(entries: list[Entry]) -> None:
@@ -229,6 +241,8 @@ def du(args: argparse.Namespace) -> int:
     }
     if trash := answer.get("trash"):
         rows.append({"kind": "trash", **{k: trash[k] for k in ("entries", "files", "bytes")}})
+    if "others" in answer:
+        total |= {name: answer[name] for name in ("others", "kernels_maybe")}
     rows.append(total)
     if args.json:
         for row in rows:
@@ -239,6 +253,7 @@ def du(args: argparse.Namespace) -> int:
         for row in rows
     ]
     output.table(["KIND", "ENTRIES", "FILES", "SIZE"], cells, frozenset({1, 2, 3}))
+    _note_others(answer)
     return int(asker.unreadable)
 
 

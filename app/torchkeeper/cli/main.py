@@ -29,7 +29,8 @@ _UNREACHABLE = frozenset(
 )
 #: So are all the reasons for which a server cannot be talked to.
 _NO_SERVER = (
-    "server-", "socket-", "password-", "certificate-", "tls-", "database-out-of-range",
+    "server-", "socket-", "password-", "certificate-", "client-certificate-", "tls-",
+    "database-out-of-range", "redis-missing",
 )  # fmt: skip
 _WRONG = frozenset(
     {"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage", "address-wrong"}

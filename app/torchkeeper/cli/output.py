@@ -74,11 +74,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[i
 
 def left_lines(left: list[dict[str, Any]]) -> list[str]:
     """What was not taken, a line for each reason, with how many and one example."""
-    reasons: dict[str, list[dict[str, Any]]] = {}
+    reasons: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for one in left:
-        reasons.setdefault(str(one.get("code")), []).append(one)
+        # What is broken is so in several ways.
+        params = one.get("params") or {}
+        reasons.setdefault((str(one.get("code")), str(params.get("problem"))), []).append(one)
     lines = []
-    for code, ones in reasons.items():
+    for (code, _), ones in reasons.items():
         first = ones[0]
         error = user_error(code, first.get("params") or {})
         where = printable(str(first.get("path") or first.get("key") or "?"))

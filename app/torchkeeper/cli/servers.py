@@ -56,7 +56,8 @@ def ttl(args: argparse.Namespace) -> int:
             output.note(text)
     held = say.count(answer["entries"], "entry", "entries")
     how = "without an end" if args.time is None else f"for {say.seconds(args.time)} from now"
-    said = f"Kept {how}: {held}." if answer["entries"] else "Nothing matches."
+    nothing = "Nothing was changed." if answer["failed"] else "Nothing matches."
+    said = f"Kept {how}: {held}." if answer["entries"] else nothing
     output.result(args, {**answer, "left": asker.left}, said)
     return 0 if answer["entries"] and not answer["failed"] else 1
 

@@ -26,11 +26,16 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.compare import compare
+from torchkeeper.stores.copying import be_patient, broke_off, for_bundle
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.export import export
 from torchkeeper.stores.export_plan import plan
 from torchkeeper.stores.importing import import_bundles
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, Source
+from torchkeeper.stores.lost import Lost
+from torchkeeper.stores.offering import Left
 from torchkeeper.stores.space import space
+from torchkeeper.stores.store import Store
 
 
 class Rows:
@@ -57,9 +62,15 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
     output = path_of(params, "output")
     store = session.store(place_of(params, "place"), report)
-    chosen = chosen_of(session, store, params.get("select", {}), report)
-    replace = bool(params.get("replace", True))
-    done = export(chosen, store, output, report, lambda i, p: tell_left(report, i, p), replace)
+    be_patient(store)
+    try:
+        chosen = chosen_of(session, store, params.get("select", {}), report)
+        chosen, source, left = _held(store, chosen, report)
+        done = export(chosen, source, output, report, left, bool(params.get("replace", True)))
+    except Lost as lost:
+        raise broke_off(lost, "bundle", output) from lost
+    finally:
+        store.close()
     return {
         "entries": done.entries,
         "files": done.files,
@@ -74,8 +85,24 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
     findings for what would stay out.
     """
     store = session.store(place_of(params, "place"), report)
-    chosen = chosen_of(session, store, params.get("select", {}), report)
-    return asdict(plan(chosen, store, report, lambda i, p: tell_left(report, i, p)))
+    try:
+        chosen = chosen_of(session, store, params.get("select", {}), report)
+        chosen, source, left = _held(store, chosen, report)
+        return asdict(plan(chosen, source, report, left))
+    finally:
+        store.close()
+
+
+def _held(
+    store: Store, chosen: list[Described], report: Report
+) -> tuple[list[Described], Source, Left]:
+    """What a bundle can hold of a selection, whence its bytes come, and who hears of the rest."""
+
+    def left(item: Item, problem: Problem) -> None:
+        tell_left(report, item, problem)
+
+    some, source = for_bundle(store, chosen, left)
+    return list(some), source, left
 
 
 @contextlib.contextmanager

@@ -18,10 +18,12 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundle import Bundle
-from torchkeeper.stores.copying import Copied, copy, plan_copy
+from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import needed, with_needed
 from torchkeeper.stores.space import space
@@ -51,17 +53,26 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
 
     more: dict[str, Any] = {}
     try:
+        be_patient(store)
+        password = session.secrets.get(into)
+        replace, dry = bool(params.get("replace")), bool(params.get("dry"))
+        check_target(store, into, password, report, replace, dry)
         if isinstance(store, Bundle):
             tell_refused(store, report)
         chosen = _chosen(session, store, params, report)
-        password = session.secrets.get(into)
-        if params.get("dry"):
+        if dry:
             done: Copied = plan_copy(store, chosen, into, report, left, password)
             more["there"] = _there(session, into, done.what, report)
         else:
-            replace = bool(params.get("replace"))
-            done = copy(store, chosen, into, report, left, replace, placed, password)
+            try:
+                done = copy(store, chosen, into, report, left, replace, placed, password)
+            except Problem as problem:
+                if problem.code == "server-broke-off":
+                    rows.send()  # that stays
+                raise
             rows.send()
+    except Lost as lost:
+        raise lost.problem from lost
     finally:
         store.close()
     return {**asdict(done), **more, "place": place, "into": into}

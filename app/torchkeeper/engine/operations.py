@@ -25,6 +25,7 @@ from torchkeeper.engine.session import (
     entries_of,
     items_of,
     keys_tell,
+    others_in,
     path_of,
     place_of,
     tell_left,
@@ -96,7 +97,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
     store.close()
     if is_server(store.place):
-        return {**totals, "trash": None, "format": "redis"}
+        return {**totals, "trash": None, "format": "redis", **others_in(store)}
     from torchkeeper.stores.bundle import Bundle
     from torchkeeper.stores.export import common_origin
 
@@ -143,7 +144,7 @@ def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
     kinds = [total for total in totals.values() if total["entries"]]
     trash_of = _trash_totals(store.root) if isinstance(store, Folder) else None
     store.close()
-    return {"kinds": kinds, "trash": trash_of}
+    return {"kinds": kinds, "trash": trash_of, **(others_in(store) if server else {})}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

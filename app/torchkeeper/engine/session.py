@@ -140,6 +140,16 @@ def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
         yield batch
 
 
+def others_in(store: Store) -> dict[str, int]:
+    """``{others, kernels_maybe}``: keys beside ours in a server, as its last survey counted them,
+    and how many of them may be kernels under another TRITON_REDIS_KEY_FORMAT.
+    """
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    return {"others": store.others, "kernels_maybe": store.kernels_maybe}
+
+
 def keys_tell(store: Store, asked: Query) -> bool:
     """Whether a filter needs no more than the keys of a server, whose values take long to fetch."""
     return is_server(store.place) and asked.fields <= _OF_KEYS

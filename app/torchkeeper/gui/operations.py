@@ -16,7 +16,7 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
-from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
+from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error, waiting_for
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,9 @@ class Operations(QObject):
             kind = kind_words(str(now.get("kind") or "unknown"))
             job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
             return ""
+        if isinstance(one.get("waiting"), dict):
+            job.now = waiting_for(one["waiting"])
+            return job.now
         if isinstance(one.get("log"), str):
             return printable(one["log"], 2000)
         if isinstance(device, dict):

@@ -13,12 +13,21 @@ from typing import NamedTuple
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
 
-    def __init__(self, what: str, why: str = "", remedy: str = "", *, code: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        why: str = "",
+        remedy: str = "",
+        *,
+        code: str = "",
+        params: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
         self.remedy = remedy
         self.code = code
+        self.params = params or {}
 
     def __str__(self) -> str:
         return "\n".join(part for part in (self.what, self.why, self.remedy) if part)
@@ -192,6 +201,11 @@ CATALOGUE: dict[str, Words] = {
     "copy-onto-itself": Words(
         "{place} cannot be copied onto itself.", "", "Name another place to copy to."
     ),
+    "copy-into-itself": Words(
+        "{place} lies within the folder that is to be copied.",
+        "The copy would become a part of it.",
+        "Name another place to copy to.",
+    ),
     # What was left
     "name-refused": Words(
         "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."
@@ -321,8 +335,23 @@ CATALOGUE: dict[str, Words] = {
         "The server ended, or the network broke.",
         "What was done until then stays. Try again when it is back.",
     ),
+    "server-broke-off": Words(
+        "The connection to {server} was lost before all was copied.",
+        "{arrived} of {total} entries are known to be in {place}; the server did not come back in "
+        "time.",
+        "What has arrived stays. When the server is back, the same copy goes on from there.",
+    ),
+    "server-broke-off-bundle": Words(
+        "The connection to {server} was lost before all was copied.",
+        "A bundle is whole or not at all, so none was written to {file}; the server did not come "
+        "back in time.",
+        "Try again when the server is back.",
+    ),
     "password-needed": Words(
-        "{server} wants a password.", "", "Give the password, and the user if there is one."
+        "{server} wants a password.",
+        "",
+        "Give the password, and the user if there is one; for a script, in the variable "
+        "TORCHKEEPER_REDIS_PASSWORD.",
     ),
     "password-wrong": Words(
         "{server} does not take that user and password.", "", "Check both; case matters."
@@ -387,6 +416,11 @@ CATALOGUE: dict[str, Words] = {
         "Something else than PyTorch wrote it: a list, a set or the like.",
         "Purge it: PyTorch cannot use it.",
     ),
+    "value-forbidden": Words(
+        "The value may not be read.",
+        "The server does not let this user use its key.",
+        "Ask for the permission, or use another user.",
+    ),
     "value-not-json": Words(
         "The value is not JSON.", "It is damaged, or not PyTorch's.", "Purge it."
     ),
@@ -397,7 +431,9 @@ CATALOGUE: dict[str, Words] = {
         "The payload in the value cannot be decoded.", "It is damaged base64.", "Purge it."
     ),
     "value-too-large": Words(
-        "The value is too large.", "A Redis holds at most 512 MB in one.", "Copy it to a folder."
+        "The value is too large.",
+        "A Redis holds at most 512 MB in one, and less where it is told so.",
+        "Copy it to a folder.",
     ),
     "redis-only": Words(
         "Only a Redis can hold it.",
@@ -535,6 +571,13 @@ def unseen_users(in_use: Mapping[str, object]) -> str:
     )
 
 
+def waiting_for(said: Mapping[str, object]) -> str:
+    """That a server is waited for (stores/redis/patience.py, ``waiting``), and why."""
+    params = said.get("params")
+    error = user_error(str(said.get("code")), params if isinstance(params, dict) else {})
+    return f"{error.what} Waiting until it is back…"
+
+
 class _Shown(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "?"
@@ -554,6 +597,7 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
         words.why.format_map(shown),
         words.remedy.format_map(shown),
         code=code,
+        params=params,
     )
 
 

@@ -220,8 +220,10 @@ class Bundle:
             self._mega_start = self._member_start(info)
             part = Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
+        found = {(item.kind, item.key) for item in self._items}
         for (kind, key, _), entry in promised.items():
-            if not any(i.kind == kind and i.key == key for i in self._items):
+            # A profile from a server has its key with colons, and one here that names a file.
+            if (kind, layout.flat_pgo_key(key) if kind == "pgo" else key) not in found:
                 self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
 
     def _read_member(self, name: str) -> bytes:

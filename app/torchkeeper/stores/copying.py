@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.beforehand import check_other, what_is
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item, Offered, Source
+from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.offering import Chosen, FromFolder
 from torchkeeper.stores.placing import ORDER
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from torchkeeper.stores.redis.describing import FromServer
 
 Left = Callable[[Item, Problem], None]
-#: What a file that is to be a bundle is called.
-SUFFIX = ".torchcache"
+#: How often what a server has lost by being started anew is put there once more.
+_ROUNDS = 5
 
 
 @dataclass
@@ -52,15 +53,6 @@ class Foretold(Copied):
     needed: int = 0
 
 
-def what_is(target: str) -> str:
-    """What copying to a place makes of it: "folder", "bundle" or "server"."""
-    if is_server(target):
-        return "server"
-    if os.path.isfile(target) or (target.endswith(SUFFIX) and not os.path.isdir(target)):
-        return "bundle"
-    return "folder"
-
-
 def copy(
     source: Store,
     chosen: Sequence[Described],
@@ -77,16 +69,36 @@ def copy(
     with ``replace``. A payload that is there is never overwritten by a different one.
     A server has one payload for each key: of several the newest goes.
     ``placed`` hears of each entry that was put into a folder, and its path there.
-    Raises Problem("copy-onto-itself") and as the target's writer does (stores.importing,
+    Raises Problem as beforehand.check_other and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
-    as it was, in a server stays what has arrived.
+    as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
+    does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
+    ("server-broke-off-bundle"), for a bundle is whole or not at all.
     """
     what = what_is(target)
-    _check_other(source, target)
+    check_other(source, target)
+    be_patient(source)
+    try:
+        return _copy(what, source, chosen, target, report, left, replace, placed, password)
+    except Lost as lost:
+        raise broke_off(lost, what, target) from lost
+
+
+def _copy(
+    what: str,
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    report: Report,
+    left: Left,
+    replace: bool,
+    placed: Callable[[Item, str], None] | None,
+    password: str | None,
+) -> Copied:
     if what == "bundle":
         from torchkeeper.stores.export import export
 
-        chosen, where = _for_bundle(source, chosen, left)
+        chosen, where = for_bundle(source, chosen, left)
         made = export(list(chosen), where, target, report, left, replace)
         return Copied(what, made.entries, made.files, made.bytes)
     if what == "server":
@@ -106,13 +118,32 @@ def plan_copy(
     left: Left,
     password: str | None = None,
 ) -> Foretold:
-    """What ``copy`` would do, by the same rules; nothing is written."""
+    """What ``copy`` would do, by the same rules; nothing is written.
+
+    Raises as ``copy``, but for a server that is lost, which is the Problem that it is.
+    """
     what = what_is(target)
-    _check_other(source, target)
+    check_other(source, target)
+    be_patient(source)
+    try:
+        return _foretold(what, source, chosen, target, report, left, password)
+    except Lost as lost:
+        raise lost.problem from lost
+
+
+def _foretold(
+    what: str,
+    source: Store,
+    chosen: Sequence[Described],
+    target: str,
+    report: Report,
+    left: Left,
+    password: str | None,
+) -> Foretold:
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
-        chosen, where = _for_bundle(source, chosen, left)
+        chosen, where = for_bundle(source, chosen, left)
         planned = plan(chosen, where, report, left)
         kinds = [_all_new(one) for one in planned.kinds]
         return Foretold(
@@ -134,6 +165,30 @@ def plan_copy(
     done = Foretold(what, new["entries"], new["files"], new["bytes"], there["entries"])
     done.kinds, done.needed = counts["kinds"], counts["needed"]
     return done
+
+
+def be_patient(source: Store) -> None:
+    """Have a server waited for when its connection breaks, instead of giving up at once.
+
+    Whatever then reads from it raises Lost where the wait is in vain.
+    """
+    if is_server(source.place):
+        from torchkeeper.stores.redis.store import Redis
+
+        assert isinstance(source, Redis)
+        source.patient = True
+
+
+def broke_off(lost: Lost, what: str, target: str) -> Problem:
+    """What is to be said of a copy that a server has ended."""
+    if not lost.waited:
+        return lost.problem
+    server = lost.problem.params.get("server")
+    if what == "bundle":
+        return Problem("server-broke-off-bundle", server=server, file=target)
+    return Problem(
+        "server-broke-off", server=server, arrived=lost.arrived, total=lost.total, place=target
+    )
 
 
 def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +215,7 @@ def _from_server(source: Store, chosen: Sequence[Described], left: Left) -> From
     return FromServer(chosen, source, left)
 
 
-def _for_bundle(
+def for_bundle(
     source: Store, chosen: Sequence[Described], left: Left
 ) -> tuple[Sequence[Described], Source]:
     """What can go into a bundle, and whence its bytes come."""
@@ -171,7 +226,9 @@ def _for_bundle(
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
-    """The newest payload of each key, in the order given; the others go to ``left``."""
+    """The newest payload of each key, in the order given, and what is broken; the others go to
+    ``left``.
+    """
     best: dict[tuple[str, str], Described] = {}
     for one in chosen:
         if one.entry.sha256 is None or one.entry.broken:
@@ -181,7 +238,8 @@ def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
             best[key] = one
     found = []
     for one in chosen:
-        if best.get((one.entry.kind, one.entry.key), one) is one:
+        broken = one.entry.sha256 is None or one.entry.broken
+        if broken or best.get((one.entry.kind, one.entry.key), one) is one:
             found.append(one)
         else:
             left(one.item, Problem("newer-goes"))
@@ -204,22 +262,25 @@ def _publish(
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))
-    done = 0
+    done, total = 0, len(items)
     with Redis(target, report, password) as store:
         publisher = Publisher(store, report, left, dry)
-        for item in items:
-            progress.begin(item)
-            publisher.put(item, offered, seconds.get((item.kind, item.key)))
-            done += item.size
-            progress.reach(done)
-        made = publisher.finish()
+        made = publisher.done
+        rounds = 0
+        try:
+            while items:
+                for item in items:
+                    progress.begin(item)
+                    publisher.put(item, offered, seconds.get((item.kind, item.key)))
+                    done += item.size
+                    progress.reach(done)
+                publisher.finish()
+                items = publisher.gone()
+                rounds += 1
+                if items and rounds == _ROUNDS:
+                    raise Lost(Problem("server-lost", server=store.place), waited=True)
+        except Lost as lost:
+            lost.arrived, lost.total = made.entries + made.existed, total
+            raise
         progress.end()
     return Copied("server", made.entries, made.entries, made.bytes, made.existed)
-
-
-def _check_other(source: Store, target: str) -> None:
-    same = source.place == target
-    if not is_server(source.place) and not is_server(target):
-        same = os.path.realpath(source.place) == os.path.realpath(target)
-    if same:
-        raise Problem("copy-onto-itself", place=target)

@@ -100,7 +100,10 @@ def describe(
 
 def unread(item: Item) -> Described:
     """What is known of an item of which nothing was read."""
-    regular = all(file.regular for file in item.files)
+    problem = None
+    if not all(file.regular for file in item.files):
+        hidden = not all(file.mode for file in item.files)
+        problem = "value-forbidden" if hidden else "value-wrong-type"
     entry = Entry(
         kind=item.kind,
         key=item.key,
@@ -113,7 +116,7 @@ def unread(item: Item) -> Described:
         compile_s=None,
         path=item.path,
         sha256=None,
-        problem=None if regular else "value-wrong-type",
+        problem=problem,
     )
     return Described(entry, item, {})
 

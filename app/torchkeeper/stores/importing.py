@@ -20,6 +20,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
+from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.placing import Plan, Target, contents, in_order, missing_folders
 from torchkeeper.stores.progress import Progress
 
@@ -83,7 +84,8 @@ def import_bundles(
     full, the folder cannot be written, or the user cancels, what was placed is taken back.
     ``placed`` hears of each entry that was placed, and its path in the folder.
 
-    Raises Problem("place-unwritable" | "disk-full" | "place-busy") and passes Cancelled on.
+    Raises Problem("place-unwritable" | "disk-full" | "place-busy") and passes Cancelled on, and
+    Lost, with its counts: what has wholly arrived stays then, so that the next time goes on there.
     """
     trace = _Trace()
     try:
@@ -91,15 +93,16 @@ def import_bundles(
         with changing(place):
             done = _import(bundles, Folder(place).root, trace, report, left, placed)
     except BaseException as e:
+        if isinstance(e, Lost):
+            _settle(trace)
+            raise
         _take_back(trace)
         if isinstance(e, OSError):
             if e.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise Problem("disk-full", place=place) from e
             raise Problem("place-unwritable", place=place, why=e.strerror or str(e)) from e
         raise
-    for aside, _ in trace.replaced:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
+    _settle(trace)
     return done
 
 
@@ -125,6 +128,9 @@ def _import(
                 plan = _placed(target, item, offered, root, trace, progress)
             except Problem as e:
                 left(offered, item, e)
+            except Lost as lost:
+                lost.arrived, lost.total = done.entries + done.exists, sum(map(len, ordered))
+                raise
             else:
                 if plan.todo:
                     done.entries += 1
@@ -161,8 +167,8 @@ def _place(
 ) -> None:
     """Write what a plan says.
 
-    Raises Problem as ``contents``, after taking back what it wrote, and OSError for what concerns
-    the whole target.
+    Raises Problem and Lost as ``contents``, after taking back what it wrote, and OSError for what
+    concerns the whole target.
     """
     mine = _Trace()
     try:
@@ -173,7 +179,7 @@ def _place(
             _make_folders(os.path.dirname(target), mine, root)
             partial = _written(offered, item, file, os.path.dirname(target), progress, plan.folder)
             _rename(partial, target, mine, target in plan.replaced)
-    except Problem:
+    except (Problem, Lost):
         _take_back(mine)
         mine = _Trace()
         raise
@@ -252,6 +258,16 @@ def _make_folders(path: str, trace: _Trace, root: str | None = None) -> None:
                 raise
         else:
             trace.folders.append(folder)
+
+
+def _settle(trace: _Trace) -> None:
+    """Keep what was placed, and no folder that was made for nothing."""
+    for aside, _ in trace.replaced:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+    for folder in reversed(trace.folders):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def _take_back(trace: _Trace) -> None:

@@ -19,8 +19,9 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.redis import publishing, removing
+from torchkeeper.stores.redis import patience, publishing, removing
 from torchkeeper.stores.redis.payloads import Left, Streamed, portable
 from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.removing import expire, remove
@@ -128,6 +129,55 @@ def test_a_purge_can_be_stopped_and_may_be_refused(server: Server, tmp_path: Pat
         assert (done.entries, done.failed) == (1, 1)
         assert left == [(allowed, "server-forbids")]
         assert set(contents(one)) == {allowed}
+
+
+def test_a_server_without_room_is_purged_all_the_same(tmp_path: Path) -> None:
+    """It queues no command then, so that a transaction is refused."""
+    with serving(tmp_path, "--maxmemory-policy", "noeviction") as one:
+        one.load({fx_key(number): b"x" * 1000 for number in range(1200)})
+        one.load({f"triton:{KERNEL}:{name}": b"{}" for name in ("k.json", "k.ptx")})
+        one("RPUSH", "pt2:list", "a")
+        one.load({"other": b"1"})
+        left = Kept()
+        with Redis(one.unix, Report()) as store:
+            items = store.items(Report())
+            one("DEL", fx_key(3))
+            one.load({fx_key(4): b"changed", f"triton:{KERNEL}:k.ptx": b"changed"})
+            one("CONFIG", "SET", "maxmemory", "100kb")
+            with pytest.raises(Problem, match="server-out-of-memory"):
+                store.connection.call("SET", "pt2:x", "1")
+            done = remove(store, items, Report(), left)
+        one("CONFIG", "SET", "maxmemory", "0")
+        assert (done.entries, done.keys, done.failed) == (1199, 1199, 3)
+        assert done.bytes == 1198 * 1000
+        assert sorted(left) == [
+            (fx_key(3), "entry-gone"), (fx_key(4), "entry-changed"),
+            (f"triton:{KERNEL}", "entry-changed"),
+        ]  # fmt: skip
+        assert set(contents(one)) == {
+            fx_key(4), f"triton:{KERNEL}:k.json", f"triton:{KERNEL}:k.ptx", "other"
+        }  # fmt: skip
+
+
+def test_what_another_has_put_there_is_not_counted_as_ours(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies of the same at once: each entry is put there by one of them."""
+    with Redis(server.unix, Report()) as store:
+        publisher = Publisher(store, Report(), none_left)
+        publisher.put(*graph(1, b"mine"), 1.0)
+        publisher.put(*graph(2, b"mine"), 1.0)
+        true_many = store.connection.many
+
+        def many(commands: list[bytes]) -> list[object]:
+            replies = true_many(commands)
+            if b"STRLEN" in commands[0]:
+                server.load({fx_key(1): remote.encode("fxgraph", b"mine", 2.0)})
+            return replies
+
+        monkeypatch.setattr(store.connection, "many", many)
+        done = publisher.finish()
+    assert (done.entries, done.existed) == (1, 1)
 
 
 def test_a_replica_is_not_written(full: Server) -> None:
@@ -323,43 +373,54 @@ def test_a_server_without_room_is_named_and_the_rest_goes_on(tmp_path: Path) -> 
         assert fx_key(2) not in contents(small)
 
 
-def test_a_broken_connection_is_made_anew(tmp_path: Path) -> None:
-    """The server dies and comes back on the same port while payloads are sent."""
-    import tests.redis_server
+def test_a_server_that_takes_short_values_only(tmp_path: Path) -> None:
+    with serving(tmp_path, "--proto-max-bulk-len", "1mb") as one:
+        left = Kept()
+        entries = [graph(1, b"s"), graph(2, b"x" * 800_000), graph(3, b"x" * (9 << 20)),
+                   graph(4, b"x" * 700_000)]  # fmt: skip
+        with Redis(one.unix, Report()) as store:
+            done = put(store, left, *entries)
+        assert (done.entries, {code for _, code in left}) == (2, {"value-too-large"})
+        assert set(contents(one)) == {fx_key(1), fx_key(4)}
 
-    with serving(tmp_path) as mortal:
-        port = mortal.port
-        with Redis(mortal.url, Report()) as store:
-            publisher = Publisher(store, Report(), none_left)
-            publisher.put(*graph(1, b"one"), 1.0)
-            publisher.flush()
-            mortal.kill()
-            mortal.socket.unlink()
-            true_port = tests.redis_server.free_port
-            tests.redis_server.free_port = lambda: port
-            try:
-                late = threading.Timer(0.3, lambda: reborn.append(Server(tmp_path)))
-                reborn: list[Server] = []
-                late.start()
-                publisher.put(*graph(1, b"one"), 1.0)
-                publisher.put(*graph(2, b"l" * (publishing.LARGE + 9)), 1.0)
-                done = publisher.finish()
-                late.join()
-            finally:
-                tests.redis_server.free_port = true_port
-        assert done.entries == 3
-        assert set(contents(reborn[0])) == {fx_key(1), fx_key(2)}
-        reborn[0].close()
+
+def test_a_broken_connection_is_made_anew(tmp_path: Path) -> None:
+    """The server dies and comes back, empty, while payloads are sent."""
+    with serving(tmp_path) as mortal, Redis(mortal.url, Report()) as store:
+        publisher = Publisher(store, Report(), none_left)
+        entries = {item.key: (item, source) for item, source in (
+            graph(1, b"one"), graph(2, b"l" * (publishing.LARGE + 9)), graph(3, b"three")
+        )}  # fmt: skip
+        (first, source), second, third = entries.values()
+        publisher.put(first, source, 1.0)
+        publisher.flush()
+        mortal.kill()
+        late = threading.Timer(0.3, mortal.start)
+        late.start()
+        publisher.put(*second, 1.0)
+        publisher.put(*third, 1.0)
+        assert publisher.finish().entries == 3
+        late.join()
+        assert set(contents(mortal)) == {fx_key(2), fx_key(3)}
+        # It had not saved the first, which does not count until it is there again.
+        assert publisher.gone() == [first]
+        assert publisher.done.entries == 2
+        publisher.put(first, source, 1.0)
+        assert publisher.finish().entries == 3
+        assert publisher.gone() == []
+        assert set(contents(mortal)) == {fx_key(1), fx_key(2), fx_key(3)}
 
 
 def test_a_server_that_stays_away_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "_PATIENCE", (0.0, 0.1))
+    monkeypatch.setattr(patience, "AWAY_S", 0.3)
     with serving(tmp_path) as mortal, Redis(mortal.url, Report()) as store:
         publisher = Publisher(store, Report(), none_left)
         publisher.put(*graph(1, b"one"), 1.0)
         mortal.kill()
-        with pytest.raises(Problem, match="server-refused"):
+        with pytest.raises(Lost) as caught:
             publisher.finish()
+    assert caught.value.problem.code == "server-refused"
+    assert caught.value.problem.params["server"] == mortal.url
 
 
 def test_described_as_in_a_folder(full: Server, kept_291: Path) -> None:

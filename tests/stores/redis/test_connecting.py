@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import socket
 import subprocess
@@ -10,16 +11,21 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import pytest
 
 import torchkeeper
-from tests.redis_server import Server, free_port, serving
+from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.describe import unread
+from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis import connecting
 from torchkeeper.stores.redis.connecting import pack
+from torchkeeper.stores.redis.payloads import portable
+from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.store import Redis
 
 SECRET = "hunter2"  # made up
@@ -175,6 +181,53 @@ def test_a_user_who_may_do_little(guarded: Server) -> None:
             store.connection.call("UNLINK", "pt2:x")
         with pytest.raises(Problem, match="server-forbids"):
             store.connection.call("GET", "other")
+
+
+class Four:
+    """A Source of four bytes."""
+
+    def open(self, _: File) -> BinaryIO:
+        return io.BytesIO(b"four")
+
+
+def test_a_user_who_may_use_some_keys_only(full: Server) -> None:
+    """The others are named, and the rest goes on."""
+    full("ACL", "SETUSER", "some", "reset", "on", f">{SECRET}", "+@all", "~pt2:fx*")
+    full("SET", f"triton:{'A' * 52}:k.json", "{}")
+    left: list[tuple[str, str]] = []
+
+    def leave(item: Item, problem: Problem) -> None:
+        left.append((item.path, problem.code))
+
+    with Redis(full.url.replace("//", "//some@"), Report(), SECRET) as store:
+        items = store.items(Report())
+        seen = {item.path: unread(item).entry.problem for item in items}
+        assert len(seen) == 13
+        assert {seen[path] for path in seen if "fx-graph" in path} == {None}
+        assert {seen[path] for path in seen if "fx-graph" not in path} == {"value-forbidden"}
+        good = list(portable(store, items, Report(), leave))
+        assert len(good) == 7
+        assert {code for _, code in left} == {"value-forbidden"}
+        publisher = Publisher(store, Report(), leave)
+        left.clear()
+        for one in good:
+            publisher.put(one.item, one, one.compile_s)
+        taken = next(key for key in dump() if "autograd" in key).split("::")[1][:-3]
+        file = File(f"aotautograd/{taken}/x", 4)
+        publisher.put(Item("aotautograd", taken, file.path, [file]), Four(), 1.0)
+        done = publisher.finish()
+        assert (done.entries, done.existed) == (0, 7)
+        assert left == [(file.path, "server-forbids")]
+
+
+def test_the_same_server_under_other_names(full: Server, tmp_path: Path) -> None:
+    with serving(tmp_path) as other, Redis(full.url, Report()) as store:
+        for url, same in (
+            (full.unix, True), (full.url.replace("127.0.0.1", "localhost"), True),
+            (full.url[:-1] + "1", False), (full.unix + "?db=1", False), (other.url, False),
+        ):  # fmt: skip
+            with Redis(url, Report()) as second:
+                assert store.same_as(second) == same, url
 
 
 def test_tls(secure: Server, tls: Path, server: Server) -> None:

@@ -126,7 +126,7 @@ def test_a_kernel_is_one_item_of_its_files(server: Server, monkeypatch: Any) -> 
         assert stream.read() == b'{"child_paths": {"k.json": "k.json"}}'
     monkeypatch.setenv("TRITON_REDIS_KEY_FORMAT", "team:{filename}/{key}")
     items, store = listed(server)
-    assert (items, store.others) == ([], 3)
+    assert (items, store.others, store.kernels_maybe) == ([], 3, 3)
     server.load({f"team:{name}/{KERNEL}": data for name, data in files.items()})
     items, store = listed(server)
     assert [(i.key, len(i.files)) for i in items] == [(KERNEL, 3)]

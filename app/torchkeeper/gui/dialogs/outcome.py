@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
+from torchkeeper.stores.names import is_server
 
 #: Reasons that are listed one by one; the list itself has them all.
 _REASONS = 4
@@ -32,7 +33,10 @@ def _tr(text: str) -> str:
 def outcome(job: Job) -> Outcome:
     """How an export, an import or a copy ended."""
     if job.state is State.CANCELLED:
-        return Outcome("cancel", "muted", _tr("Cancelled"), [_tr("Nothing was left behind.")])
+        left = _tr("Nothing was left behind.")
+        if is_server(job.place or ""):
+            left = _tr("What had arrived stays; the same copy again goes on from there.")
+        return Outcome("cancel", "muted", _tr("Cancelled"), [left])
     if job.state is State.FAILED:
         error = job.error
         said = [error.why, error.remedy] if error else []

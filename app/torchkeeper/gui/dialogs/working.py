@@ -85,6 +85,8 @@ class ProgressPage(QWidget):
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
         self.now.setText(job.now)
+        if is_server(job.place or ""):
+            self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
 
     def _numbers(self, job: Job) -> str:

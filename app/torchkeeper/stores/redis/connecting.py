@@ -66,6 +66,11 @@ def problem_of(answer: str, server: str) -> Problem:
     return Problem("server-error", server=server, why=answer[:200])
 
 
+def forbids_key(answer: str) -> bool:
+    """Whether an error answer says that the user has nothing to do with a key."""
+    return answer.startswith("NOPERM") and " to run the " not in answer
+
+
 def pack(*arguments: Argument) -> bytes:
     """A command as it goes over the wire."""
     parts = [b"*%d\r\n" % len(arguments)]
@@ -142,7 +147,7 @@ class Connection:
             self.call("AUTH", *names, password or "")
         if address.db:
             self.call("SELECT", address.db)
-            return
+        # Only this is refused while a server loads its data, or has lost the one it repeats.
         # A user may be forbidden even this, and is logged in all the same.
         reply = self.ask("PING")
         if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):

@@ -32,7 +32,10 @@ def described(
     def left(item: Item, problem: Problem) -> None:
         one = unread(item)
         if problem.code != "entry-gone":
-            bad.append(replace(one, entry=one.entry._replace(problem=problem.code)))
+            # What a newer PyTorch keeps there is not broken for being unknown.
+            code = None if problem.code == "redis-only" else problem.code
+            entry = one.entry._replace(problem=one.entry.problem or code)
+            bad.append(replace(one, entry=entry, facts=dict(problem.params)))
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):
@@ -67,7 +70,9 @@ class FromServer:
             if one.entry.kind == "autotune":
                 left(one.item, Problem("redis-only", kind=one.entry.kind))
                 continue
-            self.chosen.append(one)
+            # In a server it has the size of its value, elsewhere that of the payload in it.
+            entry = one.entry._replace(size=one.item.size)
+            self.chosen.append(replace(one, entry=entry))
             for file in one.item.files:
                 key = one.entry.path
                 if one.item.kind == "triton":

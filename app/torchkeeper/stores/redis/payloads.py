@@ -14,7 +14,7 @@ from torchkeeper.artifacts import layout, remote, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item
-from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.connecting import Refusal, encoded, forbids_key, pack, problem_of
 from torchkeeper.stores.redis.store import PIECE, Redis
 
 #: Bytes of values that are fetched at once; a single one may be larger.
@@ -23,6 +23,8 @@ BATCH_BYTES = 16 << 20
 BATCH = 256
 #: A value larger than this goes through a file: in memory it would take more than twice its size.
 SPOOL = 32 << 20
+#: A kernel has several values, which are fetched together as far as this.
+MAX_KERNEL = 96 << 20
 
 #: Told of an item that is left, and why.
 Left = Callable[[Item, Problem], None]
@@ -88,12 +90,13 @@ def portable(
     ``device`` is the folder below ``triton/`` that kernels go to, or None for Triton's own cache.
     ``left`` is told of every item that is gone or is not what its key promises:
     "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
-    "value-too-large", "name-refused", "redis-only" for what no folder can hold; the last is given
-    all the same where it is ``describing``.
+    "value-too-large", "value-forbidden", "name-refused", "redis-only" for what no folder can hold;
+    the last is given all the same where it is ``describing``.
     """
     for batch in _batches(items):
         report.check()
-        spool = len(batch) == 1 and batch[0].size > SPOOL
+        kernel = batch[0].kind == "triton" and batch[0].size <= MAX_KERNEL
+        spool = len(batch) == 1 and batch[0].size > SPOOL and not kernel
         values = iter(()) if spool else _values(store, batch)
         for item in batch:
             report.check()
@@ -114,7 +117,7 @@ def portable(
 
 _OURS = frozenset({
     "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
-    "value-too-large", "name-refused", "redis-only", "server-forbids",
+    "value-too-large", "value-forbidden", "name-refused", "redis-only", "server-forbids",
 })  # fmt: skip
 
 
@@ -136,7 +139,7 @@ def _values(store: Redis, batch: list[Item]) -> Iterator[object]:
     """The answers for all files of a batch, in order, one byte too long where a value grew."""
     files = [file for item in batch for file in item.files]
     commands = [pack("GETRANGE", encoded(file.path), 0, file.size) for file in files]
-    return iter(store.connection.many(commands))
+    return iter(store.again(lambda: store.connection.many(commands)))
 
 
 def _made(
@@ -148,7 +151,7 @@ def _made(
 ) -> Fetched:
     # All of them, whatever the first says: the others' answers come after.
     replies = [(file, next(values)) for file in item.files]
-    contents = [(file, _content(file, reply)) for file, reply in replies]
+    contents = [(file, _content(store, file, reply)) for file, reply in replies]
     if item.kind == "triton":
         return _kernel(store, item, contents, device)
     value = contents[0][1]
@@ -167,11 +170,13 @@ def _bad(code: str | None) -> Problem:
     return Problem(code or "value-not-json")
 
 
-def _content(file: File, reply: object) -> bytes:
+def _content(store: Redis, file: File, reply: object) -> bytes:
     if isinstance(reply, Refusal):
         if str(reply).startswith("WRONGTYPE"):
             raise Problem("value-wrong-type")
-        raise problem_of(str(reply), "")
+        if forbids_key(str(reply)):
+            raise Problem("value-forbidden")
+        raise problem_of(str(reply), store.place)
     if not isinstance(reply, bytes) or len(reply) != file.size:
         # Gone, or another value since it was listed.
         raise Problem("entry-gone", path=file.path)
@@ -207,17 +212,18 @@ def _kernel(
 
 
 def _spooled(store: Redis, item: Item, report: Report, describing: bool) -> Fetched:
-    if item.kind in ("autotune", "triton", "unknown") or item.size > remote.MAX_VALUE:
+    if item.kind == "unknown":
+        raise Problem("redis-only", kind=item.kind)
+    if item.kind in ("autotune", "triton") or item.size > remote.MAX_VALUE:
         raise Problem("value-too-large")
     file = item.files[0]
     decoder, digest, size, done = remote.Decoder(), hashlib.sha256(), 0, 0
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the entry is of use
     try:
-        key = encoded(file.path)
         while done < file.size:
             report.check()
-            reply = store.connection.ask("GETRANGE", key, done, done + PIECE - 1)
-            piece = _content(File(file.path, min(PIECE, file.size - done)), reply)
+            reply = store.reply_of(file.path, done)
+            piece = _content(store, File(file.path, min(PIECE, file.size - done)), reply)
             done += len(piece)
             data = decoder.feed(piece)
             digest.update(data)

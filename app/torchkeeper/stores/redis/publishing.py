@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
-from collections.abc import Callable
+from array import array
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -27,8 +26,8 @@ BATCH = 256
 LARGE = 8 << 20
 #: Bytes of a payload that are encoded at once; divisible by 3, so that base64 needs no padding.
 _STEP = 3 << 20
-#: Seconds to wait before each new attempt after the connection broke.
-_PATIENCE = (0.0, 0.5, 2.0, 5.0)
+#: Entries that are looked for at once.
+_LOOK = 2000
 
 
 @dataclass
@@ -55,8 +54,8 @@ class Publisher:
     left: told of items that cannot go: "key-taken" (another payload is there),
     "kind-not-in-redis", "value-too-large", "server-out-of-memory", "file-unreadable".
 
-    Raises Problem("server-read-only") when made. A connection that breaks is made anew, some
-    times; what had arrived is then known again. Raises as Connection where that is in vain.
+    Raises Problem("server-read-only") when made. A connection that breaks is made anew, for some
+    time; what had arrived is then known again. Raises stores.lost.Lost where that is in vain.
     """
 
     def __init__(self, store: Redis, report: Report, left: Left, dry: bool = False) -> None:
@@ -69,6 +68,12 @@ class Publisher:
         self._dry = dry
         self._waiting: list[_Waiting] = []
         self._bytes = 0
+        self._connections = store.reconnected
+        self._limit = _longest(store)
+        store.patient = True
+        # What is there by now, and how many bytes of each we put there.
+        self._there: list[Item] = []
+        self._written = array("q")
 
     def put(self, item: Item, source: Source, compile_s: float | None) -> None:
         """An item of another place. compile_s: of its entry, in seconds, for the value."""
@@ -81,11 +86,11 @@ class Publisher:
                 raise Problem("kind-not-in-redis", kind=item.kind)
             file = item.files[0]
             before, after = remote.envelope(item.kind, compile_s)
-            if len(before) + (file.size + 2) // 3 * 4 + len(after) > remote.MAX_VALUE:
+            if len(before) + (file.size + 2) // 3 * 4 + len(after) > self._limit:
                 raise Problem("value-too-large")
             if file.size > LARGE:
                 self.flush()  # what waits is earlier
-                self._retried(lambda: self._put_large(item, source, redis_key, before, after))
+                self._store.again(lambda: self._put_large(item, source, redis_key, before, after))
                 return
             with source.open(file) as stream:
                 payload = stream.read(LARGE + 1)
@@ -106,7 +111,7 @@ class Publisher:
             redis_key = self._store.triton.key(item.key, file.name)
             if redis_key is None or not self._store.triton.locate(redis_key):
                 raise Problem("kind-not-in-redis", kind=item.kind)
-            if file.size > remote.MAX_VALUE:
+            if file.size > self._limit:
                 raise Problem("value-too-large")
             with source.open(file) as stream:
                 data = stream.read(file.size + 1)
@@ -132,31 +137,51 @@ class Publisher:
         """Send what waits."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         if waiting:
-            self._retried(lambda: self._send(waiting))
+            sent: set[int] = set()
+            self._store.again(lambda: self._send(waiting, sent))
 
-    def _retried(self, work: Callable[[], None]) -> None:
-        """Do something that may be done again, on a new connection where the old one breaks."""
-        for number, pause in enumerate(_PATIENCE):
+    def gone(self) -> list[Item]:
+        """What was there and is not any more, because the server was started anew and had not saved
+        it: to be put once more. It does not count as done until then.
+
+        Raises as ``finish``, to be called after that.
+        """
+        if self._store.reconnected == self._connections:
+            return []
+        self._connections = self._store.reconnected
+        there, written = self._there, self._written
+        self._there, self._written = [], array("q")
+        missing = []
+        for start in range(0, len(there), _LOOK):
             self._report.check()
-            try:
-                if number:
-                    self._wait(pause)
-                    self._store.reconnect()
-                work()
-                return
-            except Problem as problem:
-                lost = problem.code in ("server-lost", "server-timeout")
-                again = number and problem.code in ("server-refused", "server-loading")
-                if not (lost or again) or number == len(_PATIENCE) - 1:
-                    raise
+            some = there[start : start + _LOOK]
+            keys = [(n, key) for n, item in enumerate(some, start) for key in self._keys(item)]
+            lost = self._missing(keys)
+            missing += [there[n] for n in lost]
+            for n, item in enumerate(some, start):
+                if n in lost:
+                    self._count(written[n], -1)
+                else:
+                    self._there.append(item)
+                    self._written.append(written[n])
+        return missing
 
-    def _wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self._report.check()
-            time.sleep(0.05)
+    def _missing(self, keys: list[tuple[int, str]]) -> dict[int, None]:
+        """The numbers of those keys that are not there, each once, in order."""
+        commands = [pack("STRLEN", encoded(key)) for _, key in keys]
+        replies = self._store.again(lambda: self._store.connection.many(commands))
+        return {n: None for (n, _), length in zip(keys, replies, strict=True) if length == 0}
 
-    def _send(self, waiting: list[_Waiting]) -> None:
+    def _keys(self, item: Item) -> list[str]:
+        if item.kind == "triton":
+            keys = [self._store.triton.key(item.key, file.name) for file in item.files]
+        else:
+            keys = [remote.redis_key(item.kind, item.key)]
+        return [key for key in keys if key]
+
+    def _send(self, waiting: list[_Waiting], sent: set[int]) -> None:
+        """sent: numbers of those that are sent, to be known where the connection breaks."""
+        earlier = frozenset(sent)
         connection = self._store.connection
         keys = [encoded(part.redis_key) for part in waiting]
         # Asked first, so that what is there need not be sent; NX is for who comes between.
@@ -164,21 +189,24 @@ class Publisher:
         absent = [n for n, length in enumerate(lengths) if length == 0]
         replies: list[object] = [b"OK"] * len(absent)
         if not self._dry:
+            sent.update(absent)
             replies = connection.many(
                 [pack("SET", keys[n], waiting[n].value, "NX") for n in absent]
             )
         answers = dict(zip(absent, replies, strict=True))
         results: dict[tuple[str, str], tuple[Item, Problem | None, int]] = {}
         for number, part in enumerate(waiting):
-            answer = answers.get(number)
+            answer = answers.get(number, lengths[number])
             problem = None
             written = 0
-            if isinstance(answer, Refusal):
+            if isinstance(answer, Refusal) and not str(answer).startswith("WRONGTYPE"):
                 problem = problem_of(str(answer), self._store.place)
-            elif answer is not None:
+            elif answer == b"OK":
                 written = part.size
             elif not self._same(part):
                 problem = Problem("key-taken", path=part.redis_key[:200])
+            elif number in earlier:
+                written = part.size  # it had arrived, and only the answer was lost
             item, before, bytes_ = results.get(part.item.identity, (part.item, None, 0))
             results[part.item.identity] = (item, before or problem, bytes_ + written)
         for item, problem, written in results.values():
@@ -189,11 +217,17 @@ class Publisher:
             if problem.code not in _OURS:
                 raise problem
             self._left(item, problem)
-        elif written:
-            self.done.entries += 1
-            self.done.bytes += written
+            return
+        self._there.append(item)
+        self._written.append(written)
+        self._count(written, 1)
+
+    def _count(self, written: int, sign: int) -> None:
+        self.done.bytes += sign * written
+        if written:
+            self.done.entries += sign
         else:
-            self.done.existed += 1
+            self.done.existed += sign
 
     def _same(self, part: _Waiting) -> bool:
         """Whether what is there holds the payload that we have; the time may be another."""
@@ -269,6 +303,14 @@ _OURS = frozenset({
     "key-taken", "kind-not-in-redis", "value-too-large", "server-out-of-memory", "entry-changed",
     "server-forbids", "value-wrong-type",
 })  # fmt: skip
+
+
+def _longest(store: Redis) -> int:
+    """The most bytes a value may have there; a longer one would end the connection."""
+    match store.connection.ask("CONFIG", "GET", "proto-max-bulk-len"):
+        case [_, bytes(said)] if said.isdigit():
+            return min(int(said), remote.MAX_VALUE)
+    return remote.MAX_VALUE
 
 
 def _exactly(stream: BinaryIO, count: int) -> bytes:

@@ -84,6 +84,10 @@ def _remove(store: Redis, batch: list[Item], done: Removed, left: Left) -> None:
             pack("MULTI"), *(pack("UNLINK", key) for _, key in keys), pack("EXEC")
         ])  # fmt: skip
         refused = _refused(keys, replies[1:-1])
+        if any(said.startswith("OOM") for said in refused.values()):
+            # Where its memory is full a server queues no command, not even one that frees some.
+            _remove_by_script(store, batch, done, fail)
+            return
         if refused:
             # Then the server takes back the whole transaction: once more without those.
             for item in batch:
@@ -102,6 +106,46 @@ def _remove(store: Redis, batch: list[Item], done: Removed, left: Left) -> None:
         # Somebody wrote one of the keys since we looked: look again.
     for item in batch:
         fail(item, Problem("entry-changed"))
+
+
+#: Removes KEYS where each is a string of the length in ARGV, or for -1 none but there.
+_SCRIPT = """
+local said = 'same'
+for i, key in ipairs(KEYS) do
+  local kind = redis.call('TYPE', key).ok
+  if kind == 'none' then
+    said = 'gone'
+  elseif (kind == 'string') ~= (ARGV[i] ~= '-1') then
+    return 'changed'
+  elseif kind == 'string' and redis.call('STRLEN', key) ~= tonumber(ARGV[i]) then
+    return 'changed'
+  end
+end
+if said == 'same' then
+  for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end
+end
+return said
+"""
+
+
+def _remove_by_script(store: Redis, batch: list[Item], done: Removed, fail: Left) -> None:
+    """As ``_remove``, the look and the removal of each item in a script, one after the other."""
+    commands = []
+    for item in batch:
+        keys = [encoded(file.path) for file in item.files]
+        sizes = [file.size if file.regular else -1 for file in item.files]
+        commands.append(pack("EVAL", _SCRIPT, len(keys), *keys, *sizes))
+    for item, answer in zip(batch, store.connection.many(commands), strict=True):
+        if answer == b"same":
+            done.entries += 1
+            done.keys += len(item.files)
+            done.bytes += item.size
+        elif answer == b"gone":
+            fail(item, Problem("entry-gone", path=item.path))
+        elif isinstance(answer, Refusal):
+            fail(item, problem_of(str(answer), store.place))
+        else:
+            fail(item, Problem("entry-changed"))
 
 
 def _refused(keys: list[tuple[Item, bytes]], replies: list[object]) -> dict[str, str]:

@@ -9,8 +9,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeVar
 
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
@@ -22,9 +22,13 @@ from torchkeeper.stores.redis.connecting import (
     Connection,
     Refusal,
     encoded,
+    forbids_key,
     pack,
     problem_of,
 )
+from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
+
+T = TypeVar("T")
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
 PAGE = 1000
@@ -32,6 +36,16 @@ PAGE = 1000
 PIECE = 8 << 20
 #: Seconds between two messages about how far a scan is.
 _EVERY = 0.05
+
+
+#: The length of a value that is none, but a list or the like; of one that the user may not see.
+WRONG_TYPE, FORBIDDEN = -1, -2
+
+
+def _file(path: str, length: int) -> File:
+    """What is known of a value. As of a folder's, the mode tells that it may not be read."""
+    mode = 0 if length == FORBIDDEN else 0o644
+    return File(path, max(length, 0), mode=mode, regular=length >= 0)
 
 
 class RedisItem(Item):
@@ -44,14 +58,14 @@ class RedisItem(Item):
     __slots__ = ("length",)
 
     def __init__(self, kind: str, path: str, length: int) -> None:
-        # length: bytes of the value; -1 where it is none, but a list or the like.
+        # length: bytes of the value; WRONG_TYPE or FORBIDDEN where it cannot be known.
         self.kind = kind
         self.path = path
         self.length = length
 
     def __getattr__(self, name: str) -> object:
         if name == "files":
-            return [File(self.path, max(self.length, 0), regular=self.length >= 0)]
+            return [_file(self.path, self.length)]
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
@@ -92,11 +106,20 @@ class Redis:
         )
         #: Keys of others in the same database, as the last survey counted them.
         self.others = 0
+        #: How many of those may be of Triton, in another format.
+        self.kernels_maybe = 0
         #: How many items the last survey found, once that is known.
         self.total: int | None = None
+        #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
+        #: What cannot be borne is then a stores.lost.Lost.
+        self.patient = False
+        #: How many times the connection was made anew.
+        self.reconnected = 0
         self.connection = Connection(self.address, password, report.check)
         #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
         self.role = ""
+        # What tells it from every other server, and from itself before it was started anew.
+        self._run = ""
         try:
             self._look()
         except BaseException:
@@ -106,6 +129,7 @@ class Redis:
     def _look(self) -> None:
         about = info(self.connection, "server", "replication", "cluster")
         self.role = about.get("role", "")
+        self._run = about.get("run_id", "")
         if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
             # Each of its servers has a part of the keys.
             raise Problem("server-cluster", server=self.place, why="")
@@ -114,6 +138,10 @@ class Redis:
     def read_only(self) -> bool:
         """Whether the server takes no writes because it repeats another."""
         return self.role in ("slave", "replica")
+
+    def same_as(self, other: Redis) -> bool:
+        """Whether both are the same database of the same server, whatever their addresses."""
+        return self.address.db == other.address.db and self._run == other._run != ""
 
     def check_writable(self) -> None:
         """Raises Problem("server-read-only") before a write is tried."""
@@ -134,6 +162,14 @@ class Redis:
         """A new connection to the same server, after the old one broke. Raises as Connection."""
         self.connection.close()
         self.connection = Connection(self.address, self._password, self._report.check)
+        self._look()
+        self.reconnected += 1
+
+    def again(self, work: Callable[[], T]) -> T:
+        """Do something that may be done twice: on a new connection where the old one breaks, if
+        ``patient``. Raises as Connection and ``patience.patiently``.
+        """
+        return patiently(self._report, work, self.reconnect) if self.patient else work()
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread."""
@@ -146,23 +182,40 @@ class Redis:
         known at the end. Raises Problem("server-lost" | "server-timeout" | …) where the scan
         cannot go on.
         """
-        self.total, self.others = None, 0
+        self.total, self.others, self.kernels_maybe = None, 0, 0
         kernels: dict[str, list[File]] = {}
         count = 0
-        # A connection of its own, because values are fetched while answers are still to come.
-        connection = Connection(self.address, self._password, report.check)
-        try:
-            for items, files in self._scan(connection, report):
-                count += len(items)
-                yield from items
-                for key, file in files:
-                    kernels.setdefault(key, []).append(file)
-        finally:
-            connection.close()
+        for items, files in self._pages(report):
+            count += len(items)
+            yield from items
+            for key, file in files:
+                kernels.setdefault(key, []).append(file)
         self.total = count + len(kernels)
         for key, some in kernels.items():
             some.sort()
             yield Item("triton", key, f"triton:{key}", some)
+
+    def _pages(self, report: Report) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
+        """As ``_scan``, from its beginning where the connection breaks and the store is patient."""
+        seen: set[str] = set()
+        untold: list[tuple[str, str]] = []
+        patience: Patience | None = None
+        while True:
+            try:
+                # One of its own, because values are fetched while answers are still to come.
+                connection = Connection(self.address, self._password, report.check)
+                try:
+                    yield from self._scan(connection, report, seen, untold)
+                finally:
+                    connection.close()
+                return
+            except Problem as problem:
+                if not self.patient or problem.code not in PASSING:
+                    raise
+                # A server that was started anew gives its keys in another order.
+                self.others = self.kernels_maybe = 0
+                patience = patience or Patience(report)
+                patience.spend(problem)
 
     @property
     def whole(self) -> bool:
@@ -176,7 +229,8 @@ class Redis:
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
         """Those of the items at some paths that are there. Raises as ``stream``."""
         mine = [(path, found) for path in paths if (found := remote.locate(path))]
-        lengths = self.connection.many([pack("STRLEN", encoded(path)) for path, _ in mine])
+        commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
+        lengths = self.again(lambda: self.connection.many(commands))
         items: list[Item] = [
             RedisItem(found.kind, path, length if isinstance(length, int) else self._odd(length))
             for (path, found), length in zip(mine, lengths, strict=True)
@@ -190,33 +244,46 @@ class Redis:
         return items
 
     def _scan(
-        self, connection: Connection, report: Report
+        self,
+        connection: Connection,
+        report: Report,
+        seen: set[str],
+        untold: list[tuple[str, str]],
     ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
-        """Every key of ours once, some at a time: payloads, and files with their kernel's key."""
+        """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
+        their kernel's key.
+
+        untold: keys with their kinds that an earlier scan has seen and had not told of when its
+        connection broke; what this one has not told of then is put there.
+        """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
-        seen: set[str] = set()
         told = 0.0
         looked = 0
-        connection.send(pack("SCAN", 0, "COUNT", PAGE))
-        cursor, waiting = b"", list[tuple[str, str]]()
-        while cursor != b"0":
-            report.check()
-            cursor, keys = self._page(connection.read())
-            looked += len(keys)
-            known, asked = self._ours(keys, seen)
-            if cursor != b"0":
-                # Ahead of the lengths, so that we look at the next page while they are got.
-                asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
-            lengths = connection.read_many(len(waiting))
-            if asked:
-                connection.send(b"".join(asked))
-            yield self._made(waiting, lengths)
-            waiting = known
-            if (now := time.monotonic()) - told > _EVERY:
-                told = now
-                report.progress(looked, None if total is None else max(looked, total), "keys")
-        yield self._made(waiting, connection.read_many(len(waiting)))
+        cursor, waiting, known = b"", untold.copy(), list[tuple[str, str]]()
+        try:
+            lengths_of = [pack("STRLEN", encoded(path)) for path, _ in waiting]
+            connection.send(b"".join([pack("SCAN", 0, "COUNT", PAGE), *lengths_of]))
+            while cursor != b"0":
+                report.check()
+                cursor, keys = self._page(connection.read())
+                looked += len(keys)
+                known, asked = self._ours(keys, seen)
+                if cursor != b"0":
+                    # Ahead of the lengths, so that we look at the next page while they are got.
+                    asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
+                lengths = connection.read_many(len(waiting))
+                if asked:
+                    connection.send(b"".join(asked))
+                yield self._made(waiting, lengths)
+                waiting, known = known, []
+                if (now := time.monotonic()) - told > _EVERY:
+                    told = now
+                    report.progress(looked, None if total is None else max(looked, total), "keys")
+            yield self._made(waiting, connection.read_many(len(waiting)))
+        except Problem:
+            untold[:] = waiting + known
+            raise
 
     def _made(
         self, known: list[tuple[str, str]], lengths: list[object]
@@ -229,7 +296,7 @@ class Redis:
             if kind != "triton":
                 items.append(RedisItem(kind, path, length))
             elif found := self.triton.locate(path):
-                files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
+                files.append((found.key, _file(path, length)))
         return items, files
 
     def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
@@ -244,6 +311,7 @@ class Redis:
             if kind is None:
                 if not self.triton.locate(path):
                     self.others += 1
+                    self.kernels_maybe += remote.may_be_kernels(path)
                     continue
                 kind = "triton"
             seen.add(path)
@@ -260,9 +328,11 @@ class Redis:
         raise Problem("server-not-redis", server=self.place)
 
     def _odd(self, reply: object) -> int:
-        """The length of a value that has none. Raises where it is not its type that is wrong."""
+        """The length of a value that has none. Raises where that is not for its own sake."""
         if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
-            return -1
+            return WRONG_TYPE
+        if isinstance(reply, Refusal) and forbids_key(str(reply)):
+            return FORBIDDEN
         raise problem_of(str(reply), self.place)
 
     def open(self, file: File) -> BinaryIO:
@@ -288,8 +358,12 @@ class Redis:
 
         Raises OSError where it is not a string.
         """
-        last = start + PIECE - 1
-        return self._bytes(self.connection.ask("GETRANGE", encoded(path), start, last))
+        return self._bytes(self.reply_of(path, start))
+
+    def reply_of(self, path: str, start: int) -> object:
+        """The answer to asking for that piece, which may be a Refusal."""
+        command = "GETRANGE", encoded(path), start, start + PIECE - 1
+        return self.again(lambda: self.connection.ask(*command))
 
     def value(self, path: str, expected: int) -> bytes:
         """A value, in pieces where ``expected``, its length, is large.
@@ -298,7 +372,7 @@ class Redis:
         """
         key = encoded(path)
         if expected <= PIECE:
-            reply = self.connection.ask("GET", key)
+            reply = self.again(lambda: self.connection.ask("GET", key))
             if reply is None:
                 raise FileNotFoundError(path)
             return self._bytes(reply)

@@ -1,0 +1,80 @@
+"""torchkeeper copy when a server goes in the middle of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.proxy import Proxy, between
+from tests.redis_server import Server, dump, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("redis")) as one:
+        yield one
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[Proxy]:
+    server("FLUSHALL")
+    server.load(dump())
+    with between(server.port) as one:
+        yield one
+
+
+def test_it_waits_and_goes_on(tk: Tk, proxy: Proxy, tmp_path: Path) -> None:
+    proxy.cut_down, proxy.cuts, proxy.away_s = 200_000, 1, 0.6
+    ran = tk("copy", proxy.url, tmp_path / "t")
+    assert (ran.code, proxy.broken) == (0, 1)
+    assert ran.out.startswith("12 entries")
+    assert "Waiting until it is back" in ran.err
+
+
+def test_to_a_server_it_goes_on_too(tk: Tk, proxy: Proxy, server: Server, kept_291: Path) -> None:
+    server("FLUSHALL")
+    proxy.cut_up, proxy.cuts = 200_000, 2
+    ran = tk("copy", kept_291, proxy.url, "--filter", "kind:fxgraph", "--alone", "--json")
+    assert (ran.code, ran.result["entries"], proxy.broken) == (0, 7, 2)
+    again = tk("copy", kept_291, proxy.url, "--filter", "kind:fxgraph", "--alone")
+    assert (again.code, again.out) == (0, "Nothing to do: 7 entries are there already.\n")
+
+
+@pytest.mark.slow
+def test_a_server_that_stays_away(tk: Tk, proxy: Proxy, server: Server, tmp_path: Path) -> None:
+    # Everything is read twice: to say what it is, and to be copied.
+    size = sum(map(len, dump().values()))
+    proxy.cut_down, proxy.cuts, proxy.away_s = size * 3 // 2, 1, 3600
+    ran = tk("copy", proxy.url, tmp_path / "t")
+    assert ran.code == 3
+    found = re.search(r"(\d+) of 12 entries are known to be in", ran.err)
+    assert found
+    arrived = int(found[1])
+    assert 0 < arrived < 12
+    assert "goes on from there" in ran.err
+    again = tk("copy", server.url, tmp_path / "t", "--json")
+    assert (again.result["entries"], again.result["exists"]) == (12 - arrived, arrived)
+
+
+def test_cancelled_while_it_waits(proxy: Proxy, tmp_path: Path) -> None:
+    size = sum(map(len, dump().values()))
+    proxy.cut_down, proxy.cuts, proxy.away_s = size * 3 // 2, 1, 3600
+    command = [sys.executable, "-m", "torchkeeper", "copy", proxy.url, str(tmp_path / "t")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr
+        assert "Waiting" in running.stderr.readline()
+        os.kill(running.pid, signal.SIGINT)
+        began = time.monotonic()
+        assert running.wait(20) == 130
+        assert time.monotonic() - began < 3
+        assert running.stderr.read() == "torchkeeper: Cancelled.\n"
+    assert not (tmp_path / "t").exists(), "no trace"

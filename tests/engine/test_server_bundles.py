@@ -1,0 +1,37 @@
+"""Exporting from a server, as the window does it: the bundle holds what was foretold."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+from tests.redis_server import dump, serving
+from tests.stores.redis.test_listing import fx_key
+from torchkeeper.artifacts import manifest
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.stores.bundle import Bundle
+
+
+def test_a_selection_of_a_server_is_exported(tmp_path: Path) -> None:
+    output = str(tmp_path / "b.torchcache")
+    with serving(tmp_path / "r") as server, Engine() as engine:
+        server.load(dump() | {fx_key(1): b"not JSON"})
+        heard: list[Message] = []
+        foretold = engine.call("plan_export", {"place": server.url, "select": {}}, heard.append)
+        done = engine.call(
+            "export", {"place": server.url, "select": {}, "output": output}, heard.append
+        )
+        assert (foretold["entries"], foretold["size"]) == (12, done["size"])
+        assert (done["entries"], done["bytes"]) == (12, foretold["bytes"])
+        left = [message.body["left"] for message in heard if "left" in message.body]
+        assert {(one["path"], one["code"]) for one in left} == {(fx_key(1), "entry-broken")}
+    with Bundle(output, Report()) as bundle:
+        assert len(bundle.items()) == 12
+        assert sum(item.size for item in bundle.items()) == done["bytes"]
+        assert bundle.refused == []
+    with zipfile.ZipFile(output) as archive:
+        listed = json.loads(archive.read(manifest.NAME))["entries"]
+    assert sum(one["size"] for one in listed) == done["bytes"]
