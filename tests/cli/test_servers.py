@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,25 @@ def test_ls_du_and_show(tk: Tk, server: Server) -> None:
     shown = tk("show", server.url, filtered.objects[0]["key"], "--json").objects[0]
     assert shown["problem"] is None
     assert shown["facts"]["graph"]
+
+
+def test_ls_says_when_entries_go_and_were_used(tk: Tk, server: Server) -> None:
+    keys = [key for key in dump() if "fx-graph" in key]
+    server("EXPIRE", keys[0], 7200)
+    plain = tk("ls", server.url, "--json").objects
+    assert {(e["expires"], e["used"]) for e in plain} == {(None, None)}, "nobody asked"
+    timed = {e["path"]: e for e in tk("ls", server.url, "--times", "--json").objects}
+    assert len(timed) == 12
+    left = timed[keys[0]]["expires"] - time.time()
+    assert 7000 < left <= 7200
+    assert {e["expires"] for path, e in timed.items() if path != keys[0]} == {0}, "never"
+    said = tk("ls", server.url, "--sort", "expires").out.splitlines()
+    assert said[0].split()[4:6] == ["EXPIRES", "USED"]
+    assert "in 2 h" in said[1]
+    assert all("never" in line for line in said[2:13])
+    known = tk("ls", server.url, "--facts", "--filter", "kind:fxgraph", "--json").objects
+    assert all(e["torch"] and e["compile_s"] and e["expires"] is not None for e in known)
+    assert "expires:    never" in tk("show", server.url, timed[keys[1]]["key"]).out
 
 
 def test_places_lists_what_the_environment_names(tk: Tk, server: Server) -> None:

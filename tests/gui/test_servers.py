@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import start
@@ -21,8 +21,9 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
+from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
-from torchkeeper.link import secrets
+from torchkeeper.link import protected, secrets
 from torchkeeper.link.serverpage import meanings
 from torchkeeper.stores.redis.server import MEANINGS
 
@@ -183,7 +184,7 @@ def test_what_is_wrong_is_said_in_the_dialog(
 
 
 def test_the_read_only_switch_is_remembered(
-    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, port: int
+    qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
@@ -195,15 +196,72 @@ def test_the_read_only_switch_is_remembered(
     settle(qtbot)
     assert switch.isChecked() and window.places.read_only(place)
     assert [p.read_only for p in window.places.places if p.server] == [True]
-    settings.sync()
-    assert place in (settings.value("places/read-only") or [])
+    qtbot.waitUntil(lambda: protected.protected() == [place], timeout=PATIENCE)
     window.table.selectAll()
     settle(qtbot)
     assert window.actions_["export"].isEnabled()
-    assert not window.actions_["purge"].isEnabled()
+    for name in ("purge", "purge-shown", "expiry"):
+        assert not window.actions_[name].isEnabled(), name
+        assert "read-only" in window.actions_[name].toolTip(), name
+    assert "read-only" not in window.actions_["undo"].toolTip(), "it is off for another reason"
+    again = open_window()
+    qtbot.waitUntil(lambda: again.places.read_only(place), timeout=PATIENCE)
     switch.trigger()
     settle(qtbot)
     assert not switch.isChecked() and window.actions_["purge"].isEnabled()
+    assert "(Del" in window.actions_["purge"].toolTip()
+    # What another window, or a command, has said since holds too.
+    again.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: not again.places.read_only(place), timeout=PATIENCE)
+
+
+def test_a_folder_that_is_read_only_stays_as_it_is(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    place = str(fixture_cache)
+    window.table.selectRow(0)
+    settle(qtbot)
+    window.flows.purge_selected()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    # Said meanwhile by a command: the window does not know it yet.
+    protected.protect(place, True)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    assert window.error_bar.error is not None
+    assert window.error_bar.error.code == "place-protected"
+    idle(qtbot, window)
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.places.read_only(place), timeout=PATIENCE)
+    idle(qtbot, window)
+    assert not window.actions_["purge"].isEnabled()
+    assert Place(place, read_only=True).where.endswith("· read-only")
+    other = tmp_path / "other"
+    other.mkdir()
+    window.open_paths([str(other)])
+    listed(qtbot, window, other)
+    warm = window.flows.warm()
+    assert warm.target.path == str(other)
+    assert warm.target.combo.findData(place) < 0
+    warm.target.combo.setEditText(place)
+    assert not warm.go.isEnabled() and "is read-only" in warm.wrong.text()
+    warm.reject()
+    window.listing.refresh()
+    idle(qtbot, window)
+
+
+def test_a_switch_that_cannot_be_kept_goes_back(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    Path(protected.file()).parent.mkdir(parents=True, exist_ok=True)
+    Path(protected.file()).write_text("damaged")
+    window.actions_["read-only"].trigger()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    settle(qtbot)
+    assert not window.places.read_only(str(fixture_cache))
+    assert not window.actions_["read-only"].isChecked()
 
 
 def test_what_is_on_the_screen_is_known_a_moment_later(
@@ -234,6 +292,36 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     assert inspector.detail is not None and inspector.detail.graphs
     facts = inspector.facts.toPlainText()
     assert "On the server" in facts and "Expires" in facts
+
+
+def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    paths = sorted(key for key in dump() if "fx-graph" in key)
+    for number, path in enumerate(paths[:3]):
+        server("EXPIRE", path, 86_400 * (3 - number))
+    window.open_paths([place])
+    read(qtbot, window, place)
+    header = window.table.horizontalHeader()
+    assert not header.isSectionHidden(EXPIRES) and not header.isSectionHidden(USED)
+    assert header.isSectionHidden(MTIME), "a server does not know it"
+    qtbot.waitUntil(
+        lambda: all(e.expires is not None for e in window.entries.shown()), timeout=PATIENCE
+    )
+    known = window.entries.shown()
+    assert {cell_text(e, EXPIRES) for e in known} == {"in 24 h", "in 2 d", "in 3 d", "never"}
+    window.table.sortByColumn(EXPIRES, Qt.SortOrder.AscendingOrder)
+    assert window.listing.times and window.listing.loading
+    read(qtbot, window, place)
+    assert [e.path for e in window.entries.shown()[:3]] == paths[2::-1]
+    assert all(e.torch for e in window.entries.shown()[:3]), "what was known stays"
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    assert header.isSectionHidden(EXPIRES) and not header.isSectionHidden(MTIME)
+    assert header.sortIndicatorSection() == SIZE
+    assert not window.listing.times
 
 
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(

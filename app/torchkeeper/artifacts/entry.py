@@ -61,8 +61,8 @@ class Entry:
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.
     orphan: why nothing needs it, as such a code; None where something does, or nobody can know.
-    expires: seconds since the epoch when the server it is on drops it; None where it does not,
-        and where that was not asked.
+    expires: seconds since the epoch when the server it is on drops it, 0 where it never does;
+        None where that was not asked, as in a listing, or is no server's.
     used: seconds since the epoch when anybody last used it there, or None.
     """
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
+from torchkeeper.link import protected
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -41,6 +42,8 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
+        if op in protected.CHANGING:
+            protected.guard(op, params)
         for name in ("place", "into"):
             if is_server(str(params.get(name) or "")):
                 return self._ask_server(params[name], op, params)

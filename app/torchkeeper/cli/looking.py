@@ -11,7 +11,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import KINDS, Entry, checked_row
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import say
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -29,7 +29,12 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "device": lambda e: (e["device"] is None, e["device"] or ""),
     "compile_s": lambda e: -(e["compile_s"] or 0),
     "path": operator.itemgetter("path"),
+    # What is first: the next to go, 0 being never, and what was not used for longest.
+    "expires": lambda e: (e["expires"] is None, not e["expires"], e["expires"] or 0),
+    "used": lambda e: (e["used"] is None, e["used"] or 0),
 }
+#: Those that a server is asked for only when somebody wants to know.
+_TIMES = ("expires", "used")
 
 
 #: Facts that only join entries, which is said under these titles.
@@ -81,30 +86,64 @@ def add_filter(command: argparse.ArgumentParser) -> None:
 
 def add_places(command: argparse.ArgumentParser) -> None:
     """Arguments of places."""
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--protect", metavar="PLACE", type=place,
+                       help="make a place read-only, for commands and the window")  # fmt: skip
+    which.add_argument("--unprotect", metavar="PLACE", type=place,
+                       help="allow changes in a place again")  # fmt: skip
     add_json(command)
 
 
 def places(args: argparse.Namespace) -> int:
-    """torchkeeper places"""
+    """torchkeeper places: lists them, or makes one read-only, or no longer."""
+    if args.protect or args.unprotect:
+        return _protect(args)
+    kept = protected.protected()
     with Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask("places", sizes=True)
+    found = [{**row, "read_only": row.get("path") in kept} for row in asker.rows]
+    there = {row["path"] for row in found if "path" in row}
+    # Those that nothing else finds: whoever wonders why a command refuses looks here.
+    for name in (name for name in kept if name not in there):
+        exists = is_server(name) or os.path.exists(name)
+        found.append({"path": name, "reason": "read-only", "exists": exists, "read_only": True})
     if args.json:
-        for row in asker.rows:
+        for row in found:
             output.emit(row)
         return 0
     rows = []
-    for row in asker.rows:
+    for row in found:
         reason = str(row.get("reason"))
         entries, size = row.get("entries"), row.get("bytes")
         if isinstance(entries, int) and isinstance(size, int):
             held = say.count(entries, "entry", "entries") + ", " + say.size(size)
         elif is_server(str(row.get("path"))):
             held = "a server"  # which may be far away: “du” asks it
+        elif reason == "read-only" and row["exists"]:
+            held = "-"
         else:
             held = "cannot be read" if row.get("exists") else "does not exist yet"
-        rows.append([str(row.get("path")), held, _REASONS.get(reason, reason)])
+        why = _REASONS.get(reason, reason)
+        if row["read_only"] and reason != "read-only":
+            why += "  [read-only]"
+        rows.append([str(row.get("path")), held, why])
     output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
+    return 0
+
+
+def _protect(args: argparse.Namespace) -> int:
+    on = args.protect is not None
+    name = args.protect or args.unprotect
+    before = protected.protected()
+    if not on and name not in before and (other := protected.covering(name, before)):
+        name = other  # as whoever is told “read-only” of it sees it
+    changed = on != (name in before)
+    kept = protected.protect(name, on) if changed else before
+    state = "read-only" if on else "not read-only any more"
+    said = f"{printable(name)} is {state}." if changed else f"{printable(name)} was so already."
+    result = {"path": name, "read_only": on, "changed": changed, "protected": kept}
+    output.result(args, result, said)
     return 0
 
 
@@ -116,6 +155,12 @@ def add_ls(command: argparse.ArgumentParser) -> None:
     add_filter(command)
     command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
                          help=f"one of {', '.join(SORTS)}")  # fmt: skip
+    command.add_argument("--times", action="store_true",
+                         help="also when a server drops entries and when "
+                         "they were used last")  # fmt: skip
+    command.add_argument("--facts", action="store_true",
+                         help="also all else that the keys of a server do not tell, which takes "
+                         "long: torch, device, compile time")  # fmt: skip
     add_json(command)
 
 
@@ -123,6 +168,9 @@ def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
     key = SORTS[args.sort]
     listed: list[tuple[Any, Any]] = []
+
+    times = args.times or args.facts or args.sort in _TIMES
+    timed = times and is_server(args.place)
 
     # A server may have millions: they are printed as they come, and none is kept.
     at_once = args.json and is_server(args.place) and args.sort == "kind"
@@ -137,18 +185,19 @@ def ls(args: argparse.Namespace) -> int:
             return
         for row in rows:
             fields = checked_row(row)
-            shown = output.json_line(fields) if args.json else _cells(Entry(**fields))
+            shown = output.json_line(fields) if args.json else _cells(Entry(**fields), timed)
             listed.append(((key(fields), fields["path"]), shown))
 
     with Engine() as engine:
         asker = Asker(engine, args.json, take)
-        totals = asker.ask("list", place=args.place, filter=args.filter)
+        totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
+                           facts=args.facts)  # fmt: skip
         listed.sort(key=operator.itemgetter(0))
         in_order = [shown for _, shown in listed]
         if args.json:
             output.lines(in_order)
         else:
-            _print_cells(in_order)
+            _print_cells(in_order, timed)
             output.line(summary(totals))
     for text in output.left_lines(asker.left):
         output.note(text)
@@ -161,19 +210,25 @@ def print_entries(entries: list[Entry]) -> None:
     _print_cells([_cells(entry) for entry in by_kind])
 
 
-def _print_cells(rows: list[list[str]]) -> None:
-    head = ["KIND", "KEY", "SIZE", "FILES", "CHANGED", "TORCH", "DEVICE", "COMPILE", "NAME"]
+def _print_cells(rows: list[list[str]], timed: bool = False) -> None:
+    when = ["EXPIRES", "USED"] if timed else ["CHANGED"]
+    head = ["KIND", "KEY", "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE", "NAME"]
     if rows:
-        output.table(head, rows, frozenset({2, 3, 7}))
+        output.table(head, rows, frozenset({2, 3, head.index("COMPILE")}))
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: Entry, timed: bool = False) -> list[str]:
+    """A line of ls; ``timed``: with what only a server says, and without what it never does."""
+    when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
+    if timed:
+        when = ["-" if entry.expires is None else say.until(entry.expires),
+                "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
     return [
         entry.kind,
         entry.key[:12],
         say.size(entry.size),
         str(entry.files),
-        say.ago(entry.mtime) if entry.mtime is not None else "-",
+        *when,
         entry.torch or "-",
         entry.device or "-",
         say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
@@ -274,6 +329,10 @@ def _print_shown(one: dict[str, Any]) -> None:
         if value is None or name in ("problem", "orphan"):
             continue
         if name == "mtime":
+            value = f"{say.when(value)} ({say.ago(value)})"
+        elif name == "expires":
+            value = f"{say.when(value)} ({say.until(value)})" if value else "never"
+        elif name == "used":
             value = f"{say.when(value)} ({say.ago(value)})"
         elif name == "size":
             value = f"{say.size(value)} ({value:,} bytes)"

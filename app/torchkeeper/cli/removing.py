@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import say
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
 from torchkeeper.stores.names import is_server
@@ -60,6 +60,8 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    if not args.dry_run:
+        protected.check(args.place, below=True)
     server = is_server(args.place)
     for_good = args.now or server
     with Engine() as engine:
@@ -95,7 +97,7 @@ def purge(args: argparse.Namespace) -> int:
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
-        answer = asker.ask("purge", plan=plan["plan"], now=args.now)
+        answer = asker.ask("purge", place=args.place, plan=plan["plan"], now=args.now)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
@@ -158,6 +160,7 @@ def trash(args: argparse.Namespace) -> int:
             said = f"The trash holds {held}." if totals["files"] else "The trash is empty."
             output.result(args, totals, said)
             return 0
+        protected.check(args.place, below=True)
         if totals["files"] and not args.yes:
             if not output.can_ask():
                 raise _needs_answer("Emptying the trash")

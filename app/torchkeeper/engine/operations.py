@@ -6,7 +6,8 @@ entries as JSON; ``left`` findings say what was not taken and why. A selection i
 before with ``hold``, for selections that are too long for one line. ``detail``, ``text``,
 ``factors`` and ``needs`` are about one entry, named by place, kind and path. A ``list`` that is
 told ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends
-no rows where a folder is still as it was.
+no rows where a folder is still as it was. One of a server that is told ``times`` says when
+entries expire and were last used, and with ``facts`` also what only their payloads tell.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
@@ -39,7 +40,7 @@ from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, relatives
-from torchkeeper.stores.store import read
+from torchkeeper.stores.store import Store, read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -79,11 +80,14 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     folder = isinstance(store, Folder)
     batches = (
         unread_of(store, report)
-        if keys_tell(store, asked)
+        if keys_tell(store, asked) and not params.get("facts")
         else entries_of(session, store, report, items)
     )
     for batch in batches:
-        entries = [one.entry for one in batch if asked.matches(one.entry)]
+        chosen = [one for one in batch if asked.matches(one.entry)]
+        entries = [one.entry for one in chosen]
+        if chosen and (params.get("times") or params.get("facts")) and is_server(store.place):
+            entries = _timed(store, chosen)
         if folder:
             listed += [one.item for one in batch]
         else:
@@ -105,6 +109,14 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     return {**totals, "trash": None, "format": store.format, "made_in": made_in}
+
+
+def _timed(store: Store, batch: list[Described]) -> list[Entry]:
+    from torchkeeper.stores.redis.store import Redis
+    from torchkeeper.stores.redis.times import timed
+
+    assert isinstance(store, Redis)
+    return timed(store, batch)
 
 
 def _mark(items: list[Item]) -> str:
@@ -163,8 +175,12 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     chosen = [item for item in items if item.key == wanted]
     batches = read(store, chosen, session.reader, report, full=True)
     shown = [one for batch in batches for one in batch]
-    for one in sorted(shown, key=lambda one: (KINDS.index(one.entry.kind), one.entry.path)):
+    shown.sort(key=lambda one: (KINDS.index(one.entry.kind), one.entry.path))
+    timed = _timed(store, shown) if is_server(store.place) else None
+    for number, one in enumerate(shown):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
+        if timed:
+            entry = replace(entry, expires=timed[number].expires, used=timed[number].used)
         _send_shown(one, entry, relatives(told, items, one.item), report)
     return {"entries": len(shown)}
 

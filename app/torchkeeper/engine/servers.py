@@ -4,7 +4,6 @@ the server is, and how long it keeps what it has.
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,10 +11,10 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, chosen_of, tell_left
 from torchkeeper.stores.describe import unread
-from torchkeeper.stores.items import Item, in_order
-from torchkeeper.stores.redis.connecting import encoded, pack
+from torchkeeper.stores.items import in_order
 from torchkeeper.stores.redis.describing import described
 from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.redis.times import times
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
 MAX_ITEMS = 64
@@ -41,35 +40,19 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
     with server_of(session, params, report) as store:
         paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
         items = store.items_at([x for x in paths if not x.startswith("triton:")], report)
-        times = _times(store, items)
+        times_of = dict(zip([item.path for item in items], times(store, items), strict=True))
         small = in_order(item for item in items if item.size <= MAX_BYTES)
         large = [unread(item) for item in items if item.size > MAX_BYTES]
         count = 0
         for batch in (*described(store, small, session.reader, report), large):
             rows = []
             for entry in (one.entry for one in batch):
-                expires, used = times.get(entry.path, (None, None))
+                expires, used = times_of.get(entry.path, (None, None))
                 rows.append(replace(entry, expires=expires, used=used).to_json())
             if rows:
                 report.rows(rows)
             count += len(rows)
     return {"entries": count}
-
-
-def _times(store: Redis, items: list[Item]) -> dict[str, tuple[float | None, float | None]]:
-    """When each expires and was last used, in seconds since the epoch."""
-    keys = [encoded(item.path) for item in items]
-    commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
-    replies = iter(store.connection.many(commands))
-    now = time.time()
-    found: dict[str, tuple[float | None, float | None]] = {}
-    for item in items:
-        left, idle = next(replies), next(replies)
-        expires = now + left / 1000 if isinstance(left, int) and left >= 0 else None
-        # Where looking counts as use, the last who used it was our own listing.
-        used = now - idle if isinstance(idle, int) and store.connection.quiet else None
-        found[item.path] = expires, used
-    return found
 
 
 def server(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -37,7 +37,12 @@ class Situation(NamedTuple):
     @property
     def can_purge(self) -> bool:
         """Whether entries of the place can be removed."""
-        return self.place_is_folder or (self.place_is_server and not self.read_only)
+        return (self.place_is_folder or self.place_is_server) and not self.read_only
+
+    @property
+    def can_change_trash(self) -> bool:
+        """Whether there is anything in the trash of the place, which may be changed."""
+        return self.trash and not self.read_only
 
 
 def _always(_: Situation) -> bool:
@@ -94,9 +99,9 @@ ACTIONS = (
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
          _always, "add_server", "file", 0, ("places",)),
-    Spec("read-only", _n("Read-&only server"), "", "",
-         _n("Have nothing removed from the server or copied into it"),
-         lambda s: s.place_is_server, "toggle_read_only", "file", 0, ("places",),
+    Spec("read-only", _n("Read-&only"), "", "",
+         _n("Have nothing in the place changed, by the window or by a command"),
+         lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
          on=lambda s: s.read_only),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
@@ -146,10 +151,10 @@ ACTIONS = (
          "purge_shown", "cache", 1, ("entries",)),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
-         lambda s: s.trash, "undo", "cache", 1, ("places",)),
+         lambda s: s.can_change_trash, "undo", "cache", 1, ("places",)),
     Spec("empty-trash", _n("&Empty trash…"), "empty", "",
          _n("Delete for good what was purged from this place"),
-         lambda s: s.trash, "empty_trash", "cache", 1, ("places",)),
+         lambda s: s.can_change_trash, "empty_trash", "cache", 1, ("places",)),
     Spec("expiry", _n("Set e&xpiry…"), "queued", "",
          _n("Say when the server drops the selected entries by itself, if ever"),
          lambda s: s.selected > 0 and s.place_is_server and not s.read_only,
@@ -208,6 +213,10 @@ ACTIONS = (
 )  # fmt: skip
 
 
+#: Said of an action that the switch of the place keeps from being used.
+_HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+
+
 def tr(text: str) -> str:
     """The translation of a text of the table."""
     return QCoreApplication.translate("Actions", text)
@@ -220,6 +229,8 @@ class Actions(QObject):
         """slot: the method of that name, whosever it is; asked for when an action is triggered."""
         super().__init__(window)
         self._made: dict[str, QAction] = {}
+        #: Those that are off for no other reason than that the place is read-only.
+        self._held: set[str] = set()
         choices: dict[str, QActionGroup] = {}
         for spec in ACTIONS:
             action = QAction(tr(spec.text), window)
@@ -230,11 +241,9 @@ class Actions(QObject):
             action.setIconText(tr(spec.short or spec.text).replace("&", ""))
             if spec.shortcut:
                 action.setShortcut(QKeySequence(spec.shortcut))
-            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
-            action.setStatusTip(tr(spec.hint))
             action.triggered.connect(lambda _checked=False, name=spec.slot: slot(name)())
             self._made[spec.id] = action
+            self._hint(spec)
         # Those of the menus can wait until somebody could open one.
         self._drawn = self.toolbar()
         theme.follow(self, self._paint)
@@ -250,10 +259,28 @@ class Actions(QObject):
             return
         self._situation = situation
         for spec in ACTIONS:
-            self._made[spec.id].setEnabled(spec.when(situation))
+            action = self._made[spec.id]
+            action.setEnabled(spec.when(situation))
+            held = situation.read_only and not action.isEnabled()
+            held = held and spec.when(situation._replace(read_only=False))
+            if held != (spec.id in self._held):
+                self._hint(spec, held)
             checked = spec.chosen or spec.on
             if checked is not None:
                 self._made[spec.id].setChecked(checked(situation))
+
+    def _hint(self, spec: Spec, held: bool = False) -> None:
+        """Say what an action does; where it is ``held``, why it cannot."""
+        self._held = self._held | {spec.id} if held else self._held - {spec.id}
+        action = self._made[spec.id]
+        if held:
+            text = tr(_HELD)
+            action.setToolTip(text)
+        else:
+            text = tr(spec.hint)
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            action.setToolTip(f"{text} ({keys})" if keys else text)
+        action.setStatusTip(text)
 
     def draw_the_rest(self) -> None:
         """Give the actions that are only in menus their icons too."""

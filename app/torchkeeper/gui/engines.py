@@ -47,6 +47,8 @@ class Engines(QObject):
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
     _keyring = Signal(int)
+    _protected = Signal(int)
+    _protect = Signal(int, str, bool)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -73,6 +75,8 @@ class Engines(QObject):
         self._give.connect(self.worker.give)
         self._forget_password.connect(self.worker.forget_password)
         self._keyring.connect(self.worker.find_keyring)
+        self._protected.connect(self.worker.find_protected)
+        self._protect.connect(self.worker.protect)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -146,6 +150,18 @@ class Engines(QObject):
         """Whether the system keeps passwords; the result is ``{"keyring"}``."""
         ticket = self._ticket(listener)
         self._keyring.emit(ticket)
+        return ticket
+
+    def protected(self, listener: Listener) -> int:
+        """The places that are read-only; the result is ``{"protected": [name]}``."""
+        ticket = self._ticket(listener)
+        self._protected.emit(ticket)
+        return ticket
+
+    def protect(self, place: str, on: bool, listener: Listener) -> int:
+        """Make a place read-only from now on, or no longer; the result is as of ``protected``."""
+        ticket = self._ticket(listener)
+        self._protect.emit(ticket, place, on)
         return ticket
 
     def scratch(self, listener: Listener) -> int:

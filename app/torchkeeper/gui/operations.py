@@ -103,7 +103,7 @@ class Operations(QObject):
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
-        params = {"plan": plan, "now": at_once}
+        params = {"place": place, "plan": plan, "now": at_once}
         start = _Start("purge", params, engine_of=ticket, note=self._counted)
         return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
 

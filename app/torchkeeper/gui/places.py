@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +27,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
-#: Where it is kept which places nothing is to be changed in.
-READ_ONLY = "places/read-only"
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -77,9 +76,10 @@ class Place:
     @property
     def where(self) -> str:
         """The folder it is in; of a server, how it is reached."""
-        if not self.server:
-            return printable(self.path.rpartition("/")[0] or "/")
-        about = printable(_address(self.path)[1])
+        if self.server:
+            about = printable(_address(self.path)[1])
+        else:
+            about = printable(self.path.rpartition("/")[0] or "/")
         return _tr("{} · read-only").format(about) if self.read_only else about
 
     @property
@@ -141,7 +141,7 @@ class PlacesModel(QAbstractListModel):
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
-        self._read_only = set(self._kept(READ_ONLY))
+        self._read_only: set[str] = set()
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
     def _marked(self, place: Place) -> Place:
@@ -179,6 +179,7 @@ class PlacesModel(QAbstractListModel):
             return icons.icon(place.icon, colour)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
+            state += _tr(", read-only") if place.read_only else ""
             return f"{place.title}, {printable(place.path)}{state}"
         return None
 
@@ -225,12 +226,14 @@ class PlacesModel(QAbstractListModel):
         return row
 
     def set_read_only(self, path: str, read_only: bool) -> None:
-        """Have nothing changed in a place from now on, or allow it again."""
-        self._read_only = self._read_only | {path} if read_only else self._read_only - {path}
-        self._settings.setValue(READ_ONLY, sorted(self._read_only))
-        row = self.row_of(path)
-        if row >= 0:
-            self._set(row, self._marked(self._places[row]))
+        """Show a place as one that nothing is changed in, or no longer. Window.protect keeps it."""
+        self.told_read_only(self._read_only | {path} if read_only else self._read_only - {path})
+
+    def told_read_only(self, paths: Iterable[str]) -> None:
+        """Show these places, and no others, as such that nothing is changed in."""
+        self._read_only = set(paths)
+        for row, place in enumerate(self._places):
+            self._set(row, self._marked(place))
 
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""

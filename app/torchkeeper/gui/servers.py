@@ -39,7 +39,8 @@ class Servers(QObject):
             self._give(place, dialog.password.text(), dialog.keep.isChecked())
         known = window.place == place
         window.places.add(place)
-        window.places.set_read_only(place, dialog.read_only.isChecked())
+        if dialog.read_only.isChecked() != window.places.read_only(place):
+            window.protect(place, dialog.read_only.isChecked())
         window.places_pane.choose(place)
         if known:
             window.listing.refresh()
@@ -107,4 +108,4 @@ class Servers(QObject):
         """Allow changes in the chosen place, or none."""
         place = self._window.places_pane.place
         if place is not None:
-            self._window.places.set_read_only(place.path, not place.read_only)
+            self._window.protect(place.path, not place.read_only)

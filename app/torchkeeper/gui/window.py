@@ -22,6 +22,7 @@ from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
 from torchkeeper.gui.table import copying
+from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -89,6 +90,7 @@ class Window(Shell):
         self.places_pane.chosen.connect(self._show_place)
         self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
         self.listing.locked.connect(self._ask_for_password)
+        self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
         self.head.filtered.connect(self.entries.filter)
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
@@ -196,7 +198,7 @@ class Window(Shell):
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
                 place_is_server=listing.is_server,
-                read_only=listing.is_server and self.places.read_only(listing.place or ""),
+                read_only=self.places.read_only(listing.place or ""),
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
@@ -235,6 +237,13 @@ class Window(Shell):
             self.settings.setValue(CURRENT, path)
         if (path or None) != self.place:
             self.listing.show(path or None)
+        # Now that there are no rows that would have to be sorted.
+        self.columns.use(is_server(path))
+
+    def _sorted(self, column: int) -> None:
+        # To put all in order, more must be known than of what is on the screen.
+        if column in SERVERS:
+            self.listing.ask_times()
 
     def _filling(self) -> bool:
         kinds = ("warm", "import", "copy")
@@ -290,6 +299,22 @@ class Window(Shell):
         for place in self.places.places:
             if place.added and not place.server:
                 self.engines.look([place.path], Listener(result=self._looked))
+        self.engines.protected(Listener(result=self._told_protected, failed=self.tell))
+
+    def protect(self, path: str, on: bool) -> None:
+        """Have nothing changed in a place from now on, or allow it again."""
+        before = self.places.read_only(path)
+
+        def failed(error: UserError) -> None:
+            self.places.set_read_only(path, before)
+            self.actions_["read-only"].setChecked(before)  # it has switched itself
+            self.tell(error)
+
+        self.places.set_read_only(path, on)
+        self.engines.protect(path, on, Listener(result=self._told_protected, failed=failed))
+
+    def _told_protected(self, found: dict[str, Any]) -> None:
+        self.places.told_read_only(found["protected"])
 
     def _choose_first(self) -> None:
         if self.places_pane.place is not None:

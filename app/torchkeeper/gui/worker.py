@@ -150,6 +150,16 @@ class Worker(QObject):
         if self._stopping:
             self.cancelled.emit(request.ticket, [])
             return
+        if not request.shared:
+            # Only looking is shared. Loaded here: to look is all that most windows do at first.
+            from torchkeeper.link import protected
+
+            try:
+                # By name only: no disk may hold up this thread.
+                protected.guard(request.op, request.params, follow=False)
+            except UserError as e:
+                self.failed.emit(request.ticket, e, [])
+                return
         servers = _servers(request)
         unknown = [server for server in servers if server not in self._passwords]
         if unknown:
@@ -233,6 +243,26 @@ class Worker(QObject):
         """Forget the password of a server, in the keyring too."""
         self._passwords.pop(server, None)
         _aside(lambda: secrets.forget(server))
+
+    @Slot(int)
+    def find_protected(self, ticket: int) -> None:
+        """Say which places are read-only; the result is ``{"protected"}``."""
+        from torchkeeper.link import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protected()}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
+
+    @Slot(int, str, bool)
+    def protect(self, ticket: int, place: str, on: bool) -> None:
+        """Make a place read-only, or no longer; the result is as of ``find_protected``."""
+        from torchkeeper.link import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protect(place, on)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
 
     @Slot(int)
     def find_keyring(self, ticket: int) -> None:

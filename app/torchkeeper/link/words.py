@@ -59,6 +59,26 @@ CATALOGUE: dict[str, Words] = {
         "{why}.",
         "Check its owner and permissions, and that its file system is not read-only.",
     ),
+    "place-protected": Words(
+        "{place} is read-only.",
+        "You marked it so: nothing is changed in it, by the window or by a command.",
+        "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
+    ),
+    "place-within-protected": Words(
+        "{place} is read-only.",
+        "It is the same place as {protected}, lies in it or holds it, and you marked that so.",
+        "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
+    ),
+    "protection-unreadable": Words(
+        "Which places are read-only is not known, so nothing is changed.",
+        "{file} cannot be used: {why}.",
+        "Repair the file. Without it, no place is read-only.",
+    ),
+    "protection-unwritable": Words(
+        "The list of read-only places could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
     "place-busy": Words(
         "{place} is being changed by another Torchkeeper.",
         "",

@@ -101,7 +101,9 @@ class PlaceChoice(QWidget):
         self.combo.setMinimumContentsLength(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._read_only = {place.path for place in places if place.read_only}
         others = {place.path for place in places if place.bundle or place.server}
+        others |= self._read_only
         for place in places:
             if place.path not in others:
                 self.combo.addItem(printable(place.path), place.path)
@@ -119,7 +121,19 @@ class PlaceChoice(QWidget):
 
     @property
     def path(self) -> str | None:
-        """The chosen or typed place as an absolute path; None while there is none."""
+        """The chosen or typed place as an absolute path; None while there is none that may be."""
+        path = self._path()
+        return None if path in self._read_only else path
+
+    @property
+    def wrong(self) -> str:
+        """Why there is no path."""
+        path = self._path()
+        if path in self._read_only:
+            return self.tr("{} is read-only: nothing is changed in it.").format(printable(path))
+        return self.tr("Give the whole path of a folder, or choose one.")
+
+    def _path(self) -> str | None:
         text = self.combo.currentText()
         row = self.combo.findText(text)
         if row >= 0:

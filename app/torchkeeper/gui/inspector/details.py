@@ -244,7 +244,9 @@ def _disk(entry: Entry, server: bool) -> Section:
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
     if entry.expires is not None:
-        section.add(_tr("Expires"), say.when(entry.expires))
+        never = _tr("never")
+        section.add(_tr("Expires"), f"{say.when(entry.expires)} ({say.until(entry.expires)})"
+                    if entry.expires else never)  # fmt: skip
     if entry.used is not None:
         section.add(_tr("Last used"), f"{say.when(entry.used)} ({say.ago(entry.used)})")
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))

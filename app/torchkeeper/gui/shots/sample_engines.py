@@ -49,6 +49,7 @@ class SampleEngines(Engines):
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
         self._places = places
+        self._read_only: set[str] = set()
 
     def ask(self, op: str, params: dict[str, Any], listener: Listener, **_: Any) -> int:
         """Answer after a turn of the event loop, as an engine would."""
@@ -80,6 +81,15 @@ class SampleEngines(Engines):
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Every password is taken."""
         return self._tell({"kept": keep and bool(server and password)}, listener)
+
+    def protected(self, listener: Listener) -> int:
+        """The places that were made read-only."""
+        return self._tell({"protected": sorted(self._read_only)}, listener)
+
+    def protect(self, place: str, on: bool, listener: Listener) -> int:
+        """Every place can be made read-only."""
+        self._read_only = self._read_only | {place} if on else self._read_only - {place}
+        return self.protected(listener)
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))

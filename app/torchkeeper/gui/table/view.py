@@ -40,13 +40,16 @@ from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     COMPILE,
     DEVICE,
+    EXPIRES,
     FILES,
     KEY,
     KIND,
     MTIME,
     NAME,
+    SERVERS,
     SIZE,
     TORCH,
+    USED,
     cell_text,
 )
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
@@ -65,7 +68,11 @@ WIDTHS = {
     TORCH: 120,
     DEVICE: 76,
     COMPILE: 116,
+    EXPIRES: 92,
+    USED: 108,
 }
+#: Whose texts change with the time that passes.
+_PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
 _NAME_WIDTH = 120
 _SELECT = QItemSelectionModel.SelectionFlag.Select
@@ -118,6 +125,8 @@ class EntryTable(QTableView):
         header.setMinimumSectionSize(48)
         for column, width in WIDTHS.items():
             header.resizeSection(column, width)
+        for column in SERVERS:
+            header.hideSection(column)
         header.sectionResized.connect(self._resized)
         self.fit_name()
         self.setSortingEnabled(True)
@@ -355,7 +364,7 @@ class EntryTable(QTableView):
             seen,
             [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
             [
-                (id(line.entry), cell_text(line.entry, MTIME))
+                (id(line.entry), *(cell_text(line.entry, column) for column in _PASSING))
                 for line in lines
                 if isinstance(line, Row)
             ],
