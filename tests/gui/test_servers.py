@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
@@ -17,14 +18,16 @@ from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
+from torchkeeper.gui.dialogs.server import ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
 from torchkeeper.link import protected, secrets
 from torchkeeper.link.serverpage import meanings
+from torchkeeper.link.words import UserError
 from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"
@@ -77,7 +80,15 @@ def test_a_server_that_is_added_is_listed_and_remembered(
     assert not dialog.go.isEnabled() and not dialog.files.isVisible()
     typed(qtbot, dialog.address, f"127.0.0.1:{port}")
     click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: "lets you in" in dialog.said.text(), timeout=PATIENCE)
+    trial = dialog.trial
+    qtbot.waitUntil(
+        lambda: "ours" in trial.facts and "PyTorch" in trial.facts["ours"].text(), timeout=PATIENCE
+    )
+    assert "lets you in" in trial.said.text()
+    told = {name: label.text() for name, label in trial.facts.items()}
+    assert told["ours"].startswith("12 of PyTorch · ") and told["keys"] == "13"
+    assert told["version"].count(".") == 2 and "no limit" in told["memory"]
+    assert told["changes"] == "allowed"
     click(qtbot, dialog.go)
     place = f"redis://127.0.0.1:{port}/0"
     read(qtbot, window, place)
@@ -158,28 +169,192 @@ def test_a_password_is_asked_for_and_right_on_the_second_try(
 
 
 def test_what_is_wrong_is_said_in_the_dialog(
-    qtbot: QtBot, open_window: OpenWindow, locked_port: int
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int, tmp_path: Path
 ) -> None:
     window = open_window()
     dialog = window.servers.add_server()
+
+    def failure(button: QWidget) -> str:
+        """The code of what the trial ends with, which is said with what to do about it."""
+        seen: list[UserError] = []
+        dialog.trial.failed.connect(seen.append)
+        click(qtbot, button)
+        qtbot.waitUntil(lambda: bool(seen), timeout=PATIENCE)
+        dialog.trial.failed.disconnect(seen.append)
+        assert dialog.isVisible() and dialog.trial.notice.isVisible()
+        assert dialog.trial.notice.remedy.text()
+        assert "wrong!" not in dialog.trial.notice.accessibleName(), "not the password itself"
+        return seen[0].code
+
     typed(qtbot, dialog.address, "redis://host:port/0")
-    click(qtbot, dialog.go)
-    assert dialog.isVisible() and dialog.said.property("role") == "error"
-    assert dialog.said.text()
+    assert failure(dialog.go) == "address-wrong"
     typed(qtbot, dialog.address, f"redis://127.0.0.1:{free_port()}/0")
-    assert not dialog.said.isVisible()
-    click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: dialog.said.property("role") == "error", timeout=PATIENCE)
+    assert not dialog.trial.isVisible(), "that was about another address"
+    assert failure(dialog.test) == "server-refused"
+    assert dialog.focusWidget() is dialog.address
     typed(qtbot, dialog.address, f"redis://127.0.0.1:{locked_port}/0")
-    typed(qtbot, dialog.password, "wrong")
-    click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: dialog.said.property("role") == "error", timeout=PATIENCE)
-    assert "wrong" not in dialog.said.text().partition("\n")[2], "not the password itself"
-    dialog.address.setText("rediss://localhost")
-    assert dialog.files.isVisible()
+    typed(qtbot, dialog.password, "wrong!")
+    assert failure(dialog.test) == "password-wrong"
+    assert dialog.password.hasFocus()
+    dialog.password.setText(SECRET)
+    typed(qtbot, dialog.address, f"127.0.0.1:{locked_port}/99")
+    assert failure(dialog.test) == "database-out-of-range"
+    assert "end of the address" in dialog.trial.notice.remedy.text()
+    typed(qtbot, dialog.address, f"rediss://127.0.0.1:{locked_port}/0")
+    assert failure(dialog.test) == "server-no-tls"
+    typed(qtbot, dialog.ca.edit, str(tmp_path / "ca.pem"))
+    assert failure(dialog.test) == "certificate-file"
+    assert dialog.ca.edit.hasFocus()
     typed(qtbot, dialog.ca.edit, "ca.pem")
+    assert failure(dialog.go) == "address-wrong"
+    assert "whole path" in dialog.trial.notice.why.text()
+    dialog.reject()
+    # What was tried is nobody's password.
+    assert secrets.password_of(f"redis://127.0.0.1:{locked_port}/0") is None
+
+
+def test_what_may_be_changed_is_said(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server("ACL", "SETUSER", "reader", "on", f">{SECRET}", "~pt2:*", "+@read", "+info", "+ping")
+    server("ACL", "SETUSER", "keeper", "on", f">{SECRET}", "~pt2:*", "+@read", "+info", "+set")
+    before = dump()
+    window = open_window()
+    dialog = window.servers.add_server()
+    facts = dialog.trial.facts
+    for user, said in (
+        ("reader", "none: this user may not"),
+        ("keeper", "copy to it; not set an expiry or purge: this user may not"),
+    ):
+        dialog.address.setText(f"redis://{user}:{quote(SECRET, safe='')}@127.0.0.1:{port}/0")
+        assert not facts
+        click(qtbot, dialog.test)
+        qtbot.waitUntil(lambda: "changes" in facts, timeout=PATIENCE)
+        assert facts["changes"].text() == said
+    dialog.reject()
+    assert server("DBSIZE") == len(before) + 1, "nothing was tried on what is there"
+    with serving(Path(window.settings.fileName()).parent / "second") as second:
+        second("REPLICAOF", "127.0.0.1", port)
+        dialog = window.servers.add_server()
+        dialog.address.setText(second.url)
+        click(qtbot, dialog.test)
+        qtbot.waitUntil(lambda: "changes" in dialog.trial.facts, timeout=PATIENCE)
+        assert dialog.trial.facts["changes"].text() == "none: it is a replica"
+        dialog.reject()
+
+
+def test_a_server_is_edited(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, locked_port: int
+) -> None:
+    window = open_window()
+    old = f"redis://127.0.0.1:{locked_port}/0"
+    secrets.give(old, SECRET)
+    window.open_paths([old])
+    read(qtbot, window, old)
+    window.protect(old, True)
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    assert dialog.address.text() == old and dialog.read_only.isChecked()
+    assert dialog.password.text() == "", "nobody is shown it"
+    dialog.address.setText(f"redis://127.0.0.1:{locked_port}/1")
+    typed(qtbot, dialog.name, "Team cache")
+    click(qtbot, dialog.test)
+    facts = dialog.trial.facts
+    qtbot.waitUntil(lambda: "changes" in facts, timeout=PATIENCE)
+    assert facts["keys"].text() == "0"
     click(qtbot, dialog.go)
-    assert "whole path" in dialog.said.text()
+    new = f"redis://127.0.0.1:{locked_port}/1"
+    read(qtbot, window, new)
+    assert window.listing.error is None, "the password went with it"
+    assert window.entries.total == 0
+    assert [p.path for p in window.places.places if p.server] == [new]
+    [place] = [p for p in window.places.places if p.server]
+    assert (place.title, place.where) == (
+        "Team cache", f"127.0.0.1:{locked_port}/1 · read-only"
+    )  # fmt: skip
+    assert window.head.title.toolTip() == "Team cache"
+    qtbot.waitUntil(lambda: protected.protected() == [new], timeout=PATIENCE)
+    # To another host no password goes by itself, and a name can be taken back.
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    dialog.address.setText(f"redis://localhost:{locked_port}/0")
+    elsewhere = dialog.keeps_password
+    dialog.address.setText(f"rediss://127.0.0.1:{locked_port}/1")
+    assert (elsewhere, dialog.keeps_password) == (False, True), "over TLS it is safer"
+    dialog.address.setText(new)
+    dialog.name.clear()
+    dialog.read_only.setChecked(False)
+    click(qtbot, dialog.go)
+    read(qtbot, window, new)
+    settle(qtbot)
+    assert window.head.title.toolTip() == f"127.0.0.1:{locked_port}/1"
+    qtbot.waitUntil(lambda: protected.protected() == [], timeout=PATIENCE)
+    again = PlacesModel(settings)
+    assert [(p.path, p.name) for p in again.places] == [(new, "")]
+
+
+def test_a_forgotten_password_is_asked_for_again(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{locked_port}/0"
+    secrets.give(place, SECRET)
+    window.open_paths([place])
+    read(qtbot, window, place)
+    assert window.entries.total == 12
+    window.actions_["forget-password"].trigger()
+    assert "is forgotten" in window.statusBar().currentMessage()
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(
+        lambda: any(x.isVisible() for x in window.findChildren(PasswordDialog)), timeout=PATIENCE
+    )
+    for dialog in window.findChildren(PasswordDialog):
+        dialog.reject()
+
+
+def test_a_server_of_the_environment(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = quote(SECRET, safe="")
+    monkeypatch.setenv("TORCHINDUCTOR_REDIS_URL", f"redis://:{secret}@127.0.0.1:{locked_port}/0")
+    window = open_window()
+    place = f"redis://127.0.0.1:{locked_port}/0"
+    [found] = [p for p in window.places.places if p.server]
+    assert found.path == place and found.where == "Redis · TORCHINDUCTOR_REDIS_URL"
+    window.places_pane.choose(place)
+    read(qtbot, window, place)
+    assert window.entries.total == 12
+    assert not window.actions_["remove-place"].isEnabled()
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    assert not dialog.address.isEnabled() and "TORCHINDUCTOR_REDIS_URL" in dialog.where.text()
+    typed(qtbot, dialog.name, "CI")
+    click(qtbot, dialog.go)
+    read(qtbot, window, place)
+    assert window.head.title.toolTip() == "CI"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "address", "user", "password"),
+    [
+        ("redis://h:1/2", "redis://h:1/2", "", ""),
+        ("export TORCHINDUCTOR_REDIS_URL=redis://:a%40b@h:1/2\n", "redis://h:1/2", "", "a@b"),
+        ('TORCHINDUCTOR_REDIS_URL="rediss://ada:pw@h/0"; ', "rediss://h/0", "ada", "pw"),
+        ("redis-cli -u redis://ada:p:w@h:1", "redis://h:1", "ada", "p:w"),
+        ("ada:pw@h:6379", "h:6379", "ada", "pw"),
+        ("unix://ada:pw@/run/r.sock?db=1", "unix:///run/r.sock?db=1", "ada", "pw"),
+        ("redis://h/0?password=x&protocol=3", "redis://h/0?protocol=3", "", "x"),
+    ],
+)
+def test_what_is_pasted_is_taken_apart(
+    qtbot: QtBot, open_window: OpenWindow, pasted: str, address: str, user: str, password: str
+) -> None:
+    dialog = open_window().servers.add_server()
+    QGuiApplication.clipboard().setText(pasted)
+    qtbot.keyClick(dialog.address, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    got = dialog.address.text(), dialog.user.text(), dialog.password.text()
+    assert got == (address, user, password)
+    assert isinstance(dialog.place, str)
     dialog.reject()
 
 

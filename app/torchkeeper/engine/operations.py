@@ -299,7 +299,10 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
-    session.secrets[params["place"]] = params["password"]
+    """The password of a server for what is asked from now on; None to forget it."""
+    session.secrets.pop(params["place"], None)
+    if params["password"] is not None:
+        session.secrets[params["place"]] = params["password"]
     return {}
 
 

@@ -21,6 +21,7 @@ class Situation(NamedTuple):
     place_added: bool = False
     place_is_folder: bool = False
     place_is_server: bool = False
+    chosen_server: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
@@ -103,6 +104,12 @@ ACTIONS = (
          _n("Have nothing in the place changed, by the window or by a command"),
          lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
          on=lambda s: s.read_only),
+    Spec("edit-server", _n("&Edit server…"), "server", "",
+         _n("Change the address, login, certificates or name of the server"),
+         lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("forget-password", _n("For&get password"), "", "",
+         _n("Forget the password of the server, in the system's keyring too"),
+         lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),

@@ -46,6 +46,7 @@ class Engines(QObject):
     _interpreters = Signal(int)
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
+    _move_password = Signal(str, str)
     _keyring = Signal(int)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
@@ -74,6 +75,7 @@ class Engines(QObject):
         self._interpreters.connect(self.worker.find_interpreters)
         self._give.connect(self.worker.give)
         self._forget_password.connect(self.worker.forget_password)
+        self._move_password.connect(self.worker.move_password)
         self._keyring.connect(self.worker.find_keyring)
         self._protected.connect(self.worker.find_protected)
         self._protect.connect(self.worker.protect)
@@ -107,12 +109,15 @@ class Engines(QObject):
         keep: bool = False,
         engine_of: int | None = None,
         hold: Sequence[tuple[str, str]] = (),
+        password: str | None = None,
+        login_of: str | None = None,
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
         self._start.emit(
-            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold))
-        )
+            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
+                    password, login_of)
+        )  # fmt: skip
         return ticket
 
     def look(self, paths: Sequence[str], listener: Listener) -> int:
@@ -145,6 +150,10 @@ class Engines(QObject):
     def forget_password(self, server: str) -> None:
         """Forget the password of a server, in the system's keyring too."""
         self._forget_password.emit(server)
+
+    def move_password(self, old: str, new: str) -> None:
+        """A server has another name: what was the old one's password is the new one's."""
+        self._move_password.emit(old, new)
 
     def keyring(self, listener: Listener) -> int:
         """Whether the system keeps passwords; the result is ``{"keyring"}``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
+#: Where the user's own names of servers are kept, as JSON: an object of names by place.
+NAMES = "places/names"
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -36,7 +39,8 @@ class Place:
     """One place: where it is, why it is listed, and whether there is anything.
 
     added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
-    nothing can be written into. read_only: the user wants nothing to be changed in it.
+    nothing can be written into. read_only: the user wants nothing to be changed in it. name: what
+    the user calls a server.
 
     The place of a server is named by ``path`` too, which is then no path but an address, without
     its password.
@@ -48,6 +52,7 @@ class Place:
     added: bool = False
     bundle: bool = False
     read_only: bool = False
+    name: str = ""
 
     @property
     def server(self) -> bool:
@@ -68,16 +73,22 @@ class Place:
 
     @property
     def title(self) -> str:
-        """The last part of its path; of a server, its host, port and database."""
+        """The last part of its path; of a server its name, or host, port and database."""
+        if self.server and self.name:
+            return printable(self.name, 80)
         if self.server:
             return printable(_address(self.path)[0])
         return printable(os.path.basename(self.path.rstrip("/")) or self.path)
 
     @property
     def where(self) -> str:
-        """The folder it is in; of a server, how it is reached."""
+        """The folder it is in; of a server, how it is reached, and what says where it is."""
         if self.server:
-            about = printable(_address(self.path)[1])
+            title, about = (printable(text) for text in _address(self.path))
+            if self.name:
+                about = title
+            elif self.reason and not self.added:
+                about = f"{about} · {printable(self.reason)}"
         else:
             about = printable(self.path.rpartition("/")[0] or "/")
         return _tr("{} · read-only").format(about) if self.read_only else about
@@ -133,6 +144,20 @@ def reason_words(place: Place) -> str:
     }.get(place.reason, printable(place.reason))
 
 
+def _names(settings: QSettings) -> dict[str, str]:
+    """The names of servers that are kept; of what is damaged, what makes sense."""
+    kept = str(settings.value(NAMES) or "")
+    if not kept:
+        return {}
+    try:
+        found = json.loads(kept)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {place: name for place, name in found.items() if isinstance(name, str)}
+
+
 class PlacesModel(QAbstractListModel):
     """The places, those found first."""
 
@@ -142,10 +167,12 @@ class PlacesModel(QAbstractListModel):
         super().__init__(parent)
         self._settings = settings
         self._read_only: set[str] = set()
+        self._names = _names(settings)
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
     def _marked(self, place: Place) -> Place:
-        return replace(place, read_only=place.path in self._read_only)
+        name = self._names.get(place.path, "")
+        return replace(place, read_only=place.path in self._read_only, name=name)
 
     def _kept(self, setting: str) -> list[str]:
         kept = self._settings.value(setting, [])
@@ -238,6 +265,27 @@ class PlacesModel(QAbstractListModel):
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""
         return path in self._read_only
+
+    def title(self, path: str) -> str:
+        """What a place is called, on the list or not."""
+        return self._marked(Place(path)).title
+
+    def rename(self, path: str, name: str) -> None:
+        """Call a server so from now on; without a name, by its address again."""
+        self._names.pop(path, None)
+        if name:
+            self._names[path] = name
+        self._settings.setValue(NAMES, json.dumps(self._names))
+        row = self.row_of(path)
+        if row >= 0:
+            self._set(row, self._marked(self._places[row]))
+
+    def move(self, old: str, new: str) -> None:
+        """A server that the user has added is somewhere else from now on."""
+        row = self.row_of(old)
+        if row >= 0 and self._places[row].added and self.row_of(new) < 0:
+            self._set(row, self._marked(Place(new, added=True)))
+            self._keep()
 
     def remove(self, row: int) -> None:
         """Take a place of the user's off the list. Nothing on the disk changes."""

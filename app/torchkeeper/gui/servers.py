@@ -11,9 +11,14 @@ from torchkeeper.gui.operations import Selection
 from torchkeeper.link.words import UserError
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
+    from torchkeeper.gui.dialogs.login import PasswordDialog
+    from torchkeeper.gui.dialogs.server import ServerDialog
     from torchkeeper.gui.dialogs.serverpage import ExpiryDialog, ServerPage
+    from torchkeeper.gui.places import Place
     from torchkeeper.gui.window import Window
+
+#: Milliseconds for which it is said what was done.
+_SAID_MS = 8000
 
 
 class Servers(QObject):
@@ -26,32 +31,75 @@ class Servers(QObject):
 
     def add_server(self) -> ServerDialog:
         """Ask where a server is, and put it on the list."""
+        return self._ask_where(None)
+
+    def edit_server(self) -> ServerDialog | None:
+        """Ask where the chosen server is from now on, and how to log in."""
+        chosen = self._window.places_pane.place
+        return self._ask_where(chosen) if chosen is not None and chosen.server else None
+
+    def _ask_where(self, place: Place | None) -> ServerDialog:
         from torchkeeper.gui.dialogs.server import ServerDialog
 
-        dialog = ServerDialog(self._window, self._window.engines)
-        dialog.accepted.connect(lambda: self._add(dialog))
+        # A server that is added once more is chosen, as a folder is.
+        others = [] if place is None else [other.path for other in self._window.places.places]
+        dialog = ServerDialog(self._window, self._window.engines, place, others)
+        dialog.accepted.connect(lambda: self._take(dialog))
         dialog.open()
         return dialog
 
-    def _add(self, dialog: ServerDialog) -> None:
-        window, place = self._window, dialog.place
+    def _take(self, dialog: ServerDialog) -> None:
+        """What the dialog says of a server holds from now on."""
+        window, place, old = self._window, dialog.place, dialog.old
+        if old is not None and old.path != place:
+            self._move(old.path, place, dialog.keeps_password)
         if dialog.password.text():
             self._give(place, dialog.password.text(), dialog.keep.isChecked())
         known = window.place == place
         window.places.add(place)
-        if dialog.read_only.isChecked() != window.places.read_only(place):
-            window.protect(place, dialog.read_only.isChecked())
-        window.places_pane.choose(place)
+        if old is not None or dialog.name.text().strip():
+            window.places.rename(place, dialog.name.text().strip())
+        read_only = dialog.read_only.isChecked()
+        # A server that was read-only stays so when it is added once more.
+        if read_only != window.places.read_only(place) and (read_only or old is not None):
+            window.protect(place, read_only)
         if known:
+            window.show_title(place)
             window.listing.refresh()
+        else:
+            window.places_pane.choose(place)
+            window.show_place(place)
+
+    def _move(self, old: str, new: str, with_password: bool) -> None:
+        window = self._window
+        if with_password:
+            window.engines.move_password(old, new)
+        else:
+            # It was given for another server, or for a better secured one.
+            window.engines.forget_password(old)
+        if window.places.read_only(old):
+            window.protect(old, False)
+        window.places.rename(old, "")
+        window.places.move(old, new)
+
+    def forget_password(self) -> None:
+        """Forget the password of the chosen server."""
+        chosen = self._window.places_pane.place
+        if chosen is not None and chosen.server:
+            self._window.engines.forget_password(chosen.path)
+            self._window.statusBar().showMessage(
+                self.tr("The password of {} is forgotten").format(chosen.title), _SAID_MS
+            )
 
     def ask_for_password(self, place: str, error: UserError) -> PasswordDialog:
         """Ask for the password of the server that is shown, then read it again."""
-        from torchkeeper.gui.dialogs.server import PasswordDialog
+        from torchkeeper.gui.dialogs.login import PasswordDialog
 
         if self._asking is not None:
             self._asking.reject()
-        dialog = self._asking = PasswordDialog(self._window, self._window.engines, place, error)
+        dialog = self._asking = PasswordDialog(
+            self._window, self._window.engines, place, error, self._window.places.title(place)
+        )
         dialog.accepted.connect(lambda: self._unlock(dialog))
         dialog.finished.connect(self._asked)
         dialog.open()
@@ -86,7 +134,9 @@ class Servers(QObject):
         place = self._window.place
         if place is None:
             return None
-        dialog = ServerPage(self._window, self._window.engines, place)
+        dialog = ServerPage(
+            self._window, self._window.engines, place, self._window.places.title(place)
+        )
         dialog.open()
         return dialog
 

@@ -73,7 +73,7 @@ class Window(Shell):
         self._connect()
         self.later.add(lambda: self.flows)
         self._restore()
-        self._show_place(self._first)
+        self.show_place(self._first)
         self._update_soon()
         self.refresh_places()
 
@@ -87,7 +87,7 @@ class Window(Shell):
                        self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
-        self.places_pane.chosen.connect(self._show_place)
+        self.places_pane.chosen.connect(self.show_place)
         self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
@@ -198,6 +198,7 @@ class Window(Shell):
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
                 place_is_server=listing.is_server,
+                chosen_server=chosen is not None and chosen.server,
                 read_only=self.places.read_only(listing.place or ""),
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
@@ -227,11 +228,16 @@ class Window(Shell):
         if state is None or not listing.loading:
             QTimer.singleShot(_LATER_MS, self, self.later.start)
 
-    def _show_place(self, path: str) -> None:
+    def show_title(self, path: str) -> None:
+        """Say over the table what place it is."""
+        self.head.show_place(self.places.title(path) if path else "", printable(path, 4096))
+
+    def show_place(self, path: str) -> None:
+        """Show what a place holds."""
         self.error_bar.clear()
         if self.undo_bar.place != path:
             self.undo_bar.hide()
-        self.head.show_place(Place(path).title if path else "", printable(path, 4096))
+        self.show_title(path)
         self.head.setVisible(bool(path))
         if path:
             self.settings.setValue(CURRENT, path)
@@ -320,7 +326,7 @@ class Window(Shell):
         if self.places_pane.place is not None:
             return
         if not self.places.rowCount():
-            self._show_place("")  # what was shown last time is on no list any more
+            self.show_place("")  # what was shown last time is on no list any more
             return
         before = str(self.settings.value(CURRENT) or "")
         there = [place.path for place in self.places.places if place.exists]

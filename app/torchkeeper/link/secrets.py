@@ -100,6 +100,20 @@ def keep(place: str, password: str) -> bool:
     return False
 
 
+def moved(old: str, new: str) -> str | None:
+    """The password of a server that has another name now; kept for that, where it was kept.
+
+    None where there is none of its own.
+    """
+    given, kept = _given.pop(old, None), _from_keyring(old)
+    if kept is not None:
+        keep(new, kept)
+    if given is not None:
+        give(new, given)
+    forget(old)
+    return given or kept or password_of(new)
+
+
 def forget(place: str) -> None:
     """Forget the password of a server, in the keyring too."""
     _given.pop(place, None)

@@ -23,11 +23,13 @@ def _tr(text: str) -> str:
 class ServerPage(Dialog):
     """Asks a server for its figures and shows them."""
 
-    def __init__(self, parent: QWidget | None, engines: Engines, place: str) -> None:
+    def __init__(
+        self, parent: QWidget | None, engines: Engines, place: str, title: str = ""
+    ) -> None:
         super().__init__(parent, "", 560)
         self.setWindowTitle(self.tr("Server"))
         self._engines = engines
-        self.title = forms.label(Place(place).title, "title")
+        self.title = forms.label(title or Place(place).title, "title", wrap=True)
         self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
