@@ -224,7 +224,7 @@ def test_what_may_be_changed_is_said(
     facts = dialog.trial.facts
     for user, said in (
         ("reader", "none: this user may not"),
-        ("keeper", "copy to it; not set an expiry or purge: this user may not"),
+        ("keeper", "copying to it; not setting an expiry or purging (this user may not)"),
     ):
         dialog.address.setText(f"redis://{user}:{quote(SECRET, safe='')}@127.0.0.1:{port}/0")
         assert not facts
@@ -525,6 +525,34 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     assert server("DBSIZE") == 10, "nothing else has gone"
 
 
+def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(1200)})
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    window.flows.purge_shown()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    confirm = next(x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert "1,212 keys" in confirm.detail.text() and place in confirm.detail.text()
+    assert confirm.cancel.isDefault() and not confirm.go.isEnabled()
+    typed(qtbot, confirm.typed, "121")
+    assert not confirm.go.isEnabled()
+    typed(qtbot, confirm.typed, "1,212")
+    # Some go meanwhile, and one is another: they are left and counted.
+    server("DEL", f"pt2:fx-graph-v1::f{7:051}:c1")
+    server("SET", f"pt2:fx-graph-v1::f{8:051}:c1", "longer than before")
+    click(qtbot, confirm.go)
+    idle(qtbot, window)
+    [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
+    assert job.left == 2 and "2 left out" in job.note
+    assert server("DBSIZE") == 2, "a changed one, and somebody else's"
+
+
 def test_entries_of_a_server_can_expire(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -544,6 +572,13 @@ def test_entries_of_a_server_can_expire(
     left = server("TTL", chosen.path)
     assert isinstance(left, int) and 2 * 86400 - 60 < left <= 2 * 86400
     assert server("TTL", "session:42") == -1
+    idle(qtbot, window)
+    assert window.undo_bar.text.text() == "1 entry expires in 2 d"
+    click(qtbot, window.undo_bar.button)
+    qtbot.waitUntil(lambda: server("TTL", chosen.path) == -1, timeout=PATIENCE)
+    idle(qtbot, window)
+    assert not window.undo_bar.isVisible()
+    server("EXPIRE", chosen.path, 1000)
     dialog = window.servers.set_expiry()
     assert dialog is not None
     dialog.unit.setCurrentIndex(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
@@ -61,7 +63,7 @@ class ErrorBar(QFrame):
 
 
 class UndoBar(QFrame):
-    """Says what was moved to the trash and offers to put it back."""
+    """Says what was moved to the trash, or changed, and offers to put that back."""
 
     undo = Signal(str)
 
@@ -72,20 +74,30 @@ class UndoBar(QFrame):
         self.text = forms.label("", wrap=True)
         self.button = forms.button(self.tr("Undo"))
         self.button.clicked.connect(self._undo)
+        self._then: Callable[[], object] | None = None
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self.hide)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 6, 8, 6)
-        line.addWidget(forms.picture("purge", 20, "good"))
+        self._purged = forms.picture("purge", 20, "good")
+        self._expiring = forms.picture("queued", 20, "good")
+        for picture in (self._purged, self._expiring):
+            line.addWidget(picture)
         line.addWidget(self.text, 1)
         line.addWidget(self.button)
         line.addWidget(close)
         self.setLayout(line)
         self.hide()
 
-    def offer(self, place: str, text: str) -> None:
-        """Offer to undo the last purge of a place."""
-        self.place = place
+    def offer(
+        self, place: str, text: str, verb: str = "", then: Callable[[], object] | None = None
+    ) -> None:
+        """Offer to undo the last purge of a place, or to do something else that undoes."""
+        self.place, self._then = place, then
+        self._purged.setVisible(then is None)
+        self._expiring.setVisible(then is not None)
+        self.button.setText(verb or self.tr("Undo"))
+        self.button.setAccessibleName(self.button.text())
         self.text.setText(text)
         self.setAccessibleName(text)
         self.show()
@@ -93,4 +105,7 @@ class UndoBar(QFrame):
 
     def _undo(self) -> None:
         self.hide()
-        self.undo.emit(self.place)
+        if self._then is not None:
+            self._then()
+        else:
+            self.undo.emit(self.place)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.operations import Selection
+from torchkeeper.link import say
 from torchkeeper.link.words import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.login import PasswordDialog
     from torchkeeper.gui.dialogs.server import ServerDialog
     from torchkeeper.gui.dialogs.serverpage import ExpiryDialog, ServerPage
+    from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.places import Place
     from torchkeeper.gui.window import Window
 
@@ -28,6 +31,9 @@ class Servers(QObject):
         super().__init__(window)
         self._window = window
         self._asking: PasswordDialog | None = None
+        #: What jobs under way are to let expire, and in how many seconds.
+        self._expiring: dict[int, tuple[Selection, float]] = {}
+        window.operations.succeeded.connect(self._done)
 
     def add_server(self) -> ServerDialog:
         """Ask where a server is, and put it on the list."""
@@ -150,9 +156,32 @@ class Servers(QObject):
             return None
         selection = Selection.of(chosen)
         dialog = ExpiryDialog(window, place, len(chosen))
-        dialog.accepted.connect(lambda: window.operations.expire(place, selection, dialog.seconds))
+        dialog.accepted.connect(lambda: self._expire(place, selection, dialog.seconds))
         dialog.open()
         return dialog
+
+    def _expire(self, place: str, selection: Selection, seconds: float | None) -> None:
+        job = self._window.operations.expire(place, selection, seconds)
+        if seconds is not None:
+            self._expiring[job.id] = selection, seconds
+
+    def _done(self, job: Job) -> None:
+        """Offer to take back what was set."""
+        bar = self._window.undo_bar
+        if job.kind == "ttl" and bar.place == job.place:
+            bar.hide()
+        if job.id not in self._expiring or job.place is None:
+            return
+        selection, seconds = self._expiring.pop(job.id)
+        place, count = job.place, job.result.get("entries")
+        if not isinstance(count, int) or not count or self._window.place != place:
+            return
+        verb = self.tr("expires {}") if count == 1 else self.tr("expire {}")
+        text = f"{say.count(count, 'entry', 'entries')} " + verb.format(
+            say.until(time.time() + seconds)
+        )
+        bar.offer(place, text, self.tr("Clear expiry"),
+                  lambda: self._window.operations.expire(place, selection, None))  # fmt: skip
 
     def toggle_read_only(self) -> None:
         """Allow changes in the chosen place, or none."""

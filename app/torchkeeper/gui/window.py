@@ -88,6 +88,7 @@ class Window(Shell):
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
         self.places_pane.chosen.connect(self.show_place)
+        self.places.dataChanged.connect(self._retitle)
         self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
@@ -230,7 +231,14 @@ class Window(Shell):
 
     def show_title(self, path: str) -> None:
         """Say over the table what place it is."""
-        self.head.show_place(self.places.title(path) if path else "", printable(path, 4096))
+        where = printable(path, 4096)
+        if path and self.places.read_only(path):
+            where += self.tr(" · read-only")
+        self.head.show_place(self.places.title(path) if path else "", where)
+
+    def _retitle(self) -> None:
+        if self.place is not None:
+            self.show_title(self.place)
 
     def show_place(self, path: str) -> None:
         """Show what a place holds."""

@@ -49,7 +49,7 @@ def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 #: What can be done to a server, and why not; what else there is, it says in its own words.
-_CHANGES = {"copy": "copy to it", "expire": "set an expiry", "purge": "purge"}
+_CHANGES = {"copy": "copying to it", "expire": "setting an expiry", "purge": "purging"}
 _WHY_NOT = {
     "server-forbids": "this user may not",
     "server-read-only": "it is a replica",
@@ -61,18 +61,17 @@ _WHY_NOT = {
 def changes(page: dict[str, Any]) -> str:
     """Whether it may be changed, in a few words; empty where that is not known."""
     told = page.get("changes")
-    if not isinstance(told, dict) or not told:
+    if not isinstance(told, dict):
         return ""
     known = {_CHANGES[name]: code for name, code in told.items() if name in _CHANGES}
-    codes = set(known.values())
-    if codes == {None}:
-        return "allowed"
-    able = ", ".join(name for name, code in known.items() if code is None)
-    parts = [able] if able else []
-    for code in sorted(code for code in codes if code is not None):
+    able = [name for name, code in known.items() if code is None]
+    if not known or len(able) == len(known):
+        return "allowed" if known else ""
+    parts = [", ".join(able)] if able else []
+    for code in sorted({str(code) for code in known.values() if code is not None}):
         names = " or ".join(name for name, why in known.items() if why == code)
-        why = _WHY_NOT.get(str(code), "it refuses")
-        parts.append(f"not {names}: {why}" if able else f"none: {why}")
+        why = _WHY_NOT.get(code, "it refuses")
+        parts.append(f"not {names} ({why})" if able else f"none: {why}")
     return "; ".join(parts)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.places import Place
@@ -49,10 +49,19 @@ class Dialog(QDialog):
 
 
 class ConfirmDialog(Dialog):
-    """Asks before what cannot be undone. Cancel is the default."""
+    """Asks before what cannot be undone. Cancel is the default.
+
+    typed: a number that is to be typed first, where much is at stake.
+    """
 
     def __init__(
-        self, parent: QWidget | None, title: str, question: str, detail: str, verb: str
+        self,
+        parent: QWidget | None,
+        title: str,
+        question: str,
+        detail: str,
+        verb: str,
+        typed: int | None = None,
     ) -> None:
         super().__init__(parent, title, 480)
         texts = forms.column(gap=forms.GAP)
@@ -60,6 +69,10 @@ class ConfirmDialog(Dialog):
         self.detail = forms.label(detail, wrap=True)
         texts.addWidget(self.question)
         texts.addWidget(self.detail)
+        self.typed = QLineEdit()
+        if typed is not None:
+            texts.addSpacing(4)
+            forms.field(texts, self.tr("&Type {} to go on").format(f"{typed:,}"), self.typed)
         texts.addStretch(1)
         line = forms.row(gap=16)
         line.addWidget(forms.picture("warning", 32, "warning"), 0, Qt.AlignmentFlag.AlignTop)
@@ -75,13 +88,30 @@ class ConfirmDialog(Dialog):
         self.buttons(self.go, self.cancel)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
+        if typed is not None:
+            self.go.setEnabled(False)
+            self.typed.textChanged.connect(
+                lambda text: self.go.setEnabled(_digits(text) == str(typed))
+            )
+            self.typed.setFocus()
+
+
+def _digits(text: str) -> str:
+    """A number as somebody typed it, without what may stand between thousands."""
+    return "".join(text.split()).translate({ord(mark): None for mark in ",.'’_"})
 
 
 def confirm(
-    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Callable[[], object]
+    parent: QWidget,
+    title: str,
+    question: str,
+    detail: str,
+    verb: str,
+    then: Callable[[], object],
+    typed: int | None = None,
 ) -> ConfirmDialog:
     """Ask, and call ``then`` if the answer is yes."""
-    dialog = ConfirmDialog(parent, title, question, detail, verb)
+    dialog = ConfirmDialog(parent, title, question, detail, verb, typed)
     dialog.accepted.connect(then)
     dialog.open()
     return dialog

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QTimer
@@ -135,6 +134,8 @@ class SampleEngines(Engines):
             return rows, result
         if op == "server":
             return [], samples.server()
+        if op == "du":
+            return [], {"kinds": samples.KINDS_ON_SERVER}
         if op == "factors":
             return samples.factors(), {}
         if op == "text":
@@ -164,7 +165,8 @@ class SampleEngines(Engines):
                 more |= {"made_in": None, "format": "mega-cache"}
         if is_server(place):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
-            rows = [replace(e, mtime=None) for e in rows if e.kind in kinds and not e.problem]
+            rows = [e for e in rows if e.kind in kinds and not e.problem]
+            rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
             more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)
