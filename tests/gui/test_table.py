@@ -138,6 +138,31 @@ def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> N
     assert seen() == every - NOT_SERVERS - {KEY}
 
 
+def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.resize(1300, 700)
+    header = window.table.horizontalHeader()
+
+    def whole() -> bool:
+        settle(qtbot)
+        return header.length() == window.table.viewport().width()
+
+    assert whole()
+    # Put in another order, the header shows what is hidden for a moment.
+    window.table.sortByColumn(KIND, ASCENDING)
+    assert whole()
+    window.columns.actions[KEY].trigger()
+    assert whole()
+    window.table.sortByColumn(NAME, ASCENDING)
+    assert whole()
+    window.columns.use(True)
+    assert whole()
+    window.group_by.group_by_kind()
+    assert whole()
+
+
 def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:
     table, chosen = columns(qtbot, settings)
     for action in chosen.actions:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
@@ -147,7 +147,7 @@ class DragOut(QObject):
         """The button is no longer held."""
         if not self._held:
             return
-        onto = self._places.aim
+        onto, refusing = self._places.aim, self._places.refusing
         self._held = False
         self._places.expect(None)
         if self._ticket is not None and self._folder:
@@ -156,6 +156,9 @@ class DragOut(QObject):
         if onto is not None:
             self._quiet()
             self.dropped.emit(onto.path)
+            return
+        if refusing is not None:
+            self._quiet(_why_not(refusing))
             return
         self._quiet(
             self.tr("Let go of before the bundle was ready: nothing was written. "
@@ -191,6 +194,9 @@ class DragOut(QObject):
         drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
         self._onto = ""
         dropped = drag.exec(Qt.DropAction.CopyAction)
+        # Whoever refuses is told that the pointer has left, and hears of no drop.
+        self._places.point(self._places.viewport().mapFromGlobal(QCursor.pos()))
+        refusing = self._places.refusing
         self._held = False
         self._places.expect(None)
         self._table.end_drag()
@@ -201,7 +207,8 @@ class DragOut(QObject):
             self.dropped.emit(self._onto)
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
-            self._quiet(self.tr("Dropped where nothing takes a file: nothing was written."))
+            nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
+            self._quiet(nowhere if refusing is None else _why_not(refusing))
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""

@@ -130,7 +130,10 @@ def tooltip(entry: Entry, column: int) -> str:
         return say.when(entry.expires)
     if column == USED and entry.used is not None:
         return say.when(entry.used)
-    if column in SERVERS:
+    if column == USED:
+        return _tr("Not asked yet, or the server does not say: before version 7.2 it cannot tell "
+                   "a look from a use")  # fmt: skip
+    if column == EXPIRES:
         return cell_text(entry, column) or _tr("Not asked yet, or the server does not say")
     return cell_text(entry, column) or _tr("Not recorded in this entry")
 

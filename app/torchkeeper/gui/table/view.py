@@ -128,6 +128,10 @@ class EntryTable(QTableView):
         for column in SERVERS:
             header.hideSection(column)
         header.sectionResized.connect(self._resized)
+        # Meanwhile the header shows what is hidden, and hides it again.
+        self._relaid = False
+        model.layoutAboutToBeChanged.connect(self._lay_out_again)
+        model.layoutChanged.connect(self._laid_out)
         self.fit_name()
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
@@ -157,8 +161,15 @@ class EntryTable(QTableView):
             header.resizeSection(NAME, _NAME_WIDTH)
 
     def _resized(self, column: int) -> None:
-        if column != NAME:
+        if column != NAME and not self._relaid:
             self.fit_name()
+
+    def _lay_out_again(self) -> None:
+        self._relaid = True
+
+    def _laid_out(self) -> None:
+        self._relaid = False
+        self.fit_name()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.fit_name()
