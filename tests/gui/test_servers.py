@@ -22,6 +22,7 @@ from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.jobs import State, state_text
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
@@ -551,6 +552,33 @@ def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
     [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
     assert job.left == 2 and "2 left out" in job.note
     assert server("DBSIZE") == 2, "a changed one, and somebody else's"
+
+
+def test_a_purge_that_is_cancelled_says_what_had_gone(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server("FLUSHALL")
+    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(20_000)})
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    window.flows.purge_shown()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    confirm = next(x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    confirm.typed.setText("20000")
+    click(qtbot, confirm.go)
+    [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
+    qtbot.waitUntil(lambda: job.done > 0 or not job.active, timeout=PATIENCE)
+    window.operations.cancel(job)
+    idle(qtbot, window)
+    left = server("DBSIZE")
+    assert isinstance(left, int) and window.entries.total == left
+    if job.state is State.CANCELLED:  # it may have been faster
+        assert 0 < job.done <= 20_000 - left
+        assert f"at least {job.done:,.0f} of 20,000 entries had gone" in state_text(job)
 
 
 def test_entries_of_a_server_can_expire(

@@ -132,7 +132,7 @@ def state_text(job: Job) -> str:
     if job.state is State.CANCELLING:
         return _tr("Cancelling…")
     if job.state is State.CANCELLED:
-        return _tr("Cancelled")
+        return _tr("Cancelled: {}").format(job.note) if job.note else _tr("Cancelled")
     if job.state is State.FAILED:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:

@@ -17,6 +17,7 @@ from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
 from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
+from torchkeeper.stores.names import is_server
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Operations(QObject):
             log=lambda lines: self._said(job, lines),
             result=lambda result: self._done(job, start, result),
             failed=lambda error: self._lost(job, error),
-            cancelled=lambda: self._ended(job, State.CANCELLED),
+            cancelled=lambda: self._stopped(job),
         )
         self._tickets[job.id] = self._engines.ask(
             start.op,
@@ -184,6 +185,17 @@ class Operations(QObject):
         self._jobs.log(job, [line for line in str(error).splitlines() if line])
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
+
+    def _stopped(self, job: Job) -> None:
+        """It was cancelled; what a server has done until then stays."""
+        note = ""
+        if job.kind in ("purge", "ttl") and is_server(job.place or "") and job.total and job.done:
+            gone = self.tr("at least {} of {} entries had gone")
+            if job.kind == "ttl":
+                gone = self.tr("at least {} of {} entries were changed")
+            note = gone.format(f"{job.done:,.0f}", f"{job.total:,.0f}")
+            self._jobs.log(job, [note[:1].upper() + note[1:]])
+        self._ended(job, State.CANCELLED, note=note)
 
     def _ended(
         self,
