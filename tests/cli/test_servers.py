@@ -62,6 +62,23 @@ def test_ls_says_when_entries_go_and_were_used(tk: Tk, server: Server) -> None:
     assert "expires:    never" in tk("show", server.url, timed[keys[1]]["key"]).out
 
 
+def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: Path) -> None:
+    keys = [key for key in dump() if "fx-graph" in key]
+    server("EXPIRE", keys[0], 7200)
+    soon = tk("ls", server.url, "--filter", "expires<1d", "--json").objects
+    assert [entry["path"] for entry in soon] == [keys[0]]
+    assert len(tk("ls", server.url, "--filter", "expires:never", "--json").objects) == 11
+    foretold = tk("purge", server.url, "--filter", "-expires:never", "--dry-run", "--json")
+    assert foretold.result["entries"] == 1
+    kept = tk("ttl", server.url, "never", "--filter", "expires<1d torch:2.9.1", "--json")
+    assert kept.result["entries"] == 1 and server("TTL", keys[0]) == -1
+    folder = tk("purge", fixture_cache, "--filter", "-used<9d", "--yes")
+    assert folder.code == 2 and "Only a Redis" in folder.err
+    used = tk("ls", server.url, "--filter", "used>0s", "--json")
+    knows = server("CLIENT", "NO-TOUCH", "ON") == b"OK"
+    assert used.code == (0 if knows else 2), used.err
+
+
 def test_places_lists_what_the_environment_names(tk: Tk, server: Server) -> None:
     named = f"redis://:hunter2@127.0.0.1:{server.port}/3"
     ran = tk("places", "--json", TORCHINDUCTOR_REDIS_URL=named)

@@ -335,6 +335,31 @@ def test_a_server_of_the_environment(
     assert window.head.title.toolTip() == "CI"
 
 
+def test_a_server_is_added_by_keys_alone(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int
+) -> None:
+    window = open_window()
+    dialog = window.servers.add_server()
+
+    def key(which: Qt.Key) -> None:
+        at = dialog.focusWidget()
+        assert at is not None
+        qtbot.keyClick(at, which)  # type: ignore[no-untyped-call]
+
+    assert dialog.focusWidget() is dialog.address
+    type_in(qtbot, dialog.address, f"127.0.0.1:{locked_port}")
+    order = [dialog.address, dialog.user, dialog.password, dialog.name, dialog.read_only,
+             dialog.test, dialog.cancel, dialog.go]  # fmt: skip
+    for widget in order[1:]:
+        key(Qt.Key.Key_Tab)
+        assert dialog.focusWidget() is widget, widget.accessibleName()
+    dialog.password.setFocus()
+    dialog.password.setText(SECRET)
+    key(Qt.Key.Key_Return)
+    read(qtbot, window, f"redis://127.0.0.1:{locked_port}/0")
+    assert window.entries.total == 12
+
+
 @pytest.mark.parametrize(
     ("pasted", "address", "user", "password"),
     [
@@ -493,6 +518,13 @@ def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
     read(qtbot, window, place)
     assert [e.path for e in window.entries.shown()[:3]] == paths[2::-1]
     assert all(e.torch for e in window.entries.shown()[:3]), "what was known stays"
+    window.actions_["refresh"].trigger()
+    server("EXPIRE", paths[5], 3600)
+    window.listing.times = False
+    type_in(qtbot, window.head.box, "expires<30h")
+    qtbot.waitUntil(lambda: window.entries.count == 2, timeout=PATIENCE)
+    assert {e.path for e in window.entries.shown()} == {paths[2], paths[5]}
+    window.head.clear_filter()
     window.open_paths([str(fixture_cache)])
     listed(qtbot, window, fixture_cache)
     assert header.isSectionHidden(EXPIRES) and not header.isSectionHidden(MTIME)

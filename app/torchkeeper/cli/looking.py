@@ -170,6 +170,7 @@ def ls(args: argparse.Namespace) -> int:
     listed: list[tuple[Any, Any]] = []
 
     times = args.times or args.facts or args.sort in _TIMES
+    times = times or any(field in args.filter for field in _TIMES)
     timed = times and is_server(args.place)
 
     # A server may have millions: they are printed as they come, and none is kept.

@@ -16,6 +16,7 @@ import importlib
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
@@ -23,6 +24,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.engine.session import (
     Session,
+    asks_times,
     entries_of,
     items_of,
     keys_tell,
@@ -32,6 +34,7 @@ from torchkeeper.engine.session import (
     tell_refused,
     told_of,
     unread_of,
+    with_times,
 )
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described
@@ -40,7 +43,7 @@ from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, relatives
-from torchkeeper.stores.store import Store, read
+from torchkeeper.stores.store import read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -83,11 +86,9 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         if keys_tell(store, asked) and not params.get("facts")
         else entries_of(session, store, report, items)
     )
-    for batch in batches:
-        chosen = [one for one in batch if asked.matches(one.entry)]
-        entries = [one.entry for one in chosen]
-        if chosen and (params.get("times") or params.get("facts")) and is_server(store.place):
-            entries = _timed(store, chosen)
+    timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
+    for batch in with_times(store, batches, timed):
+        entries = [one.entry for one in batch if asked.matches(one.entry)]
         if folder:
             listed += [one.item for one in batch]
         else:
@@ -109,14 +110,6 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     return {**totals, "trash": None, "format": store.format, "made_in": made_in}
-
-
-def _timed(store: Store, batch: list[Described]) -> list[Entry]:
-    from torchkeeper.stores.redis.store import Redis
-    from torchkeeper.stores.redis.times import timed
-
-    assert isinstance(store, Redis)
-    return timed(store, batch)
 
 
 def _mark(items: list[Item]) -> str:
@@ -176,11 +169,9 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     batches = read(store, chosen, session.reader, report, full=True)
     shown = [one for batch in batches for one in batch]
     shown.sort(key=lambda one: (KINDS.index(one.entry.kind), one.entry.path))
-    timed = _timed(store, shown) if is_server(store.place) else None
-    for number, one in enumerate(shown):
+    for one in chain.from_iterable(with_times(store, [shown], True)):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
-        if timed:
-            entry = replace(entry, expires=timed[number].expires, used=timed[number].used)
+        entry = replace(entry, expires=one.entry.expires, used=one.entry.used)
         _send_shown(one, entry, relatives(told, items, one.item), report)
     return {"entries": len(shown)}
 

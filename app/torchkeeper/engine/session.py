@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 #: What a server's listing knows of each entry.
-_OF_KEYS = frozenset({"", "kind", "size", "files"})
+_OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
 
 
 @dataclass
@@ -145,6 +145,43 @@ def keys_tell(store: Store, asked: Query) -> bool:
     return is_server(store.place) and asked.fields <= _OF_KEYS
 
 
+def asks_times(store: Store, asked: Query) -> bool:
+    """Whether a filter is about times that a server knows.
+
+    Raises Problem("times-of-servers") for what is none, and "use-unknown" for a server that does
+    not know when entries were last used.
+    """
+    if asked.fields & query.TIMES and not is_server(store.place):
+        # With a minus in front, everything would match.
+        raise Problem("times-of-servers", place=store.place)
+    if "used" in asked.fields and is_server(store.place):
+        from torchkeeper.stores.redis.store import Redis
+        from torchkeeper.stores.redis.times import knows_use
+
+        assert isinstance(store, Redis)
+        if not knows_use(store):
+            # Otherwise nothing would match, and nobody would know why.
+            raise Problem("use-unknown", server=store.place)
+    return bool(asked.fields & query.TIMES)
+
+
+def with_times(
+    store: Store, batches: Iterable[list[Described]], wanted: bool
+) -> Iterator[list[Described]]:
+    """The batches of a store; ``wanted``: with what a server says of when entries go, and when they
+    were last used.
+    """
+    if not wanted or not is_server(store.place):
+        yield from batches
+        return
+    from torchkeeper.stores.redis.store import Redis
+    from torchkeeper.stores.redis.times import timed
+
+    assert isinstance(store, Redis)
+    for batch in batches:
+        yield timed(store, batch)
+
+
 def told_of(session: Session, store: Store, report: Report, items: list[Item]) -> Told:
     """What is known of the items that tell who needs whom; kernels are not read for that."""
     folder = store if isinstance(store, Folder) else None
@@ -170,14 +207,19 @@ def chosen_of(
     Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
     """
     picks = picker(session, select)
-    if keys_tell(store, query.parse(select.get("filter") or "")):
-        found = [one for batch in unread_of(store, report) for one in batch if picks(one.entry)]
+    asked = query.parse(select.get("filter") or "")
+    timed = asks_times(store, asked)
+    if keys_tell(store, asked):
+        unread = with_times(store, unread_of(store, report), timed)
+        found = [one for batch in unread for one in batch if picks(one.entry)]
         if not payloads:
             return found
         batches = read(store, [one.item for one in found], session.reader, report)
+        batches = with_times(store, batches, timed)
     else:
         # In order, so that the same entries make the same bundle.
         batches = entries_of(session, store, report, items_of(store, report))
+        batches = with_times(store, batches, timed)
     found, rest = [], list[Described]()
     for batch in batches:
         for one in batch:

@@ -27,6 +27,7 @@ from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from torchkeeper.gui.flows import Flows
@@ -92,7 +93,7 @@ class Window(Shell):
         self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
-        self.head.filtered.connect(self.entries.filter)
+        self.head.filtered.connect(self._filter)
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self.operations.undo)
@@ -234,7 +235,7 @@ class Window(Shell):
         where = printable(path, 4096)
         if path and self.places.read_only(path):
             where += self.tr(" · read-only")
-        self.head.show_place(self.places.title(path) if path else "", where)
+        self.head.show_place(self.places.title(path) if path else "", where, is_server(path))
 
     def _retitle(self) -> None:
         if self.place is not None:
@@ -253,6 +254,11 @@ class Window(Shell):
             self.listing.show(path or None)
         # Now that there are no rows that would have to be sorted.
         self.columns.use(is_server(path))
+
+    def _filter(self, asked: Query) -> None:
+        self.entries.filter(asked)
+        if asked.fields & TIMES:
+            self.listing.ask_times()
 
     def _sorted(self, column: int) -> None:
         # To put all in order, more must be known than of what is on the screen.

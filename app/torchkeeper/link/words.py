@@ -402,6 +402,16 @@ CATALOGUE: dict[str, Words] = {
         "{server} is busy with a script.", "It said: {why}", "Try again in a moment."
     ),
     "server-error": Words("{server} reported an error.", "It said: {why}"),
+    "use-unknown": Words(
+        "{server} cannot tell when entries were last used.",
+        "Before version 7.2 it takes a look for a use; with an lfu policy it only counts uses.",
+        "Leave “used” out of the filter, or set an expiry instead.",
+    ),
+    "times-of-servers": Words(
+        "{place} does not know when entries are used or go.",
+        "Only a Redis server does.",
+        "Filter by age instead: age>30d.",
+    ),
     "value-wrong-type": Words(
         "The value is not a string.",
         "Something else than PyTorch wrote it: a list, a set or the like.",

@@ -91,6 +91,8 @@ def sort_key(column: int, descending: bool) -> Key:
 
 #: Words that need no look at the entry itself.
 _PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+#: Fields whose values change by themselves.
+_PASSING = ("age", "used", "expires")
 _ENTRY: Callable[[Row], Entry] = attrgetter("entry")
 
 
@@ -113,7 +115,7 @@ def narrows(old: Query, new: Query) -> bool:
         if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
             if not any(term in word for word in words):
                 return False
-        elif term not in after or "age" in term:  # ages change by themselves
+        elif term not in after or any(x in term for x in _PASSING):
             return False
     return True
 

@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis.connecting import encoded, pack
-from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.redis.store import Redis, info
 
 #: When an item expires and was last used, as Entry has it.
 Times = tuple[float | None, float | None]
@@ -45,10 +44,20 @@ def _of_item(replies: Iterator[object], count: int, now: float, quiet: bool) -> 
     return expires, now - min(idle) if idle else None
 
 
-def timed(store: Redis, batch: Sequence[Described]) -> list[Entry]:
-    """The entries of a batch with their times."""
+def knows_use(store: Redis) -> bool:
+    """Whether the server can say when anything was last used.
+
+    Before 7.2 it takes a look for a use, and where it throws out what is used least often, it
+    counts uses instead. Raises Problem as Connection does.
+    """
+    policy = info(store.connection, "memory").get("maxmemory_policy", "")
+    return store.connection.quiet and not policy.endswith("-lfu")
+
+
+def timed(store: Redis, batch: Sequence[Described]) -> list[Described]:
+    """A batch whose entries have their times."""
     found = times(store, [one.origin or one.item for one in batch])
     return [
-        replace(one.entry, expires=expires, used=used)
+        replace(one, entry=replace(one.entry, expires=expires, used=used))
         for one, (expires, used) in zip(batch, found, strict=True)
     ]
