@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, checked_row
+from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
@@ -181,12 +181,13 @@ def ls(args: argparse.Namespace) -> int:
         nonlocal printed
         # What is printed is made while the engine still reads.
         if at_once:
-            output.lines([output.json_line(checked_row(row)) for row in rows])
+            output.lines([output.json_line(entry_from_json(row).to_json()) for row in rows])
             printed += len(rows)
             return
         for row in rows:
-            fields = checked_row(row)
-            shown = output.json_line(fields) if args.json else _cells(Entry(**fields), timed)
+            entry = entry_from_json(row)
+            fields = entry.to_json()
+            shown = output.json_line(fields) if args.json else _cells(entry, timed)
             listed.append(((key(fields), fields["path"]), shown))
 
     with Engine() as engine:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from typing import Any
 
@@ -171,7 +171,7 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     shown.sort(key=lambda one: (KINDS.index(one.entry.kind), one.entry.path))
     for one in chain.from_iterable(with_times(store, [shown], True)):
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
-        entry = replace(entry, expires=one.entry.expires, used=one.entry.used)
+        entry = entry._replace(expires=one.entry.expires, used=one.entry.used)
         _send_shown(one, entry, relatives(told, items, one.item), report)
     return {"entries": len(shown)}
 

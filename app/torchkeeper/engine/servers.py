@@ -4,7 +4,7 @@ the server is, and how long it keeps what it has.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -48,7 +48,7 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
             rows = []
             for entry in (one.entry for one in batch):
                 expires, used = times_of.get(entry.path, (None, None))
-                rows.append(replace(entry, expires=expires, used=used).to_json())
+                rows.append(entry._replace(expires=expires, used=used).to_json())
             if rows:
                 report.rows(rows)
             count += len(rows)

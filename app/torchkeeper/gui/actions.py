@@ -219,6 +219,8 @@ ACTIONS = (
          _always, "show_about", "help", 0),
 )  # fmt: skip
 
+_BY_ID = {spec.id: spec for spec in ACTIONS}
+
 
 #: Said of an action that the switch of the place keeps from being used.
 _HELD = _n("This place is read-only. To change it, take File > Read-only off first")
@@ -235,69 +237,66 @@ class Actions(QObject):
     def __init__(self, window: QObject, slot: Callable[[str], Callable[[], object]]) -> None:
         """slot: the method of that name, whosever it is; asked for when an action is triggered."""
         super().__init__(window)
+        self._window = window
+        self._slot = slot
         self._made: dict[str, QAction] = {}
         #: Those that are off for no other reason than that the place is read-only.
         self._held: set[str] = set()
-        choices: dict[str, QActionGroup] = {}
-        for spec in ACTIONS:
-            action = QAction(tr(spec.text), window)
-            action.setCheckable(spec.chosen is not None or spec.on is not None)
-            if spec.chosen is not None:
-                choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
-            action.setObjectName(spec.id)
-            action.setIconText(tr(spec.short or spec.text).replace("&", ""))
-            if spec.shortcut:
-                action.setShortcut(QKeySequence(spec.shortcut))
-            action.triggered.connect(lambda _checked=False, name=spec.slot: slot(name)())
-            self._made[spec.id] = action
-            self._hint(spec)
-        # Those of the menus can wait until somebody could open one.
-        self._drawn = self.toolbar()
+        self._choices: dict[str, QActionGroup] = {}
+        self._situation = Situation()
         theme.follow(self, self._paint)
-        self._situation: Situation | None = None
-        self.update(Situation())
 
     def __getitem__(self, ident: str) -> QAction:
+        """The action; made when it is first asked for, for most are only in menus."""
+        if ident not in self._made:
+            self._made[ident] = self._make(_BY_ID[ident])
         return self._made[ident]
+
+    def _make(self, spec: Spec) -> QAction:
+        action = QAction(tr(spec.text), self._window)
+        action.setCheckable(spec.chosen is not None or spec.on is not None)
+        if spec.chosen is not None:
+            self._choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
+        action.setObjectName(spec.id)
+        action.setIconText(tr(spec.short or spec.text).replace("&", ""))
+        if spec.shortcut:
+            action.setShortcut(QKeySequence(spec.shortcut))
+        self._hint(spec, action, False)
+        action.triggered.connect(lambda _checked=False: self._slot(spec.slot)())
+        if spec.icon:
+            action.setIcon(icons.icon(spec.icon))
+        self._suit(spec, action)
+        return action
+
+    def _suit(self, spec: Spec, action: QAction) -> None:
+        action.setEnabled(spec.when(self._situation))
+        held = self._situation.read_only and not action.isEnabled()
+        held = held and spec.when(self._situation._replace(read_only=False))
+        if held != (spec.id in self._held):
+            self._hint(spec, action, held)
+        checked = spec.chosen or spec.on
+        if checked is not None:
+            action.setChecked(checked(self._situation))
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
-        if situation == self._situation:
-            return
-        self._situation = situation
-        for spec in ACTIONS:
-            action = self._made[spec.id]
-            action.setEnabled(spec.when(situation))
-            held = situation.read_only and not action.isEnabled()
-            held = held and spec.when(situation._replace(read_only=False))
-            if held != (spec.id in self._held):
-                self._hint(spec, held)
-            checked = spec.chosen or spec.on
-            if checked is not None:
-                self._made[spec.id].setChecked(checked(situation))
+        if situation != self._situation:
+            self._situation = situation
+            for ident, action in self._made.items():
+                self._suit(_BY_ID[ident], action)
 
-    def _hint(self, spec: Spec, held: bool = False) -> None:
+    def _hint(self, spec: Spec, action: QAction, held: bool) -> None:
         """Say what an action does; where it is ``held``, why it cannot."""
         self._held = self._held | {spec.id} if held else self._held - {spec.id}
-        action = self._made[spec.id]
-        if held:
-            text = tr(_HELD)
-            action.setToolTip(text)
-        else:
-            text = tr(spec.hint)
-            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            action.setToolTip(f"{text} ({keys})" if keys else text)
+        text = tr(_HELD if held else spec.hint)
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        action.setToolTip(f"{text} ({keys})" if keys and not held else text)
         action.setStatusTip(text)
 
-    def draw_the_rest(self) -> None:
-        """Give the actions that are only in menus their icons too."""
-        self._drawn = list(ACTIONS)
-        self._paint()
-
     def _paint(self) -> None:
-        for spec in self._drawn:
-            if spec.icon:
-                self._made[spec.id].setIcon(icons.icon(spec.icon))
+        for ident, action in self._made.items():
+            if icon := _BY_ID[ident].icon:
+                action.setIcon(icons.icon(icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:
         """Add actions to a menu, with a line between groups."""
@@ -306,7 +305,7 @@ class Actions(QObject):
             if group is not None and (spec.menu, spec.group) != group:
                 menu.addSeparator()
             group = (spec.menu, spec.group)
-            menu.addAction(self._made[spec.id])
+            menu.addAction(self[spec.id])
 
     def menu(self, name: str) -> list[Spec]:
         """The actions of one menu of the menu bar, or of one in it."""

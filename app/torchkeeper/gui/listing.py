@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -177,7 +176,7 @@ class Listing(QObject):
         if known is None or known.size != entry.size:
             return entry
         if self.times:
-            return replace(known, expires=entry.expires, used=entry.used)
+            return known._replace(expires=entry.expires, used=entry.used)
         return known
 
     def ask_times(self) -> None:

@@ -32,7 +32,7 @@ def described(
     def left(item: Item, problem: Problem) -> None:
         one = unread(item)
         if problem.code != "entry-gone":
-            bad.append(replace(one, entry=replace(one.entry, problem=problem.code)))
+            bad.append(replace(one, entry=one.entry._replace(problem=problem.code)))
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):
@@ -44,8 +44,7 @@ def described(
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(one.item.path)
-            entry = replace(
-                one.entry,
+            entry = one.entry._replace(
                 path=origin.path,
                 size=origin.size,
                 compile_s=one.entry.compile_s if compile_s is None else compile_s,

@@ -58,6 +58,6 @@ def timed(store: Redis, batch: Sequence[Described]) -> list[Described]:
     """A batch whose entries have their times."""
     found = times(store, [one.origin or one.item for one in batch])
     return [
-        replace(one, entry=replace(one.entry, expires=expires, used=used))
+        replace(one, entry=one.entry._replace(expires=expires, used=used))
         for one, (expires, used) in zip(batch, found, strict=True)
     ]
