@@ -79,7 +79,7 @@ class Window(Shell):
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
-        self.later.add(lambda: self.flows, self._follow_drags)
+        self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self._restore()
         self.show_place(self._first)
         self._update_soon()
@@ -358,6 +358,9 @@ class Window(Shell):
         for place in self.places.places:
             if place.added and not place.server:
                 self.engines.look([place.path], Listener(result=self._looked))
+
+    def _ask_protected(self) -> None:
+        """Find out which places are read-only; what changes one is refused meanwhile, too."""
         self.engines.protected(Listener(result=self._told_protected, failed=self.tell))
 
     def protect(self, path: str, on: bool) -> None:
@@ -468,6 +471,7 @@ class Window(Shell):
         """Read the place, and the list of places, again."""
         self.error_bar.clear()
         self.refresh_places()
+        self._ask_protected()
         self.listing.refresh()
 
     def go_to_filter(self) -> None:
