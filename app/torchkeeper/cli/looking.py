@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, checked_row
+from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, checked_row
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
@@ -183,7 +183,7 @@ def _cells(entry: Entry) -> list[str]:
 
 def _marks(entry: Entry) -> str:
     """What is wrong with an entry, and why nothing needs it."""
-    broken = f"  [broken: {entry.problem}]" if entry.problem else ""
+    broken = f"  [broken: {entry.problem}]" if entry.broken else ""
     return broken + (f"  [orphan: {entry.orphan}]" if entry.orphan else "")
 
 
@@ -282,7 +282,8 @@ def _print_shown(one: dict[str, Any]) -> None:
         output.line(f"{name + ':':<11} {printable(str(value), 4000)}")
     if entry.get("problem"):
         problem = user_error(entry["problem"], facts)
-        output.line(f"{'broken:':<11} {problem.what} {problem.why}")
+        title = "broken:" if entry["problem"] not in UNREAD else "not read:"
+        output.line(f"{title:<11} {problem.what} {problem.why}")
     if entry.get("orphan"):
         orphan = user_error(entry["orphan"], facts)
         output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")

@@ -4,6 +4,7 @@ the server is, and how long it keeps what it has.
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, chosen_of, tell_left
-from torchkeeper.stores.describe import unread
 from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.connecting import encoded, pack
-from torchkeeper.stores.redis.describing import described
+from torchkeeper.stores.redis.describing import described, too_large
 from torchkeeper.stores.redis.store import Redis
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
@@ -36,16 +37,23 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
     expire, and when they were last used.
 
     Without any it only sees whether the server answers. What is gone meanwhile has no row, and
-    kernels of Triton, whose keys tell all there is, have none either.
+    kernels of Triton have none whose group file is missing. Of kernels only the JSON is read, of
+    payloads over MAX_BYTES nothing: their problem is "value-large", or "payload-too-large".
     """
     with server_of(session, params, report) as store:
         paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
-        items = store.items_at([x for x in paths if not x.startswith("triton:")], report)
+        items = store.items_at([x for x in paths if kernels.is_known(store, x)], report)
         times = _times(store, items)
-        small = in_order(item for item in items if item.size <= MAX_BYTES)
-        large = [unread(item) for item in items if item.size > MAX_BYTES]
+        some = [item for item in items if item.kind == "triton"]
+        payloads = [item for item in items if item.kind != "triton"]
+        small = in_order(item for item in payloads if item.size <= MAX_BYTES)
+        large = [too_large(item) for item in payloads if item.size > MAX_BYTES]
         count = 0
-        for batch in (*described(store, small, session.reader, report), large):
+        for batch in itertools.chain(
+            kernels.described(store, some, session.reader, report),
+            described(store, small, session.reader, report),
+            [large],
+        ):
             rows = []
             for entry in (one.entry for one in batch):
                 expires, used = times.get(entry.path, (None, None))

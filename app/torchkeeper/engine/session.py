@@ -135,9 +135,13 @@ def _server_entries(
 
 def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
     """The entries of a server in batches, by what their keys alone tell."""
-    stream = store.stream(report)
-    while batch := [unread(item) for item in itertools.islice(stream, wire.MAX_ROWS)]:
-        yield batch
+    from torchkeeper.stores.redis.kernels import named
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    stream, keys = store.stream(report), store.triton
+    while items := list(itertools.islice(stream, wire.MAX_ROWS)):
+        yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
 
 
 def keys_tell(store: Store, asked: Query) -> bool:

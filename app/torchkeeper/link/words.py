@@ -89,6 +89,11 @@ CATALOGUE: dict[str, Words] = {
         "It would not fit the memory of a reader; the entry itself may be good.",
         "",
     ),
+    "value-large": Words(
+        "The value is large, and was not fetched for the list.",
+        "Only the key and the size are known; the entry itself may be good.",
+        "Look at the entry alone, in the inspector or with “show”: then it is read.",
+    ),
     "payload-name-mismatch": Words(
         "The content is not what the file's name says.",
         "PyTorch names a payload after its SHA-256; this one was cut or changed afterwards.",

@@ -295,7 +295,7 @@ class Counts:
             self.entries += 1
             self.size += entry.size
             self.files += entry.files
-            self.broken += entry.problem is not None
+            self.broken += entry.broken
             self.orphans += entry.orphan is not None
             self.compile_s += entry.compile_s or 0.0
             if entry.torch is not None:

@@ -422,7 +422,7 @@ class EntriesModel(LinesModel):
                     entry = row.entry
                     totals.files += entry.files
                     totals.size += entry.size
-                    totals.broken += entry.problem is not None
+                    totals.broken += entry.broken
                     totals.orphans += entry.orphan is not None
                 yield
         totals.entries = self._here.count

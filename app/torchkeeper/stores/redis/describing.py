@@ -14,9 +14,12 @@ from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.offering import portable as portable_ones
-from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
 from torchkeeper.stores.redis.store import Redis
+
+#: Values over this hold payloads that no reader is given.
+MAX_READ = MAX_PAYLOAD // 3 * 4
 
 
 def described(
@@ -54,6 +57,13 @@ def described(
         yield found
     if bad:
         yield bad
+
+
+def too_large(item: Item) -> Described:
+    """An entry of which nothing is read because its value is large, and which says so."""
+    one = unread(item)
+    code = "value-large" if item.size <= MAX_READ else "payload-too-large"
+    return replace(one, entry=replace(one.entry, problem=one.entry.problem or code))
 
 
 class FromServer:

@@ -17,6 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import CHUNK, File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
+from torchkeeper.stores.redis import kernels as kernels_
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
@@ -161,8 +162,7 @@ class Redis:
             connection.close()
         self.total = count + len(kernels)
         for key, some in kernels.items():
-            some.sort()
-            yield Item("triton", key, f"triton:{key}", some)
+            yield kernels_.made(self.triton, key, some)
 
     @property
     def whole(self) -> bool:
@@ -183,11 +183,7 @@ class Redis:
             if length != 0
         ]
         known = {path for path, _ in mine}
-        kernels = {path for path in paths if path not in known}
-        if kernels:
-            # Only a scan tells the files of a kernel.
-            items += [item for item in self.stream(report) if item.path in kernels]
-        return items
+        return items + kernels_.items_at(self, [p for p in paths if p not in known], report)
 
     def _scan(
         self, connection: Connection, report: Report
@@ -202,7 +198,7 @@ class Redis:
         cursor, waiting = b"", list[tuple[str, str]]()
         while cursor != b"0":
             report.check()
-            cursor, keys = self._page(connection.read())
+            cursor, keys = self.page_of(connection.read())
             looked += len(keys)
             known, asked = self._ours(keys, seen)
             if cursor != b"0":
@@ -251,7 +247,8 @@ class Redis:
             asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
         return known, asked
 
-    def _page(self, reply: object) -> tuple[bytes, list[bytes]]:
+    def page_of(self, reply: object) -> tuple[bytes, list[bytes]]:
+        """The next cursor and the keys in an answer to SCAN. Raises Problem."""
         if isinstance(reply, Refusal):
             raise problem_of(str(reply), self.place)
         match reply:
