@@ -13,7 +13,7 @@ from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -259,6 +259,8 @@ def show(args: argparse.Namespace) -> int:
     for number, one in enumerate(shown):
         if args.json:
             related = {name: one.get(name, []) for name in ("needs", "missing", "needed_by")}
+            if one.get("unread"):
+                related["unread"] = one["unread"]
             about = {"facts": one["facts"], "file_list": one["files"], **related}
             output.emit({**one["entry"], **about})
         else:
@@ -295,6 +297,8 @@ def _print_shown(one: dict[str, Any]) -> None:
             output.line(f"{_RELATIVES[name]}:")
         for kind, key in one.get(name, ()):
             output.line(f"    {printable(kind)} {printable(key)}")
+    if one.get("unread"):
+        output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
     for name, value in facts.items():
         if name not in entry and name not in _JOINING and value:

@@ -26,6 +26,7 @@ from torchkeeper.stores.store import Store, opened, read
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.engine.relating import Named
     from torchkeeper.stores.bundle import Bundle
 
 
@@ -46,6 +47,8 @@ class Session:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
+    #: What entries of the server that was last asked about name.
+    named: Named | None = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""

@@ -523,6 +523,11 @@ def user_of_place(user: Mapping[str, object]) -> str:
     return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
 
 
+def not_looked_at(count: int) -> str:
+    """That not everything on a server could be looked at to see what needs an entry."""
+    return f"about {count:,} entries were not looked at"
+
+
 def unseen_users(in_use: Mapping[str, object]) -> str:
     """What cannot be known of the processes that use a folder, or nothing."""
     if in_use.get("sees") == "none":
