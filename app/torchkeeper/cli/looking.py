@@ -121,38 +121,62 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 
 def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
-    key = SORTS[args.sort]
-    listed: list[tuple[Any, Any]] = []
-
-    # A server may have millions: they are printed as they come, and none is kept.
-    at_once = args.json and is_server(args.place) and args.sort == "kind"
-    printed = 0
-
-    def take(rows: list[Answer]) -> None:
-        nonlocal printed
-        # What is printed is made while the engine still reads.
-        if at_once:
-            output.lines([output.json_line(checked_row(row)) for row in rows])
-            printed += len(rows)
-            return
-        for row in rows:
-            fields = checked_row(row)
-            shown = output.json_line(fields) if args.json else _cells(Entry(**fields))
-            listed.append(((key(fields), fields["path"]), shown))
-
+    rows = Rows(args.json, args.sort, unsorted=is_server(args.place) and args.sort == "kind")
     with Engine() as engine:
-        asker = Asker(engine, args.json, take)
+        asker = Asker(engine, args.json, rows.take)
         totals = asker.ask("list", place=args.place, filter=args.filter)
-        listed.sort(key=operator.itemgetter(0))
-        in_order = [shown for _, shown in listed]
-        if args.json:
-            output.lines(in_order)
-        else:
-            _print_cells(in_order)
+        rows.end()
+        if not args.json:
             output.line(summary(totals))
     for text in output.left_lines(asker.left):
         output.note(text)
-    return 1 if asker.unreadable or (args.filter and not listed and not printed) else 0
+    return 1 if asker.unreadable or (args.filter and not rows.count) else 0
+
+
+class Rows:
+    """Prints entries in their order; those of a server, of which there may be millions, as they
+    come: as JSON at once, as a table from HELD rows on. None of them is kept then.
+    """
+
+    #: Rows of a table that are put in order before anything is printed.
+    HELD = 10_000
+
+    def __init__(self, json: bool, sort: str = "kind", unsorted: bool = False) -> None:
+        self._json = json
+        self._key = SORTS[sort]
+        self._unsorted = unsorted
+        self._held: list[tuple[Any, Any]] = []
+        self._widths: list[int] | None = None
+        self.count = 0
+
+    def take(self, rows: list[Answer]) -> None:
+        """Some more. What is printed is made while the engine still reads."""
+        checked = [checked_row(row) for row in rows]
+        self.count += len(checked)
+        if self._unsorted and self._json:
+            output.lines([output.json_line(fields) for fields in checked])
+        elif self._widths is not None:
+            _print_cells([_cells(Entry(**fields)) for fields in checked], self._widths)
+        else:
+            for fields in checked:
+                shown = output.json_line(fields) if self._json else _cells(Entry(**fields))
+                self._held.append(((self._key(fields), fields["path"]), shown))
+            if self._unsorted and self.count > self.HELD:
+                self._print()
+
+    def end(self) -> None:
+        """There are no more."""
+        if self._widths is None:
+            self._print()
+
+    def _print(self) -> None:
+        self._held.sort(key=operator.itemgetter(0))
+        in_order = [shown for _, shown in self._held]
+        self._held = []
+        if self._json:
+            output.lines(in_order)
+        else:
+            self._widths = _print_cells(in_order)
 
 
 def print_entries(entries: list[Entry]) -> None:
@@ -161,10 +185,12 @@ def print_entries(entries: list[Entry]) -> None:
     _print_cells([_cells(entry) for entry in by_kind])
 
 
-def _print_cells(rows: list[list[str]]) -> None:
+def _print_cells(rows: list[list[str]], below: list[int] | None = None) -> list[int] | None:
+    """A table, or more of one with columns of these widths; the widths."""
     head = ["KIND", "KEY", "SIZE", "FILES", "CHANGED", "TORCH", "DEVICE", "COMPILE", "NAME"]
-    if rows:
-        output.table(head, rows, frozenset({2, 3, 7}))
+    if not rows:
+        return below
+    return output.table([] if below else head, rows, frozenset({2, 3, 7}), below)
 
 
 def _cells(entry: Entry) -> list[str]:

@@ -63,21 +63,18 @@ def purge(args: argparse.Namespace) -> int:
     server = is_server(args.place)
     for_good = args.now or server
     with Engine() as engine:
-        asker = Asker(engine, args.json)
+        rows = looking.Rows(args.json, unsorted=server)
+        shown = args.dry_run or not args.yes
+        asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
         select = {"filter": args.filter or ""}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
         _name_users(in_use)
-        entries = asker.entries()
+        rows.end()
+        entries = plan["entries"]
         freed = say.size(plan["bytes"])
         on = "in the server's memory" if server else "on the disk"
         what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
-        if args.dry_run or not entries or not args.yes:
-            if args.json:
-                for entry in entries:
-                    output.emit(entry.to_json())
-            else:
-                looking.print_entries(entries)
         counts = {name: plan[name] for name in ("entries", "files", "bytes")}
         kept = in_use["left"]
         if kept:

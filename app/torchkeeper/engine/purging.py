@@ -6,18 +6,22 @@ From a folder entries go to its trash, what processes use stays; from a server t
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Session, chosen_of, place_of, tell_left
+from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
 from torchkeeper.stores import trash
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Store
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.redis.packed import Packed
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
@@ -28,7 +32,7 @@ class ServerPlan:
     """Exactly which items of a server go."""
 
     place: str
-    items: list[Item]
+    items: Packed
 
 
 def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -43,16 +47,23 @@ def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict
             return _plan_folder(session, store, select, bool(params.get("in_use")), report)
         if not is_server(store.place):
             raise Problem("place-not-folder", place=store.place)
-        chosen = chosen_of(session, store, select, report, payloads=False)
-        items = [one.origin or one.item for one in chosen]
-        _send(chosen, report)
-        size = sum(item.size for item in items)
-        about = {"entries": len(items), "files": sum(len(item.files) for item in items)}
-        nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
-        plan = ServerPlan(store.place, items)
-        return {"plan": _keep(session, plan), **about, "bytes": size, "in_use": nobody}
+        return _plan_server(session, store, select, report)
     finally:
         store.close()
+
+
+def _plan_server(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> dict[str, Any]:
+    from torchkeeper.stores.redis.packed import Packed
+
+    items = Packed()
+    for chosen in batches_of(session, store, select, report):
+        _send(chosen, report)
+        items.add(one.origin or one.item for one in chosen)
+    about = {"entries": len(items), "files": items.keys, "bytes": items.size}
+    nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
+    return {"plan": _keep(session, ServerPlan(store.place, items)), **about, "in_use": nobody}
 
 
 def _plan_folder(

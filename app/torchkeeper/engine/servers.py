@@ -11,11 +11,12 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, chosen_of, tell_left
+from torchkeeper.engine.session import Session, batches_of, tell_left
 from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.connecting import encoded, pack
 from torchkeeper.stores.redis.describing import described, too_large
+from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
@@ -98,8 +99,9 @@ def ttl(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
     from torchkeeper.stores.redis.removing import expire
 
     with server_of(session, params, report) as store:
-        chosen = chosen_of(session, store, params.get("select", {}), report, payloads=False)
-        items = [one.origin or one.item for one in chosen]
+        items = Packed()
+        for chosen in batches_of(session, store, params.get("select", {}), report):
+            items.add(one.origin or one.item for one in chosen)
         seconds = params.get("ttl_s")
         done = expire(store, items, seconds, report, lambda i, p: tell_left(report, i, p))
     return asdict(done)

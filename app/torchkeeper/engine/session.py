@@ -169,19 +169,30 @@ def told_of(session: Session, store: Store, report: Report, items: list[Item]) -
             index.close()
 
 
-def chosen_of(
-    session: Session, store: Store, select: dict[str, Any], report: Report, payloads: bool = True
-) -> list[Described]:
-    """The entries of a store that a selection means.
-
-    Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
+def batches_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> Iterator[list[Described]]:
+    """The entries of a server that a selection means, some at a time: by what their keys tell
+    where the filter needs no more.
     """
+    if not keys_tell(store, query.parse(select.get("filter") or "")):
+        yield chosen_of(session, store, select, report)
+        return
+    picks = picker(session, select)
+    for batch in unread_of(store, report):
+        if chosen := [one for one in batch if picks(one.entry)]:
+            yield chosen
+
+
+def chosen_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> list[Described]:
+    """The entries of a store that a selection means."""
     picks = picker(session, select)
     if keys_tell(store, query.parse(select.get("filter") or "")):
-        found = [one for batch in unread_of(store, report) for one in batch if picks(one.entry)]
-        if not payloads:
-            return found
-        batches = read(store, [one.item for one in found], session.reader, report)
+        unread = (one for batch in unread_of(store, report) for one in batch)
+        items = [one.item for one in unread if picks(one.entry)]
+        batches = read(store, items, session.reader, report)
     else:
         # In order, so that the same entries make the same bundle.
         batches = entries_of(session, store, report, items_of(store, report))

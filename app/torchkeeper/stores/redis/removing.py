@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -38,7 +39,15 @@ class Changed:
     failed: int = 0
 
 
-def remove(store: Redis, items: list[Item], report: Report, left: Left) -> Removed:
+class Items(Protocol):
+    """Any number of items."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Item]: ...
+
+
+def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
     """Take these items out for good, in batches, with ``progress`` in entries.
 
     Only what is still as it was listed: an item of which a key is gone, or has a value of another
@@ -145,9 +154,7 @@ def _difference(file: File, answer: object, place: str) -> Problem | None:
     return Problem("entry-changed") if answer else Problem("entry-gone", path=file.path)
 
 
-def expire(
-    store: Redis, items: list[Item], ttl_s: float | None, report: Report, left: Left
-) -> Changed:
+def expire(store: Redis, items: Items, ttl_s: float | None, report: Report, left: Left) -> Changed:
     """Have these items end in so many seconds, or with None never.
 
     Raises Problem("ttl-wrong") for a time that would remove them at once or makes no sense, and

@@ -26,6 +26,7 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
+from torchkeeper.stores.redis.seen import Seen
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
 PAGE = 1000
@@ -191,7 +192,8 @@ class Redis:
         """Every key of ours once, some at a time: payloads, and files with their kernel's key."""
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
-        seen: set[str] = set()
+        # A scan gives some keys twice while the server makes its table smaller.
+        seen = Seen(total or 0)
         told = 0.0
         looked = 0
         connection.send(pack("SCAN", 0, "COUNT", PAGE))
@@ -200,7 +202,7 @@ class Redis:
             report.check()
             cursor, keys = self.page_of(connection.read())
             looked += len(keys)
-            known, asked = self._ours(keys, seen)
+            known, asked = self._ours(seen.new(keys))
             if cursor != b"0":
                 # Ahead of the lengths, so that we look at the next page while they are got.
                 asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
@@ -228,21 +230,18 @@ class Redis:
                 files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
         return items, files
 
-    def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
+    def _ours(self, keys: list[bytes]) -> tuple[list[tuple[str, str]], list[bytes]]:
         """Of a page's keys those of ours with their kinds, and the commands for their lengths."""
         known: list[tuple[str, str]] = []
         asked: list[bytes] = []
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
-            if path in seen:
-                continue  # a scan gives some keys twice while the server makes its table larger
             kind = remote.kind_of(path)
             if kind is None:
                 if not self.triton.locate(path):
                     self.others += 1
                     continue
                 kind = "triton"
-            seen.add(path)
             known.append((path, kind))
             asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
         return known, asked
