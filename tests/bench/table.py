@@ -15,7 +15,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -194,7 +193,7 @@ def measured(rows: int = ROWS) -> Bench:
             partial(_matching, keys, texts[0]),
         )
     model.filter(parse(""))
-    changed = [replace(entry, size=entry.size + 1) for entry in made[:20]] + made[20:]
+    changed = [entry._replace(size=entry.size + 1) for entry in made[:20]] + made[20:]
     extra = entries(rows + 40)[-40:]
     scenes: tuple[tuple[str, tuple[list[Entry], ...]], ...] = (
         ("of the same", (made,)),

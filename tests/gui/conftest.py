@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,8 +47,21 @@ def children() -> dict[int, str]:
 def native_threads() -> list[str]:
     """The names of this process's threads that are ours."""
     tasks = Path("/proc/self/task")
-    names = [(task / "comm").read_text().strip() for task in tasks.iterdir()]
+    names = []
+    for task in tasks.iterdir():
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            names.append((task / "comm").read_text().strip())
     return [name for name in names if name.startswith("torchkeeper-wo")]
+
+
+def gone(began: list[str], seconds: float = 5.0) -> bool:
+    """Whether our threads but these are gone, or go soon: one says it is over before it is."""
+    until = time.monotonic() + seconds
+    while any(name not in began for name in native_threads()):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def click(qtbot: QtBot, widget: QWidget, at: QPoint | None = None) -> None:
@@ -80,7 +95,7 @@ def nothing_survives(
     # Python knows of a QThread only by a stand-in that never ends; the system knows better.
     left = [t for t in threading.enumerate() if t not in threads and t.name[:5] != "Dummy"]
     assert left == []
-    assert [name for name in native_threads() if name not in began] == []
+    assert gone(began), native_threads()
     assert {n: c for n, c in children().items() if n not in processes} == {}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,7 +137,7 @@ def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
     check(model)
     assert first.collapsed
     model.filter(parse(""))
-    load(model, [replace(e, size=e.size + 1) for e in every[10:]] + [entry(n) for n in (900, 901)])
+    load(model, [e._replace(size=e.size + 1) for e in every[10:]] + [entry(n) for n in (900, 901)])
     check(model)
     assert first.collapsed
     assert not any(group.collapsed for group in others)
@@ -198,7 +197,7 @@ def test_selection_and_current_row_stay_with_their_entries(qtbot: QtBot) -> None
         assert model.lines[table.currentIndex().row()] is current
         check(model)
     gone = {20, 30, 31}
-    after = [replace(e, size=5000 + n) if n in (5, 60) else e
+    after = [e._replace(size=5000 + n) if n in (5, 60) else e
              for n, e in enumerate(every) if n not in gone]  # fmt: skip
     load(model, after + [entry(n) for n in range(1000, 1009)])
     assert {e.identity for e in table.selected()} == chosen

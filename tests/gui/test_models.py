@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QSettings, Qt
@@ -25,7 +25,7 @@ from torchkeeper.stores.query import parse
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
 
-def entry(number: int, **values: object) -> Entry:
+def entry(number: int, **values: Any) -> Entry:
     kind = KINDS[number % len(KINDS)]
     made = Entry(
         kind=kind,
@@ -40,7 +40,7 @@ def entry(number: int, **values: object) -> Entry:
         path=f"{kind}/{number}",
         sha256=None,
     )
-    return replace(made, **values)  # type: ignore[arg-type]
+    return made._replace(**values)
 
 
 def filled(entries: Iterable[Entry]) -> EntriesModel:
@@ -121,7 +121,7 @@ def test_a_refresh_brings_what_changed_and_keeps_the_selection(
     chosen = {before[n].identity for n in (3, 77, 200, 399)}
     table.select(chosen)
     gone = set(range(0, 400, 2)) - {200} if scattered else {10, 11, 12}
-    after = [replace(e, size=9999) if n == 77 else e for n, e in enumerate(before) if n not in gone]
+    after = [e._replace(size=9999) if n == 77 else e for n, e in enumerate(before) if n not in gone]
     after += [entry(n) for n in range(400, 410)]
     load(model, after)
     assert {e.identity for e in table.selected()} == chosen

@@ -6,7 +6,6 @@ import itertools
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -62,7 +61,7 @@ def test_no_slice_is_long(qtbot: QtBot, by: str) -> None:
     model.sort(SIZE, Qt.SortOrder.DescendingOrder)
     chosen = {e.identity for e in every[:9]}
     table.select(chosen)
-    changed = [replace(e, size=e.size + 700) for e in every[20:30]]
+    changed = [e._replace(size=e.size + 700) for e in every[20:30]]
     later = [*changed, *every[:15], *every[40:], *(entry(n) for n in range(MANY, MANY + 300))]
     second = worked_in(model, later)
     assert {e.identity for e in table.selected()} == chosen
@@ -107,7 +106,7 @@ def test_what_the_user_does_meanwhile_counts(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not model.working)
     check(model)
     assert {e.key for e in model.shown()} == {e.key for e in every if e.size > 500}
-    after = [replace(e, size=e.size + 1) if n % 40 == 0 else e for n, e in enumerate(every)][50:]
+    after = [e._replace(size=e.size + 1) if n % 40 == 0 else e for n, e in enumerate(every)][50:]
     done: list[bool] = []
     model.begin()
     for first in range(0, len(after), 500):

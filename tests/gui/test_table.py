@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +207,7 @@ def test_nothing_jumps_when_rows_come_and_go(qtbot: QtBot, many: bool) -> None:
     step = 2 if many else 400
     after = [e for e in before if e.size % step or e.identity in (top, chosen)]
     after += [entry(n, size=n) for n in range(2000, 2030)]
-    after = [replace(e, files=99) if e.size == 1305 else e for e in after]
+    after = [e._replace(files=99) if e.size == 1305 else e for e in after]
     told: list[tuple[int, int]] = []
     model.dataChanged.connect(lambda a, b, *_: told.append((a.row(), b.row())))
     load(model, after)
@@ -305,6 +304,7 @@ def test_a_place_is_looked_at_only_while_it_can_be_seen_and_seldom_if_it_is_slow
     qtbot.waitUntil(lambda: bool(looks), timeout=PATIENCE)
     qtbot.waitUntil(lambda: window.listing.can_poll, timeout=PATIENCE)
     window.listing.took = 60.0
+    assert window._watch is not None
     window._watch.update()
     assert window._watch._pause() == 60.0
 

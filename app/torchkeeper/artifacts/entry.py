@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Every kind of entry, in the order in which places are read and totals are printed.
 #: FX graphs come first because they name what the others belong to.
@@ -45,8 +44,7 @@ class Problem(Exception):
         self.params = params
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One payload in a place: (kind, key, sha256), and what is known about it.
 
     kind: one of KINDS.
@@ -87,7 +85,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
-        return {name: getattr(self, name) for name in _TYPES}
+        return self._asdict()
 
     @property
     def broken(self) -> bool:
@@ -120,31 +118,35 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
+_CHECKED = tuple(_TYPES)
+#: Which types have been found to be right, in the order of the fields: rows say the same few.
+_right: set[tuple[type, ...]] = set()
+#: Where the fields stand that many rows have the same few texts in, and where the numbers do.
+_FEW = tuple(_CHECKED.index(name) for name in ("kind", "torch", "device"))
+_TIMES = tuple(_CHECKED.index(name) for name in ("mtime", "compile_s", "expires", "used"))
+
+
 def entry_from_json(row: object) -> Entry:
-    """An Entry from what came over a wire. Raises ValueError as checked_row does."""
-    return Entry(**checked_row(row))
-
-
-def checked_row(row: object) -> dict[str, Any]:
-    """The fields of an Entry from what came over a wire, and no others.
+    """An Entry from what came over a wire.
 
     Raises ValueError where a field is not as promised. Unknown fields are ignored, so that a newer
     engine can say more.
     """
     if not isinstance(row, dict):
         raise ValueError("a row is not an object")
-    values: dict[str, Any] = {}
-    for name, types in _TYPES.items():
-        value = row.get(name)
-        if not isinstance(value, types) or isinstance(value, bool):
-            raise ValueError(f"field {name} of a row has the wrong type")
-        values[name] = value
-    if values["kind"] not in KINDS:
-        values["kind"] = "unknown"
-    for name in ("mtime", "compile_s", "expires", "used"):
-        if values[name] != values[name]:
-            values[name] = None  # not a number, which cannot be put in order
-    for name in ("kind", "torch", "device"):
-        if values[name] is not None:
-            values[name] = sys.intern(values[name])  # a large place says the same few words
-    return values
+    values: list[Any] = [row.get(name) for name in _CHECKED]
+    types = tuple(map(type, values))
+    if types not in _right:
+        for name, found in zip(_CHECKED, types, strict=True):
+            if found not in _TYPES[name]:
+                raise ValueError(f"field {name} of a row has the wrong type")
+        _right.add(types)
+    if values[0] not in KINDS:
+        values[0] = "unknown"
+    for at in _TIMES:
+        if values[at] != values[at]:
+            values[at] = None  # not a number, which cannot be put in order
+    for at in _FEW:
+        if values[at] is not None:
+            values[at] = sys.intern(values[at])  # a large place says the same few words
+    return Entry._make(values)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, checked_row
+from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
@@ -151,16 +151,17 @@ class Rows:
 
     def take(self, rows: list[Answer]) -> None:
         """Some more. What is printed is made while the engine still reads."""
-        checked = [checked_row(row) for row in rows]
-        self.count += len(checked)
+        entries = [entry_from_json(row) for row in rows]
+        self.count += len(entries)
         if self._unsorted and self._json:
-            output.lines([output.json_line(fields) for fields in checked])
+            output.lines([output.json_line(entry.to_json()) for entry in entries])
         elif self._widths is not None:
-            _print_cells([_cells(Entry(**fields)) for fields in checked], self._widths)
+            _print_cells([_cells(entry) for entry in entries], self._widths)
         else:
-            for fields in checked:
-                shown = output.json_line(fields) if self._json else _cells(Entry(**fields))
-                self._held.append(((self._key(fields), fields["path"]), shown))
+            for entry in entries:
+                fields = entry.to_json()
+                shown = output.json_line(fields) if self._json else _cells(entry)
+                self._held.append(((self._key(fields), entry.path), shown))
             if self._unsorted and self.count > self.HELD:
                 self._print()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -58,7 +58,7 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
             rows = []
             for entry in (one.entry for one in batch):
                 expires, used = times.get(entry.path, (None, None))
-                rows.append(replace(entry, expires=expires, used=used).to_json())
+                rows.append(entry._replace(expires=expires, used=used).to_json())
             if rows:
                 report.rows(rows)
             count += len(rows)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.link.words import UserError
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QLabel, QPushButton
 
 
 def _announce(widget: QWidget) -> None:
@@ -18,10 +24,19 @@ def _announce(widget: QWidget) -> None:
 class ErrorBar(QFrame):
     """What happened, why, and what to do; stays until it is closed or replaced."""
 
+    what: QLabel
+    why: QLabel
+    remedy: QLabel
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("errorBar")
         self.error: UserError | None = None
+        self.hide()
+
+    @cached_property
+    def _labels(self) -> tuple[QLabel, QLabel, QLabel]:
+        """What stands in it, made for the first error: most windows never show one."""
         self.what = forms.label("", "heading", wrap=True)
         self.why = forms.label("", wrap=True)
         self.remedy = forms.label("", wrap=True)
@@ -38,16 +53,13 @@ class ErrorBar(QFrame):
         line.addLayout(texts, 1)
         line.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.setLayout(line)
-        self.hide()
+        return self.what, self.why, self.remedy
 
     def tell(self, error: UserError) -> None:
         """Show an error."""
         self.error = error
-        for text, label in (
-            (error.what, self.what),
-            (error.why, self.why),
-            (error.remedy, self.remedy),
-        ):
+        texts = (error.what, error.why, error.remedy)
+        for text, label in zip(texts, self._labels, strict=True):
             label.setText(text)
             label.setVisible(bool(text))
         self.setAccessibleName(str(error))
@@ -65,11 +77,18 @@ class UndoBar(QFrame):
 
     undo = Signal(str)
 
+    button: QPushButton
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("undoBar")
         self.place = ""
-        self.text = forms.label("", wrap=True)
+        self.hide()
+
+    @cached_property
+    def text(self) -> QLabel:
+        """What was moved; made, with all that stands beside it, for the first offer."""
+        text = forms.label("", wrap=True)
         self.button = forms.button(self.tr("Undo"))
         self.button.clicked.connect(self._undo)
         close = forms.icon_button("close", self.tr("Close this message"))
@@ -77,11 +96,11 @@ class UndoBar(QFrame):
         line = forms.row(gap=12)
         line.setContentsMargins(16, 6, 8, 6)
         line.addWidget(forms.picture("purge", 20, "good"))
-        line.addWidget(self.text, 1)
+        line.addWidget(text, 1)
         line.addWidget(self.button)
         line.addWidget(close)
         self.setLayout(line)
-        self.hide()
+        return text
 
     def offer(self, place: str, text: str) -> None:
         """Offer to undo the last purge of a place."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms, icons, theme
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QShowEvent
 
 
 class EmptyState(QWidget):

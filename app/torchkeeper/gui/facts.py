@@ -51,6 +51,7 @@ class Facts(QObject):
         for moved in (table.verticalScrollBar().valueChanged, table.selection_changed,
                       model.changed, model.layoutChanged, model.rowsInserted):  # fmt: skip
             moved.connect(self._soon)
+        self._changed()
 
     def _soon(self, *_: object) -> None:
         # A timer that began anew would wait for the end of all scrolling.

@@ -8,29 +8,30 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from torchkeeper.gui.actions import Actions, Situation
-from torchkeeper.gui.dragging import DragOut
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.facts import Facts
-from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.listing import Listing
-from torchkeeper.gui.operations import Operations, counted
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
-from torchkeeper.gui.table import copying
-from torchkeeper.gui.watching import Watch
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+
+    from torchkeeper.gui.dragging import DragOut
+    from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.details import Need
+    from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.servers import Servers
+    from torchkeeper.gui.table.copying import RowCopier
+    from torchkeeper.gui.watching import Watch
 
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
@@ -44,6 +45,10 @@ class Window(Shell):
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
+    #: Made when the first rows are shown: before, there is nothing to drag, or to ask more about.
+    dragging: DragOut
+    facts: Facts
+
     def __init__(
         self,
         settings: QSettings | None = None,
@@ -52,7 +57,6 @@ class Window(Shell):
     ) -> None:
         """first: the folder to show; without one, what was shown last."""
         super().__init__(settings, engines)
-        self.operations = Operations(self.engines, self.jobs, self)
         self.listing = Listing(self.engines, self.entries, self)
         self._first = first or str(self.settings.value(CURRENT) or "")
         # An engine reads it while the rest of the window is made.
@@ -61,16 +65,17 @@ class Window(Shell):
         self._waiting: list[str] = []
         self._sure = False
         self._updated = 0.0
-        self._copier = copying.Copier(self)
+        self._watch: Watch | None = None
+        self._operations: Operations | None = None
+        self._copier: RowCopier | None = None
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self.lay_out()
-        self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
-        self.facts = Facts(self.engines, self.listing, self.entries, self.table)
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
-        self.later.add(lambda: self.flows)
+        self.later.add(self._watch_place, self._ask_for_facts)
+        self.later.add(lambda: self.flows, self._follow_drags)
         self._restore()
         self._show_place(self._first)
         self._update_soon()
@@ -80,7 +85,6 @@ class Window(Shell):
         self._update_timer = QTimer(self)
         self._update_timer.setSingleShot(True)
         self._update_timer.timeout.connect(self._update)
-        self._watch = Watch(self, self.listing, self._filling)
         for change in (self.entries.changed, self.head.judged,
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted,
@@ -92,19 +96,12 @@ class Window(Shell):
         self.head.filtered.connect(self.entries.filter)
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
-        self.undo_bar.undo.connect(self.operations.undo)
+        self.undo_bar.undo.connect(self._undo)
         self.inspector_made.connect(self._connect_inspector)
         self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
-        self.operations.succeeded.connect(self._job_done)
-        self.operations.failed.connect(self._job_failed)
-        self.operations.changed.connect(self._place_changed)
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
-        self.dragging.asked.connect(self._drag_out)
-        self.dragging.said.connect(self.statusBar().showMessage)
-        self.dragging.failed.connect(self.tell)
-        self.dragging.dropped.connect(self._drop)
         self.engines.trouble.connect(self.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
@@ -113,6 +110,26 @@ class Window(Shell):
         self.places_pane.list.customContextMenuRequested.connect(
             lambda at: self.context("places", self.places_pane.list.viewport(), at)
         )
+
+    def _watch_place(self) -> None:
+        from torchkeeper.gui.watching import Watch
+
+        self._watch = Watch(self, self.listing, self._filling)
+        self._watch.update()
+
+    def _follow_drags(self) -> None:
+        from torchkeeper.gui.dragging import DragOut
+
+        self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
+        self.dragging.asked.connect(self.flows.drag_out)
+        self.dragging.said.connect(self.statusBar().showMessage)
+        self.dragging.failed.connect(self.tell)
+        self.dragging.dropped.connect(self.flows.copy)
+
+    def _ask_for_facts(self) -> None:
+        from torchkeeper.gui.facts import Facts
+
+        self.facts = Facts(self.engines, self.listing, self.entries, self.table)
 
     def _connect_inspector(self) -> None:
         self.inspector.followed.connect(self._follow)
@@ -134,6 +151,27 @@ class Window(Shell):
         self.wing.restore(self.width())
 
     @property
+    def operations(self) -> Operations:
+        """What starts jobs; made when it is first asked for."""
+        if self._operations is None:
+            from torchkeeper.gui.operations import Operations
+
+            self._operations = made = Operations(self.engines, self.jobs, self)
+            made.succeeded.connect(self._job_done)
+            made.failed.connect(self._job_failed)
+            made.changed.connect(self._place_changed)
+        return self._operations
+
+    @property
+    def copier(self) -> RowCopier:
+        """What puts selected entries on the clipboard; made when it is first asked for."""
+        if self._copier is None:
+            from torchkeeper.gui.table.copying import RowCopier
+
+            self._copier = RowCopier(self.table, lambda: self.place)
+        return self._copier
+
+    @property
     def flows(self) -> Flows:
         """The dialogs between an action and its job; made when they are first asked for."""
         if self._flows is None:
@@ -153,15 +191,9 @@ class Window(Shell):
 
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
-        owners = (self, self.group_by, self.flows, self.flows.results, self.servers)
+        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers)
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
-
-    def _drag_out(self) -> None:
-        self.flows.drag_out()
-
-    def _drop(self, path: str) -> None:
-        self.flows.copy(path)
 
     # What is shown.
 
@@ -220,7 +252,8 @@ class Window(Shell):
         if self._inspector is not None:
             self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
-        self._watch.update()
+        if self._watch is not None:
+            self._watch.update()
         self._updated = time.monotonic()
         if state is None or not listing.loading:
             QTimer.singleShot(_LATER_MS, self, self.later.start)
@@ -401,22 +434,6 @@ class Window(Shell):
         self.table.selectAll()
         self.table.setFocus()
 
-    def copy_key(self) -> None:
-        """The keys of the selected entries, one a line."""
-        self._copier.copy(copying.keys(self.table.selected()))
-
-    def copy_path(self) -> None:
-        """The paths of the selected entries, one a line."""
-        self._copier.copy(copying.paths(self.place or "", self.table.selected()))
-
-    def copy_json(self) -> None:
-        """The selected entries as ``ls --json`` prints them."""
-        self._copier.copy(copying.objects(self.table.selected()))
-
-    def copy_command(self) -> None:
-        """A command for each selected key."""
-        self._copier.copy(copying.commands(self.place or "", self.table.selected()))
-
     def cancel_job(self) -> None:
         """Stop the chosen job."""
         if self.activity.job is not None:
@@ -473,12 +490,17 @@ class Window(Shell):
     def _job_added(self) -> None:
         self.activity.show()
 
+    def _undo(self, place: str) -> None:
+        self.operations.undo(place)
+
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
+        from torchkeeper.gui.operations import counted
+
         if job.kind == "purge" and job.place and job.result.get("receipt"):
             text = self.tr("{} moved to the trash").format(counted(job.result))
             self.undo_bar.offer(job.place, text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import QTimer
@@ -154,7 +153,7 @@ class SampleEngines(Engines):
                 more |= {"made_in": None, "format": "mega-cache"}
         if is_server(place):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
-            rows = [replace(e, mtime=None) for e in rows if e.kind in kinds and not e.problem]
+            rows = [e._replace(mtime=None) for e in rows if e.kind in kinds and not e.problem]
             more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)

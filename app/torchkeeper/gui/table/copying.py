@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.names import is_server
 
 #: Seconds that a slice of the work may take on the main thread.
@@ -74,3 +75,29 @@ class Copier(QObject):
         self._timer.stop()
         QGuiApplication.clipboard().setText("\n".join(self._lines))
         self._lines = []
+
+
+class RowCopier(Copier):
+    """Copies what is selected in a table."""
+
+    def __init__(self, table: EntryTable, place: Callable[[], str | None]) -> None:
+        """place: which one the table shows."""
+        super().__init__(table)
+        self._table = table
+        self._place = place
+
+    def copy_key(self) -> None:
+        """The keys of the selected entries, one a line."""
+        self.copy(keys(self._table.selected()))
+
+    def copy_path(self) -> None:
+        """The paths of the selected entries, one a line."""
+        self.copy(paths(self._place() or "", self._table.selected()))
+
+    def copy_json(self) -> None:
+        """The selected entries as ``ls --json`` prints them."""
+        self.copy(objects(self._table.selected()))
+
+    def copy_command(self) -> None:
+        """A command for each selected key."""
+        self.copy(commands(self._place() or "", self._table.selected()))

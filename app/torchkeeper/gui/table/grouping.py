@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import datetime
 from collections.abc import Callable, Hashable, Iterable
 from operator import attrgetter
 
@@ -122,6 +121,8 @@ def naming(by: str, now: float) -> Callable[[Row], Name]:
 
 
 def _age_naming(now: float) -> Callable[[Row], Name]:
+    import datetime  # only here: the window should start fast
+
     today = datetime.datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     begins = (
         today.replace(month=1, day=1),

@@ -34,9 +34,8 @@ Index = QModelIndex | QPersistentModelIndex
 _MAX_COMPARED = 20_000
 
 SortRole = Qt.ItemDataRole.UserRole + 1
-EntryRole = Qt.ItemDataRole.UserRole + 2
 #: The Group of a heading.
-GroupRole = Qt.ItemDataRole.UserRole + 3
+GroupRole = Qt.ItemDataRole.UserRole + 2
 
 
 class LinesModel(QAbstractTableModel):
@@ -98,8 +97,6 @@ class LinesModel(QAbstractTableModel):
             return accessible_text(entry, column)
         if role == SortRole:
             return SORT_KEYS[column](line)
-        if role == EntryRole:
-            return entry
         return None
 
     @property

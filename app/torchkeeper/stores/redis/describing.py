@@ -35,7 +35,7 @@ def described(
     def left(item: Item, problem: Problem) -> None:
         one = unread(item)
         if problem.code != "entry-gone":
-            bad.append(replace(one, entry=replace(one.entry, problem=problem.code)))
+            bad.append(replace(one, entry=one.entry._replace(problem=problem.code)))
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):
@@ -47,8 +47,7 @@ def described(
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(one.item.path)
-            entry = replace(
-                one.entry,
+            entry = one.entry._replace(
                 path=origin.path,
                 size=origin.size,
                 compile_s=one.entry.compile_s if compile_s is None else compile_s,
@@ -63,7 +62,7 @@ def too_large(item: Item) -> Described:
     """An entry of which nothing is read because its value is large, and which says so."""
     one = unread(item)
     code = "value-large" if item.size <= MAX_READ else "payload-too-large"
-    return replace(one, entry=replace(one.entry, problem=one.entry.problem or code))
+    return replace(one, entry=one.entry._replace(problem=one.entry.problem or code))
 
 
 class FromServer:

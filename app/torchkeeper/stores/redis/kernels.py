@@ -52,7 +52,7 @@ def named(keys: remote.TritonKeys, item: Item) -> Described:
     problem = one.entry.problem
     if not problem and triton.unfinished(names):
         problem = "triton-incomplete"
-    entry = replace(one.entry, name=triton.name_of(names), problem=problem, orphan=None)
+    entry = one.entry._replace(name=triton.name_of(names), problem=problem, orphan=None)
     return replace(one, entry=entry)
 
 
@@ -148,8 +148,7 @@ def described(
         one = named(store.triton, item)
         reading = Reading("triton", [name for _, name in files], contents)
         [facts] = reader.facts([reading], report)
-        entry = replace(
-            one.entry,
+        entry = one.entry._replace(
             name=facts.get("name") or one.entry.name,
             device=facts.get("device"),
             problem=one.entry.problem or facts.get("problem"),
