@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.jobs import State, state_text
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.window import Window
 from torchkeeper.link import secrets
@@ -260,6 +261,20 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     assert not window.undo_bar.isVisible()
     assert server("EXISTS", *(e.path for e in chosen)) == 0
     assert server("DBSIZE") == 10, "nothing else has gone"
+
+
+def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
+    open_window: OpenWindow,
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Purge it", "purge", "redis://127.0.0.1:1/0")
+    window.jobs.begin(job)
+    gone = {"entries": 1500, "bytes": 3_000_000, "of": 200_000, "sure": True}
+    window.operations._findings(job, [{"removed": gone}])
+    window.operations._ended(job, State.CANCELLED)
+    said = "Removed by then: 1,500 of 200,000 entries, 3.0 MB."
+    assert state_text(job) == f"Cancelled: {said}"
+    assert said in job.log
 
 
 def test_entries_of_a_server_can_expire(

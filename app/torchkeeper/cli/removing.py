@@ -6,10 +6,16 @@ import argparse
 from typing import Any
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.link.words import (
+    UserError,
+    printable,
+    removed_by_then,
+    unseen_users,
+    user_of_place,
+)
 from torchkeeper.stores.names import is_server
 
 #: Processes that are named before the rest is only counted.
@@ -49,6 +55,12 @@ def _name_users(in_use: dict[str, Any]) -> None:
         output.note(f"in use: {say.count(more, 'more process', 'more processes')}")
     if unseen := unseen_users(in_use):
         output.note(unseen)
+
+
+def _say_removed(found: Answer) -> None:
+    """What is gone, where a purge of a server ends early."""
+    if isinstance(removed := found.get("removed"), dict):
+        output.note(removed_by_then(removed))
 
 
 def purge(args: argparse.Namespace) -> int:
@@ -92,6 +104,7 @@ def purge(args: argparse.Namespace) -> int:
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
+        asker.on_finding = _say_removed
         answer = asker.ask("purge", plan=plan["plan"], now=args.now)
     if not args.json:
         for text in output.left_lines(asker.left):

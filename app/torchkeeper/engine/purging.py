@@ -5,11 +5,12 @@ From a folder entries go to its trash, what processes use stays; from a server t
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
 from torchkeeper.stores import trash
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
+#: Seconds that a server has to answer what it was sent before a purge was cancelled.
+_UNHURRIED = 1.0
 
 
 @dataclass(frozen=True)
@@ -131,11 +134,29 @@ def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     return asdict(trash.purge(plan, bool(params.get("now")), report, left))
 
 
+class _Unhurried(Report):
+    """Lets what was begun come to its end before it is cancelled, unless that takes long."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._since: float | None = None
+
+    def check(self) -> None:
+        """Raises Cancelled some time after the request was."""
+        try:
+            self._report.check()
+        except Cancelled:
+            self._since = self._since or time.monotonic()
+            if time.monotonic() - self._since > _UNHURRIED:
+                raise
+
+
 def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[str, Any]:
     from torchkeeper.stores.redis.removing import remove
     from torchkeeper.stores.redis.store import Redis
 
-    with Redis(plan.place, report, session.secrets.get(plan.place)) as store:
+    # Cancelled between a transaction and its answer, nobody could say what is gone.
+    with Redis(plan.place, _Unhurried(report), session.secrets.get(plan.place)) as store:
         done = remove(store, plan.items, report, lambda i, p: tell_left(report, i, p))
     about = {"entries": done.entries, "files": done.keys, "bytes": done.bytes}
     return {**about, "failed": done.failed, "receipt": None}

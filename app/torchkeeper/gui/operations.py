@@ -16,7 +16,7 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
-from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
+from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, removed_by_then, user_error
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Operations(QObject):
         self._tickets.pop(job.id, None)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
-        self._jobs.end(job, state, note=note, result=result, error=error)
+        self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
         # However it ended, it may have changed the place before.
         if job.place is not None:
             self.changed.emit(job.place)
@@ -224,6 +224,9 @@ class Operations(QObject):
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+        if isinstance(removed := one.get("removed"), dict):
+            job.partly = removed_by_then(removed)
+            return job.partly
         if isinstance(now, dict):
             kind = kind_words(str(now.get("kind") or "unknown"))
             job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchkeeper.link import say
+
 
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
@@ -521,6 +523,16 @@ def user_of_place(user: Mapping[str, object]) -> str:
     if not many:
         return f"{who} has other files of this folder {verb}."
     return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+
+
+def removed_by_then(removed: Mapping[str, object]) -> str:
+    """How much a purge that ended early has removed for good."""
+    entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
+    if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
+        return ""
+    least = "" if removed.get("sure") else "at least "
+    said = f"{least}{entries:,} of {say.count(of, 'entry', 'entries')}"
+    return f"Removed by then: {said}, {say.size(size)}."
 
 
 def not_looked_at(count: int) -> str:

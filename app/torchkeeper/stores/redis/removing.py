@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
 from torchkeeper.stores.redis.payloads import Left
@@ -53,14 +53,22 @@ def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
     Only what is still as it was listed: an item of which a key is gone, or has a value of another
     length, is left as "entry-gone" or "entry-changed". The look and the removal are one
     transaction, so that nobody can write between them. Raises Problem("server-read-only") before
-    anything, and those of Connection where it breaks.
+    anything, and those of Connection where it breaks. Where it ends early, a finding ``removed``
+    says what is gone by then: {entries, bytes, of, sure}.
     """
     store.check_writable()
     done = Removed()
-    for batch in _batches(items):
-        report.check()
-        _remove(store, batch, done, left)
-        report.progress(done.entries + done.failed, len(items), "entries")
+    try:
+        for batch in _batches(items):
+            report.check()
+            _remove(store, batch, done, left)
+            report.progress(done.entries + done.failed, len(items), "entries")
+    except (Cancelled, Problem) as e:
+        # What was sent last before a connection broke may have been done.
+        sure = isinstance(e, Cancelled)
+        gone = {"entries": done.entries, "bytes": done.bytes, "of": len(items), "sure": sure}
+        report.finding(removed=gone)
+        raise
     report.progress(len(items), len(items), "entries")
     return done
 
