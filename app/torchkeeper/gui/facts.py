@@ -101,7 +101,7 @@ class Facts(QObject):
     def _rows(self, entries: list[Entry]) -> None:
         for entry in entries:
             self._listing.known[entry.identity] = entry
-        self._model.renew(entries)
+        self._model.renew(entries, self._table.seen_lines())
 
     def _over(self, _: dict[str, Any]) -> None:
         self._ticket = None

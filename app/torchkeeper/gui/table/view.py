@@ -336,9 +336,13 @@ class EntryTable(QTableView):
         rows = len(self._model.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
 
+    def seen_lines(self) -> range:
+        """The lines that are on the screen, headings among them."""
+        return self._seen(self.viewport().rect())
+
     def seen(self) -> list[Entry]:
         """The entries that are on the screen, from the top."""
-        rows = self._seen(self.viewport().rect())
+        rows = self.seen_lines()
         lines = self._model.lines[rows.start : rows.stop]
         return [line.entry for line in lines if isinstance(line, Row)]
 
