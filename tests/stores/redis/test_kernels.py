@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.redis_server import Server
+from tests.redis_server import Server, dump
 from tests.stores.redis.test_listing import KERNEL, fx_key
+from tests.stores.test_copying import carry
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.servers import MAX_BYTES
@@ -16,7 +18,7 @@ from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.describing import MAX_READ, too_large
-from torchkeeper.stores.redis.store import Redis, RedisItem
+from torchkeeper.stores.redis.store import PIECE, Redis, RedisItem
 
 Ask = Callable[..., tuple[dict[str, Any], list[dict[str, Any]]]]
 
@@ -159,3 +161,25 @@ def test_a_large_value_is_read_when_it_is_looked_at(server: Server) -> None:
     entry = messages[-1].body["detail"]["entry"]
     assert (entry["problem"], entry["compile_s"]) == ("payload-unreadable", 1.5)
     assert len(entry["sha256"]) == 64
+
+
+def test_a_large_value_arrives_whole_in_every_place(server: Server, tmp_path: Path) -> None:
+    """One that is fetched in pieces; it goes on for long after the end of the pickle."""
+    key = next(key for key in dump() if "fx-graph" in key)
+    payload = (remote.decode("fxgraph", dump()[key]).payload or b"") + b"x" * (PIECE + 5)
+    server.load({key: remote.encode("fxgraph", payload, 1.0)})
+    into = f"{server.url[:-1]}1"
+    for source, target in (
+        (server.url, str(tmp_path / "folder")),
+        (server.url, str(tmp_path / "bundle.torchcache")),
+        (server.url, into),
+        (str(tmp_path / "bundle.torchcache"), str(tmp_path / "other")),
+    ):
+        done, left = carry(source, target)
+        assert (done.entries, left.codes) == (1, [])
+    for folder in ("folder", "other"):
+        [file] = [path for path in (tmp_path / folder / "fxgraph").rglob("*") if path.is_file()]
+        assert file.read_bytes() == payload
+    value = server.commands(("SELECT", 1), ("GET", key))[1]
+    assert isinstance(value, bytes)
+    assert remote.decode("fxgraph", value).payload == payload

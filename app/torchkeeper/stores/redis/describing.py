@@ -78,11 +78,13 @@ class FromServer:
                 left(one.item, Problem("redis-only", kind=one.entry.kind))
                 continue
             self.chosen.append(one)
+            # Values are longer than the payloads in them.
+            sizes = {file.path: file.size for file in (one.origin or one.item).files}
             for file in one.item.files:
                 key = one.entry.path
                 if one.item.kind == "triton":
                     key = store.triton.key(one.item.key, file.name) or ""
-                self._files[file.path] = one.item.kind, File(key, file.size)
+                self._files[file.path] = one.item.kind, File(key, sizes.get(key, file.size))
 
     def items(self) -> list[Item]:
         """The entries."""
