@@ -275,3 +275,18 @@ def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettin
     model.remove(model.row_of("/mine"))
     assert PlacesModel(settings).places == ()
     assert model.place_at(QModelIndex()) is None
+
+
+def test_what_more_is_known_is_told_of_what_is_on_the_screen() -> None:
+    model = filled(entry(number, torch=None) for number in range(900))
+    told: list[tuple[int, int]] = []
+    model.dataChanged.connect(lambda first, last, _: told.append((first.row(), last.row())))
+    shown = model.shown()
+    known = [e._replace(torch="2.9.1") for e in (*shown[10:12], shown[800])]
+    model.renew(known, range(5, 30))
+    assert told == [(10, 10), (11, 11)]
+    assert [e.torch for e in model.shown()].count("2.9.1") == 3
+    assert model.shown()[800] == known[2], "and what is not on the screen has not moved"
+    told.clear()
+    model.renew(known, range(5, 30))
+    assert told == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -16,12 +17,14 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import facts as gui_facts
 from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.server import ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.facts import AT_ONCE, REST_MS, SELECTED
 from torchkeeper.gui.jobs import State, state_text
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
@@ -532,6 +535,88 @@ def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
     assert not window.listing.times
 
 
+class Questions:
+    """What the engines are asked for, passed on to them."""
+
+    def __init__(self, engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.facts: list[set[str]] = []
+        ask = engines.ask
+
+        def heard(op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+            if op == "facts" and params["items"]:
+                self.facts.append({path for _, path in params["items"]})
+            return ask(op, params, listener, **how)
+
+        monkeypatch.setattr(engines, "ask", heard)
+
+    @property
+    def asked(self) -> int:
+        """How many entries were asked for."""
+        return sum(map(len, self.facts))
+
+
+def test_only_what_is_to_be_seen_is_asked_for_and_that_is_kept(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    letters = "abcdefghijklmnopqrstuvwxyz234567"
+    keys = (f"f{letters[n // 32 % 32]}{letters[n % 32]}{letters[n // 1024]}" for n in range(3000))
+    server.load({f"pt2:fx-graph-v1::{key}{'a' * 48}:c1": b"{}" for key in keys})
+    window = open_window()
+    questions = Questions(window.engines, monkeypatch)
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    qtbot.waitUntil(lambda: window.entries.total == 3012, timeout=PATIENCE)
+    bar, known = window.table.verticalScrollBar(), window.listing.known
+
+    def all_known() -> bool:
+        return {e.identity for e in window.table.seen()} <= set(known)
+
+    for step in range(120):
+        bar.setValue(bar.maximum() * step // 119)
+        qtbot.wait(3)
+    qtbot.waitUntil(all_known, timeout=PATIENCE)
+    assert questions.asked < 1500, "what was scrolled past is not asked for"
+    assert max(map(len, questions.facts)) <= AT_ONCE
+    before = questions.asked
+    bar.setValue(0)
+    qtbot.waitUntil(all_known, timeout=PATIENCE)
+    bar.setValue(bar.maximum())
+    qtbot.wait(3 * REST_MS)
+    assert questions.asked - before <= 2 * len(window.table.seen()), "what is known is kept"
+    window.table.selectAll()
+    wanted = {e.identity for e in window.table.selected(SELECTED)}
+    qtbot.waitUntil(lambda: wanted <= set(known), timeout=PATIENCE)
+    before = questions.asked
+    qtbot.wait(3 * REST_MS)
+    assert questions.asked == before, "of a large selection the first are enough"
+    assert len(wanted) == SELECTED
+
+
+def test_facts_that_could_not_be_had_are_asked_for_again_later(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gui_facts, "AGAIN_MS", 600)
+    window = open_window()
+    questions = Questions(window.engines, monkeypatch)
+    place = f"redis://127.0.0.1:{port}/0"
+    server("CONFIG", "SET", "requirepass", "")
+    window.open_paths([place])
+    read(qtbot, window, place)
+    qtbot.waitUntil(lambda: len(window.listing.known) == 12, timeout=PATIENCE)
+    window.listing.known.clear()
+    window.facts._asked.clear()
+    server("CONFIG", "SET", "requirepass", SECRET)
+    before = len(questions.facts)
+    window.facts._soon()
+    qtbot.waitUntil(lambda: len(questions.facts) == before + 2, timeout=PATIENCE)
+    unlocked = server.commands(("AUTH", SECRET), ("CONFIG", "SET", "requirepass", ""))
+    assert unlocked[1] == b"OK"
+    qtbot.waitUntil(lambda: len(window.listing.known) == 12, timeout=PATIENCE)
+    assert len(questions.facts) <= before + 6, "and not all the time"
+
+
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -609,8 +694,21 @@ def test_a_purge_that_is_cancelled_says_what_had_gone(
     left = server("DBSIZE")
     assert isinstance(left, int) and window.entries.total == left
     if job.state is State.CANCELLED:  # it may have been faster
-        assert 0 < job.done <= 20_000 - left
-        assert f"at least {job.done:,.0f} of 20,000 entries had gone" in state_text(job)
+        assert f"Removed by then: {20_000 - left:,} of 20,000 entries" in state_text(job)
+
+
+def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
+    open_window: OpenWindow,
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Purge it", "purge", "redis://127.0.0.1:1/0")
+    window.jobs.begin(job)
+    gone = {"entries": 1500, "bytes": 3_000_000, "of": 200_000, "sure": True}
+    window.operations._findings(job, [{"removed": gone}])
+    window.operations._ended(job, State.CANCELLED)
+    said = "Removed by then: 1,500 of 200,000 entries, 3.0 MB."
+    assert state_text(job) == f"Cancelled: {said}"
+    assert said in job.log
 
 
 def test_entries_of_a_server_can_expire(

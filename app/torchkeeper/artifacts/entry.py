@@ -25,6 +25,9 @@ KINDS = (
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
 
+#: Problems that say nothing of an entry but that it was not read.
+UNREAD = frozenset({"payload-too-large", "value-large"})
+
 #: Kinds whose bytes are worth reading; of the others only the files are known.
 READ = PORTABLE | {"aoti_eager", "ondisk"}
 
@@ -87,7 +90,7 @@ class Entry(NamedTuple):
     @property
     def broken(self) -> bool:
         """Whether it is unusable. One that is only too large to be read may be good."""
-        return self.problem is not None and self.problem != "payload-too-large"
+        return self.problem is not None and self.problem not in UNREAD
 
     @property
     def identity(self) -> tuple[str, str]:

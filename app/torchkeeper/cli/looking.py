@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
+from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -166,44 +166,73 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 
 def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
-    key = SORTS[args.sort]
-    listed: list[tuple[Any, Any]] = []
-
     times = args.times or args.facts or args.sort in _TIMES
     times = times or any(field in args.filter for field in _TIMES)
-    timed = times and is_server(args.place)
-
-    # A server may have millions: they are printed as they come, and none is kept.
-    at_once = args.json and is_server(args.place) and args.sort == "kind"
-    printed = 0
-
-    def take(rows: list[Answer]) -> None:
-        nonlocal printed
-        # What is printed is made while the engine still reads.
-        if at_once:
-            output.lines([output.json_line(entry_from_json(row).to_json()) for row in rows])
-            printed += len(rows)
-            return
-        for row in rows:
-            entry = entry_from_json(row)
-            fields = entry.to_json()
-            shown = output.json_line(fields) if args.json else _cells(entry, timed)
-            listed.append(((key(fields), fields["path"]), shown))
-
+    server = is_server(args.place)
+    rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
+                timed=times and server)  # fmt: skip
     with Engine() as engine:
-        asker = Asker(engine, args.json, take)
+        asker = Asker(engine, args.json, rows.take)
         totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
                            facts=args.facts)  # fmt: skip
-        listed.sort(key=operator.itemgetter(0))
-        in_order = [shown for _, shown in listed]
-        if args.json:
-            output.lines(in_order)
-        else:
-            _print_cells(in_order, timed)
+        rows.end()
+        if not args.json:
             output.line(summary(totals))
     for text in output.left_lines(asker.left):
         output.note(text)
-    return 1 if asker.unreadable or (args.filter and not listed and not printed) else 0
+    return 1 if asker.unreadable or (args.filter and not rows.count) else 0
+
+
+class Rows:
+    """Prints entries in their order; those of a server, of which there may be millions, as they
+    come: as JSON at once, as a table from HELD rows on. None of them is kept then.
+    """
+
+    #: Rows of a table that are put in order before anything is printed.
+    HELD = 10_000
+
+    def __init__(
+        self, json: bool, sort: str = "kind", unsorted: bool = False, timed: bool = False
+    ) -> None:
+        """timed: with what only a server says, and without what it never does."""
+        self._json = json
+        self._timed = timed
+        self._key = SORTS[sort]
+        self._unsorted = unsorted
+        self._held: list[tuple[Any, Any]] = []
+        self._widths: list[int] | None = None
+        self.count = 0
+
+    def take(self, rows: list[Answer]) -> None:
+        """Some more. What is printed is made while the engine still reads."""
+        entries = [entry_from_json(row) for row in rows]
+        self.count += len(entries)
+        if self._unsorted and self._json:
+            output.lines([output.json_line(entry.to_json()) for entry in entries])
+        elif self._widths is not None:
+            cells = [_cells(entry, self._timed) for entry in entries]
+            _print_cells(cells, self._widths, self._timed)
+        else:
+            for entry in entries:
+                fields = entry.to_json()
+                shown = output.json_line(fields) if self._json else _cells(entry, self._timed)
+                self._held.append(((self._key(fields), entry.path), shown))
+            if self._unsorted and self.count > self.HELD:
+                self._print()
+
+    def end(self) -> None:
+        """There are no more."""
+        if self._widths is None:
+            self._print()
+
+    def _print(self) -> None:
+        self._held.sort(key=operator.itemgetter(0))
+        in_order = [shown for _, shown in self._held]
+        self._held = []
+        if self._json:
+            output.lines(in_order)
+        else:
+            self._widths = _print_cells(in_order, timed=self._timed)
 
 
 def print_entries(entries: list[Entry]) -> None:
@@ -212,11 +241,16 @@ def print_entries(entries: list[Entry]) -> None:
     _print_cells([_cells(entry) for entry in by_kind])
 
 
-def _print_cells(rows: list[list[str]], timed: bool = False) -> None:
+def _print_cells(
+    rows: list[list[str]], below: list[int] | None = None, timed: bool = False
+) -> list[int] | None:
+    """A table, or more of one with columns of these widths; the widths. ``timed`` as for _cells."""
     when = ["EXPIRES", "USED"] if timed else ["CHANGED"]
     head = ["KIND", "KEY", "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE", "NAME"]
-    if rows:
-        output.table(head, rows, frozenset({2, 3, head.index("COMPILE")}))
+    if not rows:
+        return below
+    right = frozenset({2, 3, head.index("COMPILE")})
+    return output.table([] if below else head, rows, right, below)
 
 
 def _cells(entry: Entry, timed: bool = False) -> list[str]:
@@ -240,7 +274,7 @@ def _cells(entry: Entry, timed: bool = False) -> list[str]:
 
 def _marks(entry: Entry) -> str:
     """What is wrong with an entry, and why nothing needs it."""
-    broken = f"  [broken: {entry.problem}]" if entry.problem else ""
+    broken = f"  [broken: {entry.problem}]" if entry.broken else ""
     return broken + (f"  [orphan: {entry.orphan}]" if entry.orphan else "")
 
 
@@ -316,6 +350,8 @@ def show(args: argparse.Namespace) -> int:
     for number, one in enumerate(shown):
         if args.json:
             related = {name: one.get(name, []) for name in ("needs", "missing", "needed_by")}
+            if one.get("unread"):
+                related["unread"] = one["unread"]
             about = {"facts": one["facts"], "file_list": one["files"], **related}
             output.emit({**one["entry"], **about})
         else:
@@ -343,7 +379,8 @@ def _print_shown(one: dict[str, Any]) -> None:
         output.line(f"{name + ':':<11} {printable(str(value), 4000)}")
     if entry.get("problem"):
         problem = user_error(entry["problem"], facts)
-        output.line(f"{'broken:':<11} {problem.what} {problem.why}")
+        title = "broken:" if entry["problem"] not in UNREAD else "not read:"
+        output.line(f"{title:<11} {problem.what} {problem.why}")
     if entry.get("orphan"):
         orphan = user_error(entry["orphan"], facts)
         output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")
@@ -355,6 +392,8 @@ def _print_shown(one: dict[str, Any]) -> None:
             output.line(f"{_RELATIVES[name]}:")
         for kind, key in one.get(name, ()):
             output.line(f"    {printable(kind)} {printable(key)}")
+    if one.get("unread"):
+        output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
     for name, value in facts.items():
         if name not in entry and name not in _JOINING and value:

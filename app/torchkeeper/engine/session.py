@@ -26,6 +26,7 @@ from torchkeeper.stores.store import Store, opened, read
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.engine.relating import Named
     from torchkeeper.stores.bundle import Bundle
 
 
@@ -46,6 +47,8 @@ class Session:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
+    #: What entries of the server that was last asked about name.
+    named: Named | None = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""
@@ -135,9 +138,13 @@ def _server_entries(
 
 def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
     """The entries of a server in batches, by what their keys alone tell."""
-    stream = store.stream(report)
-    while batch := [unread(item) for item in itertools.islice(stream, wire.MAX_ROWS)]:
-        yield batch
+    from torchkeeper.stores.redis.kernels import named
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    stream, keys = store.stream(report), store.triton
+    while items := list(itertools.islice(stream, wire.MAX_ROWS)):
+        yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
 
 
 def keys_tell(store: Store, asked: Query) -> bool:
@@ -199,23 +206,34 @@ def told_of(session: Session, store: Store, report: Report, items: list[Item]) -
             index.close()
 
 
-def chosen_of(
-    session: Session, store: Store, select: dict[str, Any], report: Report, payloads: bool = True
-) -> list[Described]:
-    """The entries of a store that a selection means.
-
-    Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
+def batches_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> Iterator[list[Described]]:
+    """The entries of a server that a selection means, some at a time: by what their keys tell
+    where the filter needs no more.
     """
+    asked = query.parse(select.get("filter") or "")
+    if not keys_tell(store, asked):
+        yield chosen_of(session, store, select, report)
+        return
+    picks = picker(session, select)
+    for batch in with_times(store, unread_of(store, report), asks_times(store, asked)):
+        if chosen := [one for one in batch if picks(one.entry)]:
+            yield chosen
+
+
+def chosen_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> list[Described]:
+    """The entries of a store that a selection means."""
     picks = picker(session, select)
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
     if keys_tell(store, asked):
-        unread = with_times(store, unread_of(store, report), timed)
-        found = [one for batch in unread for one in batch if picks(one.entry)]
-        if not payloads:
-            return found
-        batches = read(store, [one.item for one in found], session.reader, report)
-        batches = with_times(store, batches, timed)
+        batches = with_times(store, unread_of(store, report), timed)
+        unread = (one for batch in batches for one in batch)
+        items = [one.item for one in unread if picks(one.entry)]
+        batches = with_times(store, read(store, items, session.reader, report), timed)
     else:
         # In order, so that the same entries make the same bundle.
         batches = entries_of(session, store, report, items_of(store, report))

@@ -16,8 +16,7 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
-from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error
-from torchkeeper.stores.names import is_server
+from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, removed_by_then, user_error
 
 
 @dataclass(frozen=True)
@@ -189,11 +188,9 @@ class Operations(QObject):
     def _stopped(self, job: Job) -> None:
         """It was cancelled; what a server has done until then stays."""
         note = ""
-        if job.kind in ("purge", "ttl") and is_server(job.place or "") and job.total and job.done:
-            gone = self.tr("at least {} of {} entries had gone")
-            if job.kind == "ttl":
-                gone = self.tr("at least {} of {} entries were changed")
-            note = gone.format(f"{job.done:,.0f}", f"{job.total:,.0f}")
+        if job.kind == "ttl" and job.total and job.done:
+            of = f"{job.done:,.0f}", f"{job.total:,.0f}"
+            note = self.tr("at least {} of {} entries were changed").format(*of)
             self._jobs.log(job, [note[:1].upper() + note[1:]])
         self._ended(job, State.CANCELLED, note=note)
 
@@ -209,7 +206,7 @@ class Operations(QObject):
         self._tickets.pop(job.id, None)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
-        self._jobs.end(job, state, note=note, result=result, error=error)
+        self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
         # However it ended, it may have changed the place before.
         if job.place is not None:
             self.changed.emit(job.place)
@@ -236,6 +233,9 @@ class Operations(QObject):
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+        if isinstance(removed := one.get("removed"), dict):
+            job.partly = removed_by_then(removed)
+            return job.partly
         if isinstance(now, dict):
             kind = kind_words(str(now.get("kind") or "unknown"))
             job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"

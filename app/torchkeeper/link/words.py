@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchkeeper.link import say
+
 
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
@@ -108,6 +110,11 @@ CATALOGUE: dict[str, Words] = {
         "The content is too large to be read.",
         "It would not fit the memory of a reader; the entry itself may be good.",
         "",
+    ),
+    "value-large": Words(
+        "The value is large, and was not fetched for the list.",
+        "Only the key and the size are known; the entry itself may be good.",
+        "Look at the entry alone, in the inspector or with “show”: then it is read.",
     ),
     "payload-name-mismatch": Words(
         "The content is not what the file's name says.",
@@ -546,6 +553,21 @@ def user_of_place(user: Mapping[str, object]) -> str:
     if not many:
         return f"{who} has other files of this folder {verb}."
     return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+
+
+def removed_by_then(removed: Mapping[str, object]) -> str:
+    """How much a purge that ended early has removed for good."""
+    entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
+    if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
+        return ""
+    least = "" if removed.get("sure") else "at least "
+    said = f"{least}{entries:,} of {say.count(of, 'entry', 'entries')}"
+    return f"Removed by then: {said}, {say.size(size)}."
+
+
+def not_looked_at(count: int) -> str:
+    """That not everything on a server could be looked at to see what needs an entry."""
+    return f"about {count:,} entries were not looked at"
 
 
 def unseen_users(in_use: Mapping[str, object]) -> str:

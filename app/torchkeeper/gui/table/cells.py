@@ -141,7 +141,7 @@ def tooltip(entry: Entry, column: int) -> str:
 def accessible_text(entry: Entry, column: int) -> str:
     """One cell for whoever listens."""
     text = cell_text(entry, column) or _tr("not known")
-    if column == NAME and entry.problem:
+    if column == NAME and entry.broken:
         text = _tr("{}, broken").format(text)
     if column == NAME and entry.orphan:
         text = _tr("{}, orphan").format(text)

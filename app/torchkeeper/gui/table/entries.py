@@ -241,23 +241,28 @@ class EntriesModel(LinesModel):
             self._intake.complete, self._intake.then = True, then
             self._go_on()
 
-    def renew(self, entries: Iterable[Entry]) -> None:
-        """More is known of some entries: their rows say so from now on, and stay where they are."""
+    def renew(self, entries: Iterable[Entry], seen: range) -> None:
+        """More is known of some entries: their rows say so from now on, and stay where they are.
+
+        seen: the lines that are on the screen. Views are told of no others: to find one row among
+        a million that are in no order takes 10 ms.
+        """
         known = {
             row: entry
             for entry in entries
             if (row := self._by_identity.get(entry.identity)) is not None and row.entry != entry
         }
-        where = self._here.all_where(set(known))
+        if not known:
+            return
         # The next listing puts them where they are to be sorted to.
         self._here.stale, self._in_order = True, False
         self._renewed |= set(known)
         for row, entry in known.items():
             row.take(entry)
-        for number in where.values():
-            self._tell(number, number)
-        if known:
-            self.changed.emit()
+        for number, line in enumerate(self._here.lines[seen.start : seen.stop], seen.start):
+            if isinstance(line, Row) and line in known:
+                self._tell(number, number)
+        self.changed.emit()
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
@@ -428,7 +433,7 @@ class EntriesModel(LinesModel):
                     entry = row.entry
                     totals.files += entry.files
                     totals.size += entry.size
-                    totals.broken += entry.problem is not None
+                    totals.broken += entry.broken
                     totals.orphans += entry.orphan is not None
                 yield
         totals.entries = self._here.count

@@ -33,8 +33,10 @@ class Row:
         name = entry.name or ""
         low = name.lower()
         self.low = name if low == name else low
-        # What plain words are looked for in; none matches across the line break.
-        self.hay = f"{entry.key.lower()}\n{self.low}"
+        # What plain words are looked for in; none matches across the line break. A million keys
+        # of a server, which has no names, are there already.
+        key = entry.key.lower()
+        self.hay = f"{key}\n{self.low}" if name or key != entry.key else entry.key
 
 
 _NUMBER = re.compile(r"[0-9]{1,18}")

@@ -178,18 +178,23 @@ class EntryTable(QTableView):
     def _repaint(self) -> None:
         self.viewport().update()
 
-    def selected(self) -> list[Entry]:
-        """The entries that are selected, in the order of the table."""
-        return [line.entry for line in self._selected_lines() if isinstance(line, Row)]
+    def selected(self, most: int | None = None) -> list[Entry]:
+        """The entries that are selected, in the order of the table; the first ``most`` of them."""
+        lines = self._selected_lines(most)
+        return [line.entry for line in lines if isinstance(line, Row)][:most]
 
-    def _selected_lines(self) -> list[Line]:
+    def _selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
         selection = self.selectionModel().selection()
         parts = (selection.at(number) for number in range(selection.count()))
         lines, found, at = self._model.lines, list[Line](), 0
         for first, last in sorted((part.top(), part.bottom()) for part in parts):
+            if most is not None:
+                last = min(last, first + 2 * most)  # headings are fewer than entries
             found += lines[max(first, at) : last + 1]
             at = max(at, last + 1)
+            if most is not None and len(found) >= 2 * most:
+                break
         return found
 
     def select(self, identities: set[tuple[str, str]]) -> None:
@@ -351,9 +356,13 @@ class EntryTable(QTableView):
         rows = len(self._model.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
 
+    def seen_lines(self) -> range:
+        """The lines that are on the screen, headings among them."""
+        return self._seen(self.viewport().rect())
+
     def seen(self) -> list[Entry]:
         """The entries that are on the screen, from the top."""
-        rows = self._seen(self.viewport().rect())
+        rows = self.seen_lines()
         lines = self._model.lines[rows.start : rows.stop]
         return [line.entry for line in lines if isinstance(line, Row)]
 

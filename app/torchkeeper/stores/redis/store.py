@@ -17,6 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import CHUNK, File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
+from torchkeeper.stores.redis import kernels as kernels_
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
@@ -25,6 +26,7 @@ from torchkeeper.stores.redis.connecting import (
     pack,
     problem_of,
 )
+from torchkeeper.stores.redis.seen import Seen
 
 #: Keys that the server is asked for at once. It answers nobody else meanwhile, so not too many.
 PAGE = 1000
@@ -161,8 +163,7 @@ class Redis:
             connection.close()
         self.total = count + len(kernels)
         for key, some in kernels.items():
-            some.sort()
-            yield Item("triton", key, f"triton:{key}", some)
+            yield kernels_.made(self.triton, key, some)
 
     @property
     def whole(self) -> bool:
@@ -183,11 +184,7 @@ class Redis:
             if length != 0
         ]
         known = {path for path, _ in mine}
-        kernels = {path for path in paths if path not in known}
-        if kernels:
-            # Only a scan tells the files of a kernel.
-            items += [item for item in self.stream(report) if item.path in kernels]
-        return items
+        return items + kernels_.items_at(self, [p for p in paths if p not in known], report)
 
     def _scan(
         self, connection: Connection, report: Report
@@ -195,16 +192,17 @@ class Redis:
         """Every key of ours once, some at a time: payloads, and files with their kernel's key."""
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
-        seen: set[str] = set()
+        # A scan gives some keys twice while the server makes its table smaller.
+        seen = Seen(total or 0)
         told = 0.0
         looked = 0
         connection.send(pack("SCAN", 0, "COUNT", PAGE))
         cursor, waiting = b"", list[tuple[str, str]]()
         while cursor != b"0":
             report.check()
-            cursor, keys = self._page(connection.read())
+            cursor, keys = self.page_of(connection.read())
             looked += len(keys)
-            known, asked = self._ours(keys, seen)
+            known, asked = self._ours(seen.new(keys))
             if cursor != b"0":
                 # Ahead of the lengths, so that we look at the next page while they are got.
                 asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
@@ -232,26 +230,24 @@ class Redis:
                 files.append((found.key, File(path, max(length, 0), regular=length >= 0)))
         return items, files
 
-    def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
+    def _ours(self, keys: list[bytes]) -> tuple[list[tuple[str, str]], list[bytes]]:
         """Of a page's keys those of ours with their kinds, and the commands for their lengths."""
         known: list[tuple[str, str]] = []
         asked: list[bytes] = []
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
-            if path in seen:
-                continue  # a scan gives some keys twice while the server makes its table larger
             kind = remote.kind_of(path)
             if kind is None:
                 if not self.triton.locate(path):
                     self.others += 1
                     continue
                 kind = "triton"
-            seen.add(path)
             known.append((path, kind))
             asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
         return known, asked
 
-    def _page(self, reply: object) -> tuple[bytes, list[bytes]]:
+    def page_of(self, reply: object) -> tuple[bytes, list[bytes]]:
+        """The next cursor and the keys in an answer to SCAN. Raises Problem."""
         if isinstance(reply, Refusal):
             raise problem_of(str(reply), self.place)
         match reply:
