@@ -107,7 +107,7 @@ ACTIONS = (
     Spec("edit-server", _n("&Edit server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
-    Spec("forget-password", _n("For&get password"), "", "",
+    Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
     QMenu,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
     QWidget,
 )
 
@@ -21,6 +21,13 @@ from torchkeeper.gui.dropping import PlaceList
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.link.words import printable
 from torchkeeper.stores.query import parse
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QModelIndex, QPersistentModelIndex
+    from PySide6.QtGui import QAction, QKeyEvent, QPaintEvent, QResizeEvent
+    from PySide6.QtWidgets import (
+        QStyleOptionViewItem,
+    )
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
