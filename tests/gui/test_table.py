@@ -178,12 +178,12 @@ def test_many_lines_are_copied_without_a_pause(qtbot: QtBot) -> None:
     clipboard.setText("before")
     many = [entry(n) for n in range(60_000)]
     begun = time.perf_counter()
-    copier.copy(copying.objects(many))
+    copier.put(copying.objects(many))
     assert time.perf_counter() - begun < 0.1
     assert copier.busy
-    copier.copy(copying.keys(many[:3]))
+    copier.put(copying.keys(many[:3]))
     assert clipboard.text().split() == [e.key for e in many[:3]]
-    copier.copy(copying.objects(many[:20_000]))
+    copier.put(copying.objects(many[:20_000]))
     qtbot.waitUntil(lambda: not copier.busy)
     assert clipboard.text().count("\n") == 19_999
 

@@ -25,6 +25,8 @@ from torchkeeper.engine.session import Session
 
 #: Seconds an engine without an app has to clean up after what it was doing.
 PATIENCE = 15.0
+#: Rows in the first message that has any: somebody waits for something to look at.
+FIRST_ROWS = 100
 
 
 class _Out:
@@ -48,6 +50,7 @@ class _Request(Report):
         self._out = out
         self._ident = ident
         self.cancelled = threading.Event()
+        self._begun = False
 
     def send(self, kind: str, **body: Any) -> None:
         """One message about this request."""
@@ -58,10 +61,12 @@ class _Request(Report):
 
     def rows(self, rows: list[dict[str, Any]]) -> None:
         half = len(rows) // 2
-        if len(rows) > wire.MAX_ROWS:
-            self.rows(rows[: wire.MAX_ROWS])
-            self.rows(rows[wire.MAX_ROWS :])
+        most = wire.MAX_ROWS if self._begun else FIRST_ROWS
+        if len(rows) > most:
+            self.rows(rows[:most])
+            self.rows(rows[most:])
             return
+        self._begun = True
         try:
             self.send("rows", rows=rows)
         except wire.WireError:

@@ -207,6 +207,8 @@ ACTIONS = (
          _always, "show_about", "help", 0),
 )  # fmt: skip
 
+_BY_ID = {spec.id: spec for spec in ACTIONS}
+
 
 def tr(text: str) -> str:
     """The translation of a text of the table."""
@@ -219,51 +221,54 @@ class Actions(QObject):
     def __init__(self, window: QObject, slot: Callable[[str], Callable[[], object]]) -> None:
         """slot: the method of that name, whosever it is; asked for when an action is triggered."""
         super().__init__(window)
+        self._window = window
+        self._slot = slot
         self._made: dict[str, QAction] = {}
-        choices: dict[str, QActionGroup] = {}
-        for spec in ACTIONS:
-            action = QAction(tr(spec.text), window)
-            action.setCheckable(spec.chosen is not None or spec.on is not None)
-            if spec.chosen is not None:
-                choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
-            action.setObjectName(spec.id)
-            action.setIconText(tr(spec.short or spec.text).replace("&", ""))
-            if spec.shortcut:
-                action.setShortcut(QKeySequence(spec.shortcut))
-            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
-            action.setStatusTip(tr(spec.hint))
-            action.triggered.connect(lambda _checked=False, name=spec.slot: slot(name)())
-            self._made[spec.id] = action
-        # Those of the menus can wait until somebody could open one.
-        self._drawn = self.toolbar()
+        self._choices: dict[str, QActionGroup] = {}
+        self._situation = Situation()
         theme.follow(self, self._paint)
-        self._situation: Situation | None = None
-        self.update(Situation())
 
     def __getitem__(self, ident: str) -> QAction:
+        """The action; made when it is first asked for, for most are only in menus."""
+        if ident not in self._made:
+            self._made[ident] = self._make(_BY_ID[ident])
         return self._made[ident]
+
+    def _make(self, spec: Spec) -> QAction:
+        action = QAction(tr(spec.text), self._window)
+        action.setCheckable(spec.chosen is not None or spec.on is not None)
+        if spec.chosen is not None:
+            self._choices.setdefault(spec.menu, QActionGroup(self)).addAction(action)
+        action.setObjectName(spec.id)
+        action.setIconText(tr(spec.short or spec.text).replace("&", ""))
+        if spec.shortcut:
+            action.setShortcut(QKeySequence(spec.shortcut))
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
+        action.setStatusTip(tr(spec.hint))
+        action.triggered.connect(lambda _checked=False: self._slot(spec.slot)())
+        if spec.icon:
+            action.setIcon(icons.icon(spec.icon))
+        self._suit(spec, action)
+        return action
+
+    def _suit(self, spec: Spec, action: QAction) -> None:
+        action.setEnabled(spec.when(self._situation))
+        checked = spec.chosen or spec.on
+        if checked is not None:
+            action.setChecked(checked(self._situation))
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
-        if situation == self._situation:
-            return
-        self._situation = situation
-        for spec in ACTIONS:
-            self._made[spec.id].setEnabled(spec.when(situation))
-            checked = spec.chosen or spec.on
-            if checked is not None:
-                self._made[spec.id].setChecked(checked(situation))
-
-    def draw_the_rest(self) -> None:
-        """Give the actions that are only in menus their icons too."""
-        self._drawn = list(ACTIONS)
-        self._paint()
+        if situation != self._situation:
+            self._situation = situation
+            for ident, action in self._made.items():
+                self._suit(_BY_ID[ident], action)
 
     def _paint(self) -> None:
-        for spec in self._drawn:
-            if spec.icon:
-                self._made[spec.id].setIcon(icons.icon(spec.icon))
+        for ident, action in self._made.items():
+            if icon := _BY_ID[ident].icon:
+                action.setIcon(icons.icon(icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:
         """Add actions to a menu, with a line between groups."""
@@ -272,7 +277,7 @@ class Actions(QObject):
             if group is not None and (spec.menu, spec.group) != group:
                 menu.addSeparator()
             group = (spec.menu, spec.group)
-            menu.addAction(self._made[spec.id])
+            menu.addAction(self[spec.id])
 
     def menu(self, name: str) -> list[Spec]:
         """The actions of one menu of the menu bar, or of one in it."""

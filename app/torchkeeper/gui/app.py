@@ -38,9 +38,9 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
-    if dressed:
-        app.setWindowIcon(icons.app_icon())
     if Look.current is None:
+        if dressed:
+            app.setWindowIcon(icons.app_icon())
         Look(app, _kept_theme(), dressed=dressed)
     return app
 
@@ -82,7 +82,7 @@ def opened(files: list[str], ahead: Ahead | None = None, first: str | None = Non
     paths = [path if is_server(path) else os.path.abspath(path) for path in files]
     window = Window(None, Engines(ahead), first)
     # To draw it takes a millisecond.
-    window.later.add(lambda: application().setWindowIcon(icons.app_icon()))
+    window.later.add(lambda: QApplication.setWindowIcon(icons.app_icon()))
     theme.look().dress()
     window.take_what_came()
     window.show()

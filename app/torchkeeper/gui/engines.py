@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from torchkeeper.gui.worker import Request, Worker
 from torchkeeper.link.ahead import Ahead
@@ -201,7 +201,8 @@ class Engines(QObject):
         listener = self._listeners.get(ticket)
         if listener and listener.rows:
             listener.rows(rows)
-        self.worker.heard.set()
+        # Not before they are shown: the worker would only take the interpreter from the painting.
+        QTimer.singleShot(0, self.worker.heard.set)
 
     def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
         listener = self._listeners.get(ticket)

@@ -6,12 +6,10 @@ import functools
 import importlib
 import os.path
 
-from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-#: What menus, toolbars and buttons ask for; larger pictures are drawn by ``pixmap``.
-_SIZES = (16, 20)
 _colours = {"normal": "#1a1d23", "disabled": "#59616d", "on_accent": "#ffffff"}
 
 
@@ -54,20 +52,37 @@ def pixmap(name: str, size: int, colour: str | None = None, scale: float = 1.0) 
     return _pixmap(name, colour or _colours["normal"], size, 1.0, scale)
 
 
+class _Drawn(QIconEngine):
+    """Draws an icon when somebody shows it, in the size and for the screen where it is shown."""
+
+    def __init__(self, name: str, normal: str, disabled: str) -> None:
+        super().__init__()
+        self._name, self._normal, self._disabled = name, normal, disabled
+
+    def clone(self) -> QIconEngine:
+        return _Drawn(self._name, self._normal, self._disabled)
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _state: QIcon.State) -> None:
+        painter.drawPixmap(rect, self._picture(rect.size(), mode, 1.0))
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, _state: QIcon.State) -> QPixmap:
+        return self._picture(size, mode, 1.0)
+
+    def scaledPixmap(
+        self, size: QSize, mode: QIcon.Mode, _state: QIcon.State, scale: float
+    ) -> QPixmap:
+        return self._picture(size, mode, scale)
+
+    def _picture(self, size: QSize, mode: QIcon.Mode, scale: float) -> QPixmap:
+        side = min(size.width(), size.height())
+        if mode == QIcon.Mode.Disabled:
+            return _pixmap(self._name, self._disabled, side, 0.5, scale)
+        return _pixmap(self._name, self._normal, side, 1.0, scale)
+
+
 def icon(name: str, colour: str | None = None) -> QIcon:
     """An icon in the theme's colours, or in ``colour``. Made anew after the theme changed."""
-    made = QIcon()
-    # Drawing is what takes the time at the start, so only for the screens that are there.
-    ratios = {1.0, *(screen.devicePixelRatio() for screen in QGuiApplication.screens())}
-    for size in _SIZES:
-        for scale in ratios:
-            normal = _pixmap(name, colour or _colours["normal"], size, 1.0, scale)
-            made.addPixmap(normal, QIcon.Mode.Normal)
-            made.addPixmap(normal, QIcon.Mode.Selected)
-            made.addPixmap(
-                _pixmap(name, _colours["disabled"], size, 0.5, scale), QIcon.Mode.Disabled
-            )
-    return made
+    return QIcon(_Drawn(name, colour or _colours["normal"], _colours["disabled"]))
 
 
 @functools.cache

@@ -121,21 +121,12 @@ class Shell(QMainWindow):
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
         self.later.add(lambda: self.inspector, lambda: self.activity)
-        # Its icon takes a millisecond to draw, and is hidden while there is no text.
+        # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: self.head.box.setClearButtonEnabled(True))
 
     def make_menus(self) -> None:
-        """Fill the menu bar and the toolbar from the table of actions."""
-        for name, title in actions.MENUS:
-            menu = self.menuBar().addMenu(actions.tr(title))
-            menu.setToolTipsVisible(True)
-            self.actions_.fill(menu, self.actions_.menu(name))
-            if name == "view":
-                menu.addSeparator()
-                groups, words = actions.GROUP_MENU
-                self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(groups))
-                self.columns.fill(menu.addMenu(self.tr("&Columns")))
-                self._make_themes(menu.addMenu(self.tr("&Theme")))
+        """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
+        menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
         bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
         bar.setMovable(False)
@@ -147,8 +138,20 @@ class Shell(QMainWindow):
                 bar.addWidget(forms.spacer())
             bar.addAction(self.actions_[spec.id])
         self.addToolBar(bar)
+        for name, menu in menus.items():
+            self.later.add(partial(self._fill_menu, name, menu))
         # To ask Qt for a widget it has made itself takes 10 ms the first time.
-        self.later.add(partial(self._make_reachable, bar), self.actions_.draw_the_rest)
+        self.later.add(partial(self._make_reachable, bar))
+
+    def _fill_menu(self, name: str, menu: QMenu) -> None:
+        menu.setToolTipsVisible(True)
+        self.actions_.fill(menu, self.actions_.menu(name))
+        if name == "view":
+            menu.addSeparator()
+            groups, words = actions.GROUP_MENU
+            self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(groups))
+            self.columns.fill(menu.addMenu(self.tr("&Columns")))
+            self._make_themes(menu.addMenu(self.tr("&Theme")))
 
     def _make_reachable(self, bar: QToolBar) -> None:
         for spec in self.actions_.toolbar():

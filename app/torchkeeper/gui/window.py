@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
-#: What is not seen at first is made this long after the first rows are.
+#: What is not seen at first is made this long after the first rows are, and without any after
+#: this long at the latest.
 _LATER_MS = 60
+_AT_LATEST_MS = 500
 
 
 class Window(Shell):
@@ -74,12 +76,14 @@ class Window(Shell):
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
-        self.later.add(self._watch_place, self._ask_for_facts)
+        self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(lambda: self.flows, self._follow_drags)
         self._restore()
         self._show_place(self._first)
         self._update_soon()
         self.refresh_places()
+        # Where the first rows take long, nobody waits for the rest because of them.
+        QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
 
     def _connect(self) -> None:
         self._update_timer = QTimer(self)
@@ -91,7 +95,6 @@ class Window(Shell):
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
         self.places_pane.chosen.connect(self._show_place)
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
         self.listing.locked.connect(self._ask_for_password)
         self.head.filtered.connect(self.entries.filter)
         self.head.box.leave.connect(self._go_to_table)
@@ -110,6 +113,9 @@ class Window(Shell):
         self.places_pane.list.customContextMenuRequested.connect(
             lambda at: self.context("places", self.places_pane.list.viewport(), at)
         )
+
+    def _offer_places(self) -> None:
+        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch

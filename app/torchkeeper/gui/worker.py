@@ -285,26 +285,28 @@ class Worker(QObject):
         if line.closing:
             self._drain(line)
             return
+        found: dict[int, list[dict[str, Any]]] = {}
         try:
-            messages = line.engine.receive()
+            for message in line.engine.receive():
+                asked = line.asked.get(message.id) if message.id is not None else None
+                if asked is None:
+                    continue
+                if message.type == "finding":
+                    found.setdefault(asked.request.ticket, []).append(message.body)
+                    continue
+                # What was found goes first, so that a result comes last.
+                self._tell_found(found)
+                self._pass_on(line, asked, message)
         except UserError as e:
+            self._tell_found(found)
             self._lost(line, e)
             return
-        found: dict[int, list[dict[str, Any]]] = {}
-        for message in messages:
-            asked = line.asked.get(message.id) if message.id is not None else None
-            if asked is None:
-                continue
-            if message.type == "finding":
-                found.setdefault(asked.request.ticket, []).append(message.body)
-                continue
-            # What was found goes first, so that a result comes last.
-            for ticket, findings in found.items():
-                self.findings.emit(ticket, findings)
-            found = {}
-            self._pass_on(line, asked, message)
+        self._tell_found(found)
+
+    def _tell_found(self, found: dict[int, list[dict[str, Any]]]) -> None:
         for ticket, findings in found.items():
             self.findings.emit(ticket, findings)
+        found.clear()
 
     def _pass_on(self, line: _Line, asked: _Asked, message: Message) -> None:
         ticket = asked.request.ticket
@@ -493,7 +495,8 @@ class Worker(QObject):
     def _drain(self, line: _Line) -> None:
         # What a closing engine still says is of no interest, but must not fill its pipe.
         try:
-            line.engine.receive()
+            for _ in line.engine.receive():
+                pass
         except UserError:
             line.notifier.setEnabled(False)
 

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +151,9 @@ class Engine:
             self._stdin.write(wire.encode(obj))
             self._stdin.flush()
 
-    def receive(self) -> list[Message]:
-        """The messages that have arrived, without waiting.
+    def receive(self) -> Iterator[Message]:
+        """The messages that have arrived, without waiting; each is taken apart when it is asked
+        for, so that the first need not wait for the others.
 
         Raises UserError when the engine has ended or does not speak the protocol; the engine is
         of no further use then.
@@ -160,11 +161,12 @@ class Engine:
         try:
             data = os.read(self._stdout.fileno(), 1 << 18)
         except BlockingIOError:
-            return []
+            return
         if not data:
             raise self._gone()
         try:
-            messages = [wire.message_from(wire.decode(x)) for x in self._lines.feed(data)]
+            for line in self._lines.feed(data):
+                yield self._checked(wire.message_from(wire.decode(line)))
         except wire.WireError as e:
             self.kill()
             raise UserError(
@@ -173,16 +175,17 @@ class Engine:
                 "Look at the log; reinstall Torchkeeper if this happens again.",
                 code="protocol",
             ) from e
-        for message in messages:
-            if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
-                self.kill()
-                raise UserError(
-                    "The engine is of another version of Torchkeeper.",
-                    f"It speaks protocol {message.body.get('protocol')}, not {wire.PROTOCOL}.",
-                    "Install the same version of Torchkeeper on both sides.",
-                    code="protocol",
-                )
-        return messages
+
+    def _checked(self, message: Message) -> Message:
+        if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
+            self.kill()
+            raise UserError(
+                "The engine is of another version of Torchkeeper.",
+                f"It speaks protocol {message.body.get('protocol')}, not {wire.PROTOCOL}.",
+                "Install the same version of Torchkeeper on both sides.",
+                code="protocol",
+            )
+        return message
 
     def _gone(self) -> UserError:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -60,7 +60,7 @@ class Copier(QObject):
         """Whether more lines are to come."""
         return self._timer.isActive()
 
-    def copy(self, lines: Iterable[str]) -> None:
+    def put(self, lines: Iterable[str]) -> None:
         """Copy these lines instead of whatever was being copied; few are there at once."""
         self._coming, self._lines = iter(lines), []
         self._on()
@@ -88,16 +88,16 @@ class RowCopier(Copier):
 
     def copy_key(self) -> None:
         """The keys of the selected entries, one a line."""
-        self.copy(keys(self._table.selected()))
+        self.put(keys(self._table.selected()))
 
     def copy_path(self) -> None:
         """The paths of the selected entries, one a line."""
-        self.copy(paths(self._place() or "", self._table.selected()))
+        self.put(paths(self._place() or "", self._table.selected()))
 
     def copy_json(self) -> None:
         """The selected entries as ``ls --json`` prints them."""
-        self.copy(objects(self._table.selected()))
+        self.put(objects(self._table.selected()))
 
     def copy_command(self) -> None:
         """A command for each selected key."""
-        self.copy(commands(self._place() or "", self._table.selected()))
+        self.put(commands(self._place() or "", self._table.selected()))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import (
     QApplication,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
 )
 
 from torchkeeper.artifacts.entry import Entry
@@ -24,6 +23,12 @@ from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, cell_text
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.ordering import Row
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import (
+        QStyleOptionViewItem,
+        QTableView,
+    )
 
 Index = QModelIndex | QPersistentModelIndex
 

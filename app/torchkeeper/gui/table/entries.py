@@ -198,12 +198,14 @@ class EntriesModel(LinesModel):
     def clear(self) -> None:
         """Forget everything: another place comes."""
         self.abandon()
-        # Freeing many rows takes long.
         self._leaving.finish()
-        self._leaving.start(chain(self._by_identity.let_go(), let_go(self._all)))
-        gc.unfreeze()
+        if self._all or len(self._by_identity):
+            # Freeing many rows takes long.
+            self._leaving.start(chain(self._by_identity.let_go(), let_go(self._all)))
+            self._by_identity = Register()
+            gc.unfreeze()
         self.beginResetModel()
-        self._all, self._by_identity, self._renewed = [], Register(), set()
+        self._all, self._renewed = [], set()
         for groups in self._groups.values():
             for group in groups.values():
                 group.take([])

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
-    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QItemSelectionRange,
-    QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QRect,
     Qt,
     Signal,
 )
 from PySide6.QtGui import (
-    QKeyEvent,
-    QMouseEvent,
     QPainter,
-    QPaintEvent,
     QPalette,
     QPixmap,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -54,6 +48,19 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.header import Header
 from torchkeeper.gui.table.ordering import Row
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import (
+        QEvent,
+        QModelIndex,
+        QPersistentModelIndex,
+    )
+    from PySide6.QtGui import (
+        QKeyEvent,
+        QMouseEvent,
+        QPaintEvent,
+        QResizeEvent,
+    )
 
 WIDTHS = {
     KIND: 128,
@@ -389,10 +396,11 @@ class EntryTable(QTableView):
                 for line in lines
                 if isinstance(line, Row)
             ],
-            [chosen.isRowSelected(row, root) for row in seen],
+            # Each of these asks the model, row by row, also where nothing is selected.
+            chosen.hasSelection() and [chosen.isRowSelected(row, root) for row in seen],
             self.currentIndex().row(),
             (self.hasFocus(), self.isActiveWindow(), self.isEnabled()),
-            (self.viewport().size(), self.verticalScrollBar().value(), self._columns()),
+            (self.viewport().size(), self.verticalOffset(), self._columns()),
             (theme.shades(), self.devicePixelRatioF()),
         )
 
@@ -402,6 +410,7 @@ class EntryTable(QTableView):
         painter.setBackground(palette.brush(QPalette.ColorRole.Base))
         painter.eraseRect(box)
         chosen, root = self.selectionModel(), self.rootIndex()
+        any_chosen = chosen.hasSelection()
         current = self.currentIndex().row() if self.hasFocus() else -1
         active = self.isActiveWindow()
         group = QPalette.ColorGroup.Active if active else QPalette.ColorGroup.Inactive
@@ -414,7 +423,7 @@ class EntryTable(QTableView):
                 where = QRect(0, top, width, ROW_HEIGHT)
                 self._delegate.paint_heading(painter, where, line, row == current)
                 continue
-            selected = chosen.isRowSelected(row, root)
+            selected = any_chosen and chosen.isRowSelected(row, root)
             if selected or row % 2:
                 ground = selected_ground if selected else odd_ground
                 painter.setBackground(ground)
