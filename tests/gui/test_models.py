@@ -290,3 +290,22 @@ def test_what_more_is_known_is_told_of_what_is_on_the_screen() -> None:
     told.clear()
     model.renew(known, range(5, 30))
     assert told == []
+
+
+def test_what_is_selected_is_looked_up_once_until_anything_changes(qtbot: QtBot) -> None:
+    model = filled(entry(number) for number in range(900))
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    assert (table.selected(), table.selected_size()) == ([], 0)
+    table.selectAll()
+    chosen = table.selected()
+    assert chosen == model.shown() and table.selected() is chosen
+    assert table.selected_size() == sum(e.size for e in chosen)
+    assert table.selected(7) == chosen[:7]
+    model.renew([chosen[3]._replace(size=5000)], range(0))
+    assert table.selected()[3].size == 5000
+    assert table.selected_size() == sum(e.size for e in chosen) - chosen[3].size + 5000
+    model.filter(parse("kind:fxgraph"))
+    assert table.selected() == model.shown()
+    table.clearSelection()
+    assert (table.selected(), table.selected_size()) == ([], 0)

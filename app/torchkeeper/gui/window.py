@@ -259,7 +259,8 @@ class Window(Shell):
         else:
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
-        self.totals.setText(status_text(listing, self.entries, selected))
+        size = self.table.selected_size()
+        self.totals.setText(status_text(listing, self.entries, selected, size))
         if self._inspector is not None:
             self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))

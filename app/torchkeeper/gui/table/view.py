@@ -142,6 +142,13 @@ class EntryTable(QTableView):
         self.fit_name()
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+        # What is selected may be a million entries, and the window asks whenever a job goes on.
+        self._chosen: list[Entry] | None = None
+        self._chosen_size: int | None = None
+        for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
+                        model.layoutChanged, model.rowsInserted, model.rowsRemoved,
+                        model.dataChanged):  # fmt: skip
+            changed.connect(self._forget_chosen)
         self._kept: tuple[set[Line], Line | None, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
@@ -187,8 +194,22 @@ class EntryTable(QTableView):
 
     def selected(self, most: int | None = None) -> list[Entry]:
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
+        if most is None and self._chosen is not None:
+            return self._chosen
         lines = self._selected_lines(most)
-        return [line.entry for line in lines if isinstance(line, Row)][:most]
+        found = [line.entry for line in lines if isinstance(line, Row)][:most]
+        if most is None:
+            self._chosen = found
+        return found
+
+    def selected_size(self) -> int:
+        """The bytes of all that is selected."""
+        if self._chosen is None or self._chosen_size is None:
+            self._chosen_size = sum(entry.size for entry in self.selected())
+        return self._chosen_size
+
+    def _forget_chosen(self) -> None:
+        self._chosen = self._chosen_size = None
 
     def _selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
