@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass
 class Figure:
-    """One line of the table: medians in seconds, and what is aimed for.
+    """One line of the table: medians in seconds, or what ``unit`` is, and what is aimed for.
 
     limit: how many times the reference ours may be; None where no ratio is aimed for.
     most: seconds that ours may be at most, whatever the reference; None where that is open.
@@ -27,6 +27,7 @@ class Figure:
     limit: float | None
     of: str
     most: float | None = None
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
@@ -39,11 +40,17 @@ class Figure:
         near = self.limit is None or self.ours <= self.limit * self.reference
         return near and (self.most is None or self.ours <= self.most)
 
+    def text(self, value: float, digits: int = 1) -> str:
+        """A value as it is printed."""
+        if self.unit == "s":
+            return f"{value * 1e3:,.{digits}f} ms"
+        return f"{value:,.{digits}f} {self.unit}"
+
     @property
     def aim(self) -> str:
         """What is aimed for, in words."""
         ratio = "" if self.limit is None else f"≤ {self.limit:3.1f}×"
-        most = "" if self.most is None else f"≤ {self.most * 1e3:.0f} ms"
+        most = "" if self.most is None else f"≤ {self.text(self.most, 0)}"
         return ", ".join(filter(None, (ratio, most)))
 
 
@@ -106,12 +113,8 @@ def show(figures: Sequence[Figure]) -> bool:
     for figure in figures:
         mark = "" if figure.kept else "OVER"
         print(
-            f"{figure.what:{width}}  {_milliseconds(figure.ours):>10}  "
-            f"{_milliseconds(figure.reference):>10}  {figure.ratio:5.2f}×  "
+            f"{figure.what:{width}}  {figure.text(figure.ours):>10}  "
+            f"{figure.text(figure.reference):>10}  {figure.ratio:5.2f}×  "
             f"{figure.aim:{aims}}  {mark:4}  {figure.of}".rstrip()
         )
     return all(figure.kept for figure in figures)
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:,.1f} ms"

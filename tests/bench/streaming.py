@@ -89,7 +89,7 @@ class _Fed(Engines):
         return super().ask(op, params, listener, **how)
 
 
-class _Lateness:
+class Lateness:
     """By how much a timer is late, tick by tick."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ def watch(program: str, rows: int, shown: bool) -> dict[str, float]:
     gc.set_threshold(200_000, 10, 10)  # as cli.main does
     app = application()
     engines = _Fed(program)
-    lateness = _Lateness()
+    lateness = Lateness()
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         settings = QSettings(str(Path(folder) / "settings.ini"), QSettings.Format.IniFormat)

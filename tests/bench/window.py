@@ -11,7 +11,7 @@ from tests.bench.measure import Figure
 ENTRIES = 1000
 
 #: Both end when the first paint is over: of the empty window, and of a table that has rows.
-_EMPTY_WINDOW = """
+EMPTY_WINDOW = """
 import os
 from PySide6.QtWidgets import QApplication, QMainWindow
 class Window(QMainWindow):
@@ -26,7 +26,7 @@ app.exec()
 """
 
 #: What ``torchkeeper PLACE`` does (cli.main, gui.start, gui.app), with an eye on the table.
-_FIRST_ROWS = """
+FIRST_ROWS = """
 import gc, os, sys
 gc.set_threshold(200_000, 10, 10)
 from torchkeeper.gui import start
@@ -52,7 +52,7 @@ def figures(scratch: Path, kernels: Path) -> list[Figure]:
     for source in sorted(kernels.iterdir())[:ENTRIES]:
         shutil.copytree(source, place / source.name)
     env = measure.environment(scratch)
-    rows = measure.python(_FIRST_ROWS, str(place))
+    rows = measure.python(FIRST_ROWS, str(place))
     measure.run(rows, env)
-    ours, empty = measure.medians(rows, measure.python(_EMPTY_WINDOW), env, times=15)
+    ours, empty = measure.medians(rows, measure.python(EMPTY_WINDOW), env, times=15)
     return [Figure(f"first rows of {ENTRIES:,} entries", ours, empty, 2, "an empty main window")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,42 @@ def test_ls_du_and_show(tk: Tk, server: Server) -> None:
     shown = tk("show", server.url, filtered.objects[0]["key"], "--json").objects[0]
     assert shown["problem"] is None
     assert shown["facts"]["graph"]
+
+
+def test_ls_says_when_entries_go_and_were_used(tk: Tk, server: Server) -> None:
+    keys = [key for key in dump() if "fx-graph" in key]
+    server("EXPIRE", keys[0], 7200)
+    plain = tk("ls", server.url, "--json").objects
+    assert {(e["expires"], e["used"]) for e in plain} == {(None, None)}, "nobody asked"
+    timed = {e["path"]: e for e in tk("ls", server.url, "--times", "--json").objects}
+    assert len(timed) == 12
+    left = timed[keys[0]]["expires"] - time.time()
+    assert 7000 < left <= 7200
+    assert {e["expires"] for path, e in timed.items() if path != keys[0]} == {0}, "never"
+    said = tk("ls", server.url, "--sort", "expires").out.splitlines()
+    assert said[0].split()[4:6] == ["EXPIRES", "USED"]
+    assert "in 2 h" in said[1]
+    assert all("never" in line for line in said[2:13])
+    known = tk("ls", server.url, "--facts", "--filter", "kind:fxgraph", "--json").objects
+    assert all(e["torch"] and e["compile_s"] and e["expires"] is not None for e in known)
+    assert "expires:    never" in tk("show", server.url, timed[keys[1]]["key"]).out
+
+
+def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: Path) -> None:
+    keys = [key for key in dump() if "fx-graph" in key]
+    server("EXPIRE", keys[0], 7200)
+    soon = tk("ls", server.url, "--filter", "expires<1d", "--json").objects
+    assert [entry["path"] for entry in soon] == [keys[0]]
+    assert len(tk("ls", server.url, "--filter", "expires:never", "--json").objects) == 11
+    foretold = tk("purge", server.url, "--filter", "-expires:never", "--dry-run", "--json")
+    assert foretold.result["entries"] == 1
+    kept = tk("ttl", server.url, "never", "--filter", "expires<1d torch:2.9.1", "--json")
+    assert kept.result["entries"] == 1 and server("TTL", keys[0]) == -1
+    folder = tk("purge", fixture_cache, "--filter", "-used<9d", "--yes")
+    assert folder.code == 2 and "Only a Redis" in folder.err
+    used = tk("ls", server.url, "--filter", "used>0s", "--json")
+    knows = server("CLIENT", "NO-TOUCH", "ON") == b"OK"
+    assert used.code == (0 if knows else 2), used.err
 
 
 def test_places_lists_what_the_environment_names(tk: Tk, server: Server) -> None:

@@ -85,6 +85,7 @@ def nothing_survives(
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     application()
     threads = set(threading.enumerate())
     began = native_threads()

@@ -314,7 +314,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     assert "copy 4 entries to target" in window.statusBar().currentMessage()
     at = hold_over(window, fixture_cache)
     assert aim(window) is None
-    assert "Preparing a bundle" in window.statusBar().currentMessage()
+    assert "is where these entries are" in window.statusBar().currentMessage()
     at = hold_over(window, target)
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     assert aim(window) is None

@@ -26,7 +26,13 @@ from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.inspector import syntax
 from torchkeeper.gui.inspector.code_edit import LINE, CodeEdit
-from torchkeeper.gui.inspector.details import Counts, Need, detail_from_json, sections
+from torchkeeper.gui.inspector.details import (
+    Counts,
+    Need,
+    detail_from_json,
+    relatives_from_json,
+    sections,
+)
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.rows import RowsModel
@@ -220,6 +226,15 @@ def test_who_needs_an_entry_is_told_and_followed_back(
     back = [need.kind for need in inspector.facts._needs].index("fxgraph")
     inspector.facts.anchorClicked.emit(QUrl(f"need:{back}"))
     assert window.table.selected() == [graph]
+
+
+def test_what_may_need_an_entry_and_was_not_looked_at_is_counted() -> None:
+    entry = Entry("fxgraph", "f" * 52, None, 5, 1, None, None, None, None, "pt2:x", None)
+    told = {"needs": [], "missing": [], "needed_by": [], "unread": 246_500}
+    related = relatives_from_json(told)
+    [by] = [x for x in sections(entry, None, {}, related, server=True) if x.title == "Needed by"]
+    [(label, [value])] = by.rows
+    assert (label, value.text) == ("Not known", "about 246,500 entries were not looked at")
 
 
 def test_an_orphan_says_why_and_what_to_do(

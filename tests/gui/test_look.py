@@ -89,9 +89,12 @@ STATES = {
     "purge-in-use purge-all-in-use purge-insisted",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
-    "server": "window-server window-server-read-only server-purge server-expiry server-page "
-    "window-server-reading window-server-empty window-server-refused",
-    "add-server": "add-server add-server-tls add-server-error",
+    "server": "window-server window-server-read-only server-purge server-purge-many "
+    "server-expiry server-page window-server-expiry "
+    "window-server-reading window-server-empty window-server-refused window-server-locked "
+    "window-server-lost server-page-failed",
+    "add-server": "add-server add-server-tls add-server-error add-server-untrusted",
+    "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.

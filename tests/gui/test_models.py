@@ -14,7 +14,16 @@ from pytestqt.qtbot import QtBot
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.jobs import JobsModel, State, state_text
 from torchkeeper.gui.places import Place, PlacesModel
-from torchkeeper.gui.table.cells import COLUMNS, KIND, NAME, SIZE, TORCH
+from torchkeeper.gui.table.cells import (
+    COLUMNS,
+    EXPIRES,
+    KIND,
+    NAME,
+    SIZE,
+    TORCH,
+    USED,
+    cell_text,
+)
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
 from torchkeeper.gui.table.ordering import narrows
@@ -74,6 +83,23 @@ def test_entries_are_sorted_by_every_column_both_ways(qtbot: QtBot) -> None:
             values = [model.index(row, column).data(SortRole) for row in range(model.rowCount())]
             assert values == sorted(values, reverse=order == DESCENDING), COLUMNS[column]
     assert len(set(keys(model))) == 620
+
+
+def test_what_a_server_was_not_asked_for_yet_is_last_either_way(qtbot: QtBot) -> None:
+    told = [None, 5000.0, 0.0, 3000.0, None, 4000.0]
+    model = filled(entry(n, expires=t, used=t or None) for n, t in enumerate(told))
+    model.sort(EXPIRES, ASCENDING)
+    assert [e.expires for e in model.shown()] == [3000, 4000, 5000, 0, None, None], "0 is never"
+    model.sort(EXPIRES, DESCENDING)
+    assert [e.expires for e in model.shown()] == [0, 5000, 4000, 3000, None, None]
+    model.sort(USED, ASCENDING)
+    assert [e.used for e in model.shown()] == [3000, 4000, 5000, None, None, None]
+    model.sort(USED, DESCENDING)
+    assert [e.used for e in model.shown()] == [5000, 4000, 3000, None, None, None]
+    now = time.time()
+    times = (None, 0.0, now - 5, now + 30, now + 180, now + 7200, now + 30 * 86400)
+    shown = [cell_text(entry(1, expires=t), EXPIRES) for t in times]
+    assert shown == ["", "never", "now", "within a minute", "in 3 min", "in 2 h", "in 30 d"]
 
 
 def test_torch_is_sorted_as_a_version(qtbot: QtBot) -> None:
@@ -249,3 +275,37 @@ def test_places_are_found_added_kept_and_removed(qtbot: QtBot, settings: QSettin
     model.remove(model.row_of("/mine"))
     assert PlacesModel(settings).places == ()
     assert model.place_at(QModelIndex()) is None
+
+
+def test_what_more_is_known_is_told_of_what_is_on_the_screen() -> None:
+    model = filled(entry(number, torch=None) for number in range(900))
+    told: list[tuple[int, int]] = []
+    model.dataChanged.connect(lambda first, last, _: told.append((first.row(), last.row())))
+    shown = model.shown()
+    known = [e._replace(torch="2.9.1") for e in (*shown[10:12], shown[800])]
+    model.renew(known, range(5, 30))
+    assert told == [(10, 10), (11, 11)]
+    assert [e.torch for e in model.shown()].count("2.9.1") == 3
+    assert model.shown()[800] == known[2], "and what is not on the screen has not moved"
+    told.clear()
+    model.renew(known, range(5, 30))
+    assert told == []
+
+
+def test_what_is_selected_is_looked_up_once_until_anything_changes(qtbot: QtBot) -> None:
+    model = filled(entry(number) for number in range(900))
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    assert (table.selected(), table.selected_size()) == ([], 0)
+    table.selectAll()
+    chosen = table.selected()
+    assert chosen == model.shown() and table.selected() is chosen
+    assert table.selected_size() == sum(e.size for e in chosen)
+    assert table.selected(7) == chosen[:7]
+    model.renew([chosen[3]._replace(size=5000)], range(0))
+    assert table.selected()[3].size == 5000
+    assert table.selected_size() == sum(e.size for e in chosen) - chosen[3].size + 5000
+    model.filter(parse("kind:fxgraph"))
+    assert table.selected() == model.shown()
+    table.clearSelection()
+    assert (table.selected(), table.selected_size()) == ([], 0)

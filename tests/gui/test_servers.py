@@ -5,25 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
-from PySide6.QtCore import QSettings
+from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.redis_server import Server, dump, free_port, serving
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import facts as gui_facts
 from torchkeeper.gui import start
 from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.login import PasswordDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.dialogs.server import PasswordDialog, ServerDialog
+from torchkeeper.gui.dialogs.server import ServerDialog
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.places import Place
+from torchkeeper.gui.facts import AT_ONCE, REST_MS, SELECTED
+from torchkeeper.gui.jobs import State, state_text
+from torchkeeper.gui.places import Place, PlacesModel
+from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
-from torchkeeper.link import secrets
+from torchkeeper.link import protected, secrets
 from torchkeeper.link.serverpage import meanings
+from torchkeeper.link.words import UserError
 from torchkeeper.stores.redis.server import MEANINGS
 
 SECRET = "p@ss/wörd:1"
@@ -76,7 +84,15 @@ def test_a_server_that_is_added_is_listed_and_remembered(
     assert not dialog.go.isEnabled() and not dialog.files.isVisible()
     typed(qtbot, dialog.address, f"127.0.0.1:{port}")
     click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: "lets you in" in dialog.said.text(), timeout=PATIENCE)
+    trial = dialog.trial
+    qtbot.waitUntil(
+        lambda: "ours" in trial.facts and "PyTorch" in trial.facts["ours"].text(), timeout=PATIENCE
+    )
+    assert "lets you in" in trial.said.text()
+    told = {name: label.text() for name, label in trial.facts.items()}
+    assert told["ours"].startswith("12 of PyTorch · ") and told["keys"] == "13"
+    assert told["version"].count(".") == 2 and "no limit" in told["memory"]
+    assert told["changes"] == "allowed"
     click(qtbot, dialog.go)
     place = f"redis://127.0.0.1:{port}/0"
     read(qtbot, window, place)
@@ -157,33 +173,222 @@ def test_a_password_is_asked_for_and_right_on_the_second_try(
 
 
 def test_what_is_wrong_is_said_in_the_dialog(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int, tmp_path: Path
+) -> None:
+    window = open_window()
+    dialog = window.servers.add_server()
+
+    def failure(button: QWidget) -> str:
+        """The code of what the trial ends with, which is said with what to do about it."""
+        seen: list[UserError] = []
+        dialog.trial.failed.connect(seen.append)
+        click(qtbot, button)
+        qtbot.waitUntil(lambda: bool(seen), timeout=PATIENCE)
+        dialog.trial.failed.disconnect(seen.append)
+        assert dialog.isVisible() and dialog.trial.notice.isVisible()
+        assert dialog.trial.notice.remedy.text()
+        assert "wrong!" not in dialog.trial.notice.accessibleName(), "not the password itself"
+        return seen[0].code
+
+    typed(qtbot, dialog.address, "redis://host:port/0")
+    assert failure(dialog.go) == "address-wrong"
+    typed(qtbot, dialog.address, f"redis://127.0.0.1:{free_port()}/0")
+    assert not dialog.trial.isVisible(), "that was about another address"
+    assert failure(dialog.test) == "server-refused"
+    assert dialog.focusWidget() is dialog.address
+    typed(qtbot, dialog.address, f"redis://127.0.0.1:{locked_port}/0")
+    typed(qtbot, dialog.password, "wrong!")
+    assert failure(dialog.test) == "password-wrong"
+    assert dialog.password.hasFocus()
+    dialog.password.setText(SECRET)
+    typed(qtbot, dialog.address, f"127.0.0.1:{locked_port}/99")
+    assert failure(dialog.test) == "database-out-of-range"
+    assert "end of the address" in dialog.trial.notice.remedy.text()
+    typed(qtbot, dialog.address, f"rediss://127.0.0.1:{locked_port}/0")
+    assert failure(dialog.test) == "server-no-tls"
+    typed(qtbot, dialog.ca.edit, str(tmp_path / "ca.pem"))
+    assert failure(dialog.test) == "certificate-file"
+    assert dialog.ca.edit.hasFocus()
+    typed(qtbot, dialog.ca.edit, "ca.pem")
+    assert failure(dialog.go) == "address-wrong"
+    assert "whole path" in dialog.trial.notice.why.text()
+    dialog.reject()
+    # What was tried is nobody's password.
+    assert secrets.password_of(f"redis://127.0.0.1:{locked_port}/0") is None
+
+
+def test_what_may_be_changed_is_said(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server("ACL", "SETUSER", "reader", "on", f">{SECRET}", "~pt2:*", "+@read", "+info", "+ping")
+    server("ACL", "SETUSER", "keeper", "on", f">{SECRET}", "~pt2:*", "+@read", "+info", "+set")
+    before = dump()
+    window = open_window()
+    dialog = window.servers.add_server()
+    facts = dialog.trial.facts
+    for user, said in (
+        ("reader", "none: this user may not"),
+        ("keeper", "copying to it; not setting an expiry or purging (this user may not)"),
+    ):
+        dialog.address.setText(f"redis://{user}:{quote(SECRET, safe='')}@127.0.0.1:{port}/0")
+        assert not facts
+        click(qtbot, dialog.test)
+        qtbot.waitUntil(lambda: "changes" in facts, timeout=PATIENCE)
+        assert facts["changes"].text() == said
+    dialog.reject()
+    assert server("DBSIZE") == len(before) + 1, "nothing was tried on what is there"
+    with serving(Path(window.settings.fileName()).parent / "second") as second:
+        second("REPLICAOF", "127.0.0.1", port)
+        dialog = window.servers.add_server()
+        dialog.address.setText(second.url)
+        click(qtbot, dialog.test)
+        qtbot.waitUntil(lambda: "changes" in dialog.trial.facts, timeout=PATIENCE)
+        assert dialog.trial.facts["changes"].text() == "none: it is a replica"
+        dialog.reject()
+
+
+def test_a_server_is_edited(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, locked_port: int
+) -> None:
+    window = open_window()
+    old = f"redis://127.0.0.1:{locked_port}/0"
+    secrets.give(old, SECRET)
+    window.open_paths([old])
+    read(qtbot, window, old)
+    window.protect(old, True)
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    assert dialog.address.text() == old and dialog.read_only.isChecked()
+    assert dialog.password.text() == "", "nobody is shown it"
+    dialog.address.setText(f"redis://127.0.0.1:{locked_port}/1")
+    typed(qtbot, dialog.name, "Team cache")
+    click(qtbot, dialog.test)
+    facts = dialog.trial.facts
+    qtbot.waitUntil(lambda: "changes" in facts, timeout=PATIENCE)
+    assert facts["keys"].text() == "0"
+    click(qtbot, dialog.go)
+    new = f"redis://127.0.0.1:{locked_port}/1"
+    read(qtbot, window, new)
+    assert window.listing.error is None, "the password went with it"
+    assert window.entries.total == 0
+    assert [p.path for p in window.places.places if p.server] == [new]
+    [place] = [p for p in window.places.places if p.server]
+    assert (place.title, place.where) == (
+        "Team cache", f"127.0.0.1:{locked_port}/1 · read-only"
+    )  # fmt: skip
+    assert window.head.title.toolTip() == "Team cache"
+    qtbot.waitUntil(lambda: protected.protected() == [new], timeout=PATIENCE)
+    # To another host no password goes by itself, and a name can be taken back.
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    dialog.address.setText(f"redis://localhost:{locked_port}/0")
+    elsewhere = dialog.keeps_password
+    dialog.address.setText(f"rediss://127.0.0.1:{locked_port}/1")
+    assert (elsewhere, dialog.keeps_password) == (False, True), "over TLS it is safer"
+    dialog.address.setText(new)
+    dialog.name.clear()
+    dialog.read_only.setChecked(False)
+    click(qtbot, dialog.go)
+    read(qtbot, window, new)
+    settle(qtbot)
+    assert window.head.title.toolTip() == f"127.0.0.1:{locked_port}/1"
+    qtbot.waitUntil(lambda: protected.protected() == [], timeout=PATIENCE)
+    again = PlacesModel(settings)
+    assert [(p.path, p.name) for p in again.places] == [(new, "")]
+
+
+def test_a_forgotten_password_is_asked_for_again(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{locked_port}/0"
+    secrets.give(place, SECRET)
+    window.open_paths([place])
+    read(qtbot, window, place)
+    assert window.entries.total == 12
+    window.actions_["forget-password"].trigger()
+    assert "is forgotten" in window.statusBar().currentMessage()
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(
+        lambda: any(x.isVisible() for x in window.findChildren(PasswordDialog)), timeout=PATIENCE
+    )
+    for dialog in window.findChildren(PasswordDialog):
+        dialog.reject()
+
+
+def test_a_server_of_the_environment(
+    qtbot: QtBot, open_window: OpenWindow, locked_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = quote(SECRET, safe="")
+    monkeypatch.setenv("TORCHINDUCTOR_REDIS_URL", f"redis://:{secret}@127.0.0.1:{locked_port}/0")
+    window = open_window()
+    place = f"redis://127.0.0.1:{locked_port}/0"
+    [found] = [p for p in window.places.places if p.server]
+    assert found.path == place and found.where == "Redis · TORCHINDUCTOR_REDIS_URL"
+    window.places_pane.choose(place)
+    read(qtbot, window, place)
+    assert window.entries.total == 12
+    assert not window.actions_["remove-place"].isEnabled()
+    dialog = window.servers.edit_server()
+    assert dialog is not None
+    assert not dialog.address.isEnabled() and "TORCHINDUCTOR_REDIS_URL" in dialog.where.text()
+    typed(qtbot, dialog.name, "CI")
+    click(qtbot, dialog.go)
+    read(qtbot, window, place)
+    assert window.head.title.toolTip() == "CI"
+
+
+def test_a_server_is_added_by_keys_alone(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int
 ) -> None:
     window = open_window()
     dialog = window.servers.add_server()
-    typed(qtbot, dialog.address, "redis://host:port/0")
-    click(qtbot, dialog.go)
-    assert dialog.isVisible() and dialog.said.property("role") == "error"
-    assert dialog.said.text()
-    typed(qtbot, dialog.address, f"redis://127.0.0.1:{free_port()}/0")
-    assert not dialog.said.isVisible()
-    click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: dialog.said.property("role") == "error", timeout=PATIENCE)
-    typed(qtbot, dialog.address, f"redis://127.0.0.1:{locked_port}/0")
-    typed(qtbot, dialog.password, "wrong")
-    click(qtbot, dialog.test)
-    qtbot.waitUntil(lambda: dialog.said.property("role") == "error", timeout=PATIENCE)
-    assert "wrong" not in dialog.said.text().partition("\n")[2], "not the password itself"
-    dialog.address.setText("rediss://localhost")
-    assert dialog.files.isVisible()
-    typed(qtbot, dialog.ca.edit, "ca.pem")
-    click(qtbot, dialog.go)
-    assert "whole path" in dialog.said.text()
+
+    def key(which: Qt.Key) -> None:
+        at = dialog.focusWidget()
+        assert at is not None
+        qtbot.keyClick(at, which)  # type: ignore[no-untyped-call]
+
+    assert dialog.focusWidget() is dialog.address
+    type_in(qtbot, dialog.address, f"127.0.0.1:{locked_port}")
+    order = [dialog.address, dialog.user, dialog.password, dialog.name, dialog.read_only,
+             dialog.test, dialog.cancel, dialog.go]  # fmt: skip
+    for widget in order[1:]:
+        key(Qt.Key.Key_Tab)
+        assert dialog.focusWidget() is widget, widget.accessibleName()
+    dialog.password.setFocus()
+    dialog.password.setText(SECRET)
+    key(Qt.Key.Key_Return)
+    read(qtbot, window, f"redis://127.0.0.1:{locked_port}/0")
+    assert window.entries.total == 12
+
+
+@pytest.mark.parametrize(
+    ("pasted", "address", "user", "password"),
+    [
+        ("redis://h:1/2", "redis://h:1/2", "", ""),
+        ("export TORCHINDUCTOR_REDIS_URL=redis://:a%40b@h:1/2\n", "redis://h:1/2", "", "a@b"),
+        ('TORCHINDUCTOR_REDIS_URL="rediss://ada:pw@h/0"; ', "rediss://h/0", "ada", "pw"),
+        ("redis-cli -u redis://ada:p:w@h:1", "redis://h:1", "ada", "p:w"),
+        ("ada:pw@h:6379", "h:6379", "ada", "pw"),
+        ("unix://ada:pw@/run/r.sock?db=1", "unix:///run/r.sock?db=1", "ada", "pw"),
+        ("redis://h/0?password=x&protocol=3", "redis://h/0?protocol=3", "", "x"),
+    ],
+)
+def test_what_is_pasted_is_taken_apart(
+    qtbot: QtBot, open_window: OpenWindow, pasted: str, address: str, user: str, password: str
+) -> None:
+    dialog = open_window().servers.add_server()
+    QGuiApplication.clipboard().setText(pasted)
+    qtbot.keyClick(dialog.address, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    got = dialog.address.text(), dialog.user.text(), dialog.password.text()
+    assert got == (address, user, password)
+    assert isinstance(dialog.place, str)
     dialog.reject()
 
 
 def test_the_read_only_switch_is_remembered(
-    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, port: int
+    qtbot: QtBot, open_window: OpenWindow, port: int
 ) -> None:
     window = open_window()
     place = f"redis://127.0.0.1:{port}/0"
@@ -195,15 +400,72 @@ def test_the_read_only_switch_is_remembered(
     settle(qtbot)
     assert switch.isChecked() and window.places.read_only(place)
     assert [p.read_only for p in window.places.places if p.server] == [True]
-    settings.sync()
-    assert place in (settings.value("places/read-only") or [])
+    qtbot.waitUntil(lambda: protected.protected() == [place], timeout=PATIENCE)
     window.table.selectAll()
     settle(qtbot)
     assert window.actions_["export"].isEnabled()
-    assert not window.actions_["purge"].isEnabled()
+    for name in ("purge", "purge-shown", "expiry"):
+        assert not window.actions_[name].isEnabled(), name
+        assert "read-only" in window.actions_[name].toolTip(), name
+    assert "read-only" not in window.actions_["undo"].toolTip(), "it is off for another reason"
+    again = open_window()
+    qtbot.waitUntil(lambda: again.places.read_only(place), timeout=PATIENCE)
     switch.trigger()
     settle(qtbot)
     assert not switch.isChecked() and window.actions_["purge"].isEnabled()
+    assert "(Del" in window.actions_["purge"].toolTip()
+    # What another window, or a command, has said since holds too.
+    again.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: not again.places.read_only(place), timeout=PATIENCE)
+
+
+def test_a_folder_that_is_read_only_stays_as_it_is(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window(fixture_cache)
+    place = str(fixture_cache)
+    window.table.selectRow(0)
+    settle(qtbot)
+    window.flows.purge_selected()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    # Said meanwhile by a command: the window does not know it yet.
+    protected.protect(place, True)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    assert window.error_bar.error is not None
+    assert window.error_bar.error.code == "place-protected"
+    idle(qtbot, window)
+    window.actions_["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.places.read_only(place), timeout=PATIENCE)
+    idle(qtbot, window)
+    assert not window.actions_["purge"].isEnabled()
+    assert Place(place, read_only=True).where.endswith("· read-only")
+    other = tmp_path / "other"
+    other.mkdir()
+    window.open_paths([str(other)])
+    listed(qtbot, window, other)
+    warm = window.flows.warm()
+    assert warm.target.path == str(other)
+    assert warm.target.combo.findData(place) < 0
+    warm.target.combo.setEditText(place)
+    assert not warm.go.isEnabled() and "is read-only" in warm.wrong.text()
+    warm.reject()
+    window.listing.refresh()
+    idle(qtbot, window)
+
+
+def test_a_switch_that_cannot_be_kept_goes_back(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    Path(protected.file()).parent.mkdir(parents=True, exist_ok=True)
+    Path(protected.file()).write_text("damaged")
+    window.actions_["read-only"].trigger()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
+    settle(qtbot)
+    assert not window.places.read_only(str(fixture_cache))
+    assert not window.actions_["read-only"].isChecked()
 
 
 def test_what_is_on_the_screen_is_known_a_moment_later(
@@ -236,6 +498,125 @@ def test_what_is_on_the_screen_is_known_a_moment_later(
     assert "On the server" in facts and "Expires" in facts
 
 
+def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    paths = sorted(key for key in dump() if "fx-graph" in key)
+    for number, path in enumerate(paths[:3]):
+        server("EXPIRE", path, 86_400 * (3 - number))
+    window.open_paths([place])
+    read(qtbot, window, place)
+    header = window.table.horizontalHeader()
+    assert not header.isSectionHidden(EXPIRES) and not header.isSectionHidden(USED)
+    assert header.isSectionHidden(MTIME), "a server does not know it"
+    qtbot.waitUntil(
+        lambda: all(e.expires is not None for e in window.entries.shown()), timeout=PATIENCE
+    )
+    known = window.entries.shown()
+    assert {cell_text(e, EXPIRES) for e in known} == {"in 24 h", "in 2 d", "in 3 d", "never"}
+    window.table.sortByColumn(EXPIRES, Qt.SortOrder.AscendingOrder)
+    assert window.listing.times and window.listing.loading
+    read(qtbot, window, place)
+    assert [e.path for e in window.entries.shown()[:3]] == paths[2::-1]
+    assert all(e.torch for e in window.entries.shown()[:3]), "what was known stays"
+    window.actions_["refresh"].trigger()
+    server("EXPIRE", paths[5], 3600)
+    window.listing.times = False
+    type_in(qtbot, window.head.box, "expires<30h")
+    qtbot.waitUntil(lambda: window.entries.count == 2, timeout=PATIENCE)
+    assert {e.path for e in window.entries.shown()} == {paths[2], paths[5]}
+    window.head.clear_filter()
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    assert header.isSectionHidden(EXPIRES) and not header.isSectionHidden(MTIME)
+    assert header.sortIndicatorSection() == SIZE
+    assert not window.listing.times
+
+
+class Questions:
+    """What the engines are asked for, passed on to them."""
+
+    def __init__(self, engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.facts: list[set[str]] = []
+        ask = engines.ask
+
+        def heard(op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
+            if op == "facts" and params["items"]:
+                self.facts.append({path for _, path in params["items"]})
+            return ask(op, params, listener, **how)
+
+        monkeypatch.setattr(engines, "ask", heard)
+
+    @property
+    def asked(self) -> int:
+        """How many entries were asked for."""
+        return sum(map(len, self.facts))
+
+
+def test_only_what_is_to_be_seen_is_asked_for_and_that_is_kept(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    letters = "abcdefghijklmnopqrstuvwxyz234567"
+    keys = (f"f{letters[n // 32 % 32]}{letters[n % 32]}{letters[n // 1024]}" for n in range(3000))
+    server.load({f"pt2:fx-graph-v1::{key}{'a' * 48}:c1": b"{}" for key in keys})
+    window = open_window()
+    questions = Questions(window.engines, monkeypatch)
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    qtbot.waitUntil(lambda: window.entries.total == 3012, timeout=PATIENCE)
+    bar, known = window.table.verticalScrollBar(), window.listing.known
+
+    def all_known() -> bool:
+        return {e.identity for e in window.table.seen()} <= set(known)
+
+    for step in range(120):
+        bar.setValue(bar.maximum() * step // 119)
+        qtbot.wait(3)
+    qtbot.waitUntil(all_known, timeout=PATIENCE)
+    assert questions.asked < 1500, "what was scrolled past is not asked for"
+    assert max(map(len, questions.facts)) <= AT_ONCE
+    before = questions.asked
+    bar.setValue(0)
+    qtbot.waitUntil(all_known, timeout=PATIENCE)
+    bar.setValue(bar.maximum())
+    qtbot.wait(3 * REST_MS)
+    assert questions.asked - before <= 2 * len(window.table.seen()), "what is known is kept"
+    window.table.selectAll()
+    wanted = {e.identity for e in window.table.selected(SELECTED)}
+    qtbot.waitUntil(lambda: wanted <= set(known), timeout=PATIENCE)
+    before = questions.asked
+    qtbot.wait(3 * REST_MS)
+    assert questions.asked == before, "of a large selection the first are enough"
+    assert len(wanted) == SELECTED
+
+
+def test_facts_that_could_not_be_had_are_asked_for_again_later(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gui_facts, "AGAIN_MS", 600)
+    window = open_window()
+    questions = Questions(window.engines, monkeypatch)
+    place = f"redis://127.0.0.1:{port}/0"
+    server("CONFIG", "SET", "requirepass", "")
+    window.open_paths([place])
+    read(qtbot, window, place)
+    qtbot.waitUntil(lambda: len(window.listing.known) == 12, timeout=PATIENCE)
+    window.listing.known.clear()
+    window.facts._asked.clear()
+    server("CONFIG", "SET", "requirepass", SECRET)
+    before = len(questions.facts)
+    window.facts._soon()
+    qtbot.waitUntil(lambda: len(questions.facts) == before + 2, timeout=PATIENCE)
+    unlocked = server.commands(("AUTH", SECRET), ("CONFIG", "SET", "requirepass", ""))
+    assert unlocked[1] == b"OK"
+    qtbot.waitUntil(lambda: len(window.listing.known) == 12, timeout=PATIENCE)
+    assert len(questions.facts) <= before + 6, "and not all the time"
+
+
 def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -262,6 +643,74 @@ def test_a_purge_of_a_server_asks_and_cannot_be_undone(
     assert server("DBSIZE") == 10, "nothing else has gone"
 
 
+def test_the_number_is_to_be_typed_before_many_entries_of_others_go(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(1200)})
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    window.flows.purge_shown()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    confirm = next(x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert "1,212 keys" in confirm.detail.text() and place in confirm.detail.text()
+    assert confirm.cancel.isDefault() and not confirm.go.isEnabled()
+    typed(qtbot, confirm.typed, "121")
+    assert not confirm.go.isEnabled()
+    typed(qtbot, confirm.typed, "1,212")
+    # Some go meanwhile, and one is another: they are left and counted.
+    server("DEL", f"pt2:fx-graph-v1::f{7:051}:c1")
+    server("SET", f"pt2:fx-graph-v1::f{8:051}:c1", "longer than before")
+    click(qtbot, confirm.go)
+    idle(qtbot, window)
+    [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
+    assert job.left == 2 and "2 left out" in job.note
+    assert server("DBSIZE") == 2, "a changed one, and somebody else's"
+
+
+def test_a_purge_that_is_cancelled_says_what_had_gone(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
+) -> None:
+    server("FLUSHALL")
+    server.load({f"pt2:fx-graph-v1::f{n:051}:c1": b"{}" for n in range(20_000)})
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    window.flows.purge_shown()
+    dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    confirm = next(x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    confirm.typed.setText("20000")
+    click(qtbot, confirm.go)
+    [job] = [job for job in window.jobs.jobs if job.kind == "purge"]
+    qtbot.waitUntil(lambda: job.done > 0 or not job.active, timeout=PATIENCE)
+    window.operations.cancel(job)
+    idle(qtbot, window)
+    left = server("DBSIZE")
+    assert isinstance(left, int) and window.entries.total == left
+    if job.state is State.CANCELLED:  # it may have been faster
+        assert f"Removed by then: {20_000 - left:,} of 20,000 entries" in state_text(job)
+
+
+def test_a_purge_that_is_cancelled_says_what_is_gone_for_good(
+    open_window: OpenWindow,
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Purge it", "purge", "redis://127.0.0.1:1/0")
+    window.jobs.begin(job)
+    gone = {"entries": 1500, "bytes": 3_000_000, "of": 200_000, "sure": True}
+    window.operations._findings(job, [{"removed": gone}])
+    window.operations._ended(job, State.CANCELLED)
+    said = "Removed by then: 1,500 of 200,000 entries, 3.0 MB."
+    assert state_text(job) == f"Cancelled: {said}"
+    assert said in job.log
+
+
 def test_entries_of_a_server_can_expire(
     qtbot: QtBot, open_window: OpenWindow, server: Server, port: int
 ) -> None:
@@ -281,6 +730,13 @@ def test_entries_of_a_server_can_expire(
     left = server("TTL", chosen.path)
     assert isinstance(left, int) and 2 * 86400 - 60 < left <= 2 * 86400
     assert server("TTL", "session:42") == -1
+    idle(qtbot, window)
+    assert window.undo_bar.text.text() == "1 entry expires in 2 d"
+    click(qtbot, window.undo_bar.button)
+    qtbot.waitUntil(lambda: server("TTL", chosen.path) == -1, timeout=PATIENCE)
+    idle(qtbot, window)
+    assert not window.undo_bar.isVisible()
+    server("EXPIRE", chosen.path, 1000)
     dialog = window.servers.set_expiry()
     assert dialog is not None
     dialog.unit.setCurrentIndex(3)

@@ -27,7 +27,18 @@ from tests.gui.test_models import entry, load, under_test
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import watching
 from torchkeeper.gui.table import copying
-from torchkeeper.gui.table.cells import COLUMNS, KEY, KIND, NAME, SIZE, TORCH
+from torchkeeper.gui.table.cells import (
+    COLUMNS,
+    EXPIRES,
+    KEY,
+    KIND,
+    NAME,
+    NOT_SERVERS,
+    SERVERS,
+    SIZE,
+    TORCH,
+    USED,
+)
 from torchkeeper.gui.table.columns import KEY as KEPT
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -94,12 +105,69 @@ def test_columns_are_chosen_at_the_header_and_in_the_menu(
     assert chooser.actions()[: len(COLUMNS)] == window.columns.actions
 
 
+def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> None:
+    table, chosen = columns(qtbot, settings)
+    header = table.horizontalHeader()
+
+    def seen() -> set[int]:
+        return {n for n in range(len(COLUMNS)) if not header.isSectionHidden(n)}
+
+    every = set(range(len(COLUMNS)))
+    assert seen() == every - SERVERS
+    chosen.use(True)
+    assert seen() == every - NOT_SERVERS
+    assert {n for n, a in enumerate(chosen.actions) if a.isVisible()} == every - NOT_SERVERS
+    header.resizeSection(EXPIRES, 137)
+    table.sortByColumn(USED, ASCENDING)
+    chosen.actions[KEY].trigger()
+    chosen.use(False)
+    assert seen() == every - SERVERS - {KEY}
+    assert header.sortIndicatorSection() == SIZE, "not by what cannot be seen"
+    table.sortByColumn(NAME, ASCENDING)
+    chosen.use(True)
+    assert header.sortIndicatorSection() == USED
+    assert header.sectionSize(EXPIRES) == 137
+    chosen.keep()
+    again, remembered = columns(qtbot, settings)
+    header = again.horizontalHeader()
+    assert header.sortIndicatorSection() == SIZE
+    remembered.use(True)
+    assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (USED, ASCENDING)
+    assert header.sectionSize(EXPIRES) == 137
+    assert seen() == every - NOT_SERVERS - {KEY}
+
+
+def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.resize(1300, 700)
+    header = window.table.horizontalHeader()
+
+    def whole() -> bool:
+        settle(qtbot)
+        return header.length() == window.table.viewport().width()
+
+    assert whole()
+    # Put in another order, the header shows what is hidden for a moment.
+    window.table.sortByColumn(KIND, ASCENDING)
+    assert whole()
+    window.columns.actions[KEY].trigger()
+    assert whole()
+    window.table.sortByColumn(NAME, ASCENDING)
+    assert whole()
+    window.columns.use(True)
+    assert whole()
+    window.group_by.group_by_kind()
+    assert whole()
+
+
 def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:
     table, chosen = columns(qtbot, settings)
     for action in chosen.actions:
         if action.isEnabled():
             action.trigger()
-    assert [a.isChecked() for a in chosen.actions].count(True) == 1
+    assert [a.isChecked() and a.isVisible() for a in chosen.actions].count(True) == 1
     assert table.horizontalHeader().hiddenSectionCount() == len(COLUMNS) - 1
 
 
@@ -126,10 +194,10 @@ def test_what_makes_no_sense_is_passed_over(
     table, _ = columns(qtbot, settings)
     header = table.horizontalHeader()
     assert order(table) == list(COLUMNS)
-    assert header.hiddenSectionCount() == 0
-    assert [header.sectionSize(n) for n in WIDTHS if n != NAME] == [
-        width for n, width in WIDTHS.items() if n != NAME
-    ]
+    assert header.hiddenSectionCount() == len(SERVERS)
+    assert {n: header.sectionSize(n) for n in WIDTHS if n != NAME and n not in SERVERS} == {
+        n: width for n, width in WIDTHS.items() if n != NAME and n not in SERVERS
+    }
     assert header.sortIndicatorSection() == SIZE
 
 
@@ -348,6 +416,8 @@ def test_whatever_was_kept_the_table_can_be_used(
     settings.setValue(KEPT, json.dumps({"version": 1, **kept}))
     table, chosen = columns(qtbot, settings)
     header = table.horizontalHeader()
+    assert header.hiddenSectionCount() < len(COLUMNS)
+    chosen.use(True)
     assert header.hiddenSectionCount() < len(COLUMNS)
     assert sorted(order(table)) == sorted(COLUMNS)
     assert all(header.sectionSize(n) <= 2000 for n in range(len(COLUMNS)) if n != NAME)

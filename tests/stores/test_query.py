@@ -38,6 +38,20 @@ def test_terms(text: str, expected: bool) -> None:
     assert query.parse(text, NOW).matches(entry()) is expected
 
 
+@pytest.mark.parametrize(
+    ("expires", "used", "matching"),
+    [
+        (NOW + 86400 * 3, NOW - 86400 * 100, {"used>90d", "expires<7d", "expires>1d"}),
+        (0.0, NOW - 60, {"expires:never", "expires>1d", "used<2m"}),
+        (None, None, set()),
+    ],
+)
+def test_terms_of_servers(expires: float | None, used: float | None, matching: set[str]) -> None:
+    terms = {"used>90d", "used<2m", "expires<7d", "expires>1d", "expires:never"}
+    one = entry(expires=expires, used=used)
+    assert {text for text in terms if query.parse(text, NOW).matches(one)} == matching
+
+
 def test_absent_values_match_nothing() -> None:
     bare = entry(name=None, mtime=None, torch=None, device=None, compile_s=None, problem="x")
     for text in ("torch:2", "device:cpu", "age>0d", "compile>0", "matmul"):

@@ -25,6 +25,9 @@ KINDS = (
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
 
+#: Problems that say nothing of an entry but that it was not read.
+UNREAD = frozenset({"payload-too-large", "value-large"})
+
 #: Kinds whose bytes are worth reading; of the others only the files are known.
 READ = PORTABLE | {"aoti_eager", "ondisk"}
 
@@ -59,8 +62,8 @@ class Entry(NamedTuple):
         None for the kinds that are never copied.
     problem: what is wrong with it, as a code for ``link.words``, or None.
     orphan: why nothing needs it, as such a code; None where something does, or nobody can know.
-    expires: seconds since the epoch when the server it is on drops it; None where it does not,
-        and where that was not asked.
+    expires: seconds since the epoch when the server it is on drops it, 0 where it never does;
+        None where that was not asked, as in a listing, or is no server's.
     used: seconds since the epoch when anybody last used it there, or None.
     """
 
@@ -87,7 +90,7 @@ class Entry(NamedTuple):
     @property
     def broken(self) -> bool:
         """Whether it is unusable. One that is only too large to be read may be good."""
-        return self.problem is not None and self.problem != "payload-too-large"
+        return self.problem is not None and self.problem not in UNREAD
 
     @property
     def identity(self) -> tuple[str, str]:

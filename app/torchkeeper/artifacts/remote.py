@@ -280,6 +280,16 @@ def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
     return before + base64.b64encode(payload) + after
 
 
+def group_names(data: bytes) -> list[str]:
+    """The names in a Triton group file as it is in a Redis; none where it is not one."""
+    try:
+        group = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    names = group.get("child_paths") if isinstance(group, dict) else None
+    return [x for x in names if isinstance(x, str)] if isinstance(names, (list, dict)) else []
+
+
 def group_from_redis(data: bytes) -> bytes:
     """A Triton group file as a folder has it, with relative paths.
 

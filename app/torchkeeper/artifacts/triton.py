@@ -27,9 +27,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
         if full:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
-        # Launchers and driver helpers are a shared object alone.
-        helpers = [n.partition(".")[0] for n in names if n.endswith(".so")]
-        found["name"] = ", ".join(helpers) + " (launcher)" if helpers else None
+        found["name"] = _launcher(names)
     missing = sorted(
         child for group in groups.values() for child in children(group) if child not in names
     )
@@ -39,6 +37,26 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
         found["problem"] = "triton-incomplete"
         found["missing"] = missing[:50]
     return found
+
+
+def _launcher(names: list[str]) -> str | None:
+    # Launchers and driver helpers are a shared object alone.
+    helpers = [n.partition(".")[0] for n in names if n.endswith(".so")]
+    return ", ".join(helpers) + " (launcher)" if helpers else None
+
+
+def name_of(names: list[str]) -> str | None:
+    """What a kernel is called, by the names of its files alone."""
+    own = [n for n in names if n.endswith(".json") and not n.startswith(GROUP_PREFIX)]
+    if not own:
+        own = [n[len(GROUP_PREFIX) :] for n in names if n.startswith(GROUP_PREFIX)]
+    return min(own).removesuffix(".json") if own else _launcher(names)
+
+
+def unfinished(names: list[str]) -> bool:
+    """Whether the names of a kernel's files show that Triton never wrote all of them."""
+    own = any(n.endswith(".json") and not n.startswith(GROUP_PREFIX) for n in names)
+    return own and not any(n.startswith(GROUP_PREFIX) for n in names)
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
+from torchkeeper.link import protected
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
@@ -41,6 +42,8 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
+        if op in protected.CHANGING:
+            protected.guard(op, params)
         places = [str(params.get(name) or "") for name in ("place", "into")]
         servers = [place for place in places if is_server(place)]
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)

@@ -8,7 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import say
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 
@@ -177,6 +177,8 @@ def add_import(command: argparse.ArgumentParser) -> None:
 
 def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
+    if not args.dry_run:
+        protected.check(args.into)
     if args.dry_run or not args.trust:
         inside = []
         for file in args.files:

@@ -8,7 +8,7 @@ import os
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
-from torchkeeper.link import say
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.beforehand import what_is
@@ -35,6 +35,8 @@ def add_copy(command: argparse.ArgumentParser) -> None:
 
 def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
+    if not args.dry_run:
+        protected.check(args.target)
     if not args.dry_run and os.path.isfile(args.source) and what_is(args.target) != "bundle":
         _ask(args)
     with Engine() as engine:

@@ -8,12 +8,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry, entry_from_json
+from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import say
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -29,7 +29,12 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "device": lambda e: (e["device"] is None, e["device"] or ""),
     "compile_s": lambda e: -(e["compile_s"] or 0),
     "path": operator.itemgetter("path"),
+    # What is first: the next to go, 0 being never, and what was not used for longest.
+    "expires": lambda e: (e["expires"] is None, not e["expires"], e["expires"] or 0),
+    "used": lambda e: (e["used"] is None, e["used"] or 0),
 }
+#: Those that a server is asked for only when somebody wants to know.
+_TIMES = ("expires", "used")
 
 
 #: Facts that only join entries, which is said under these titles.
@@ -81,30 +86,64 @@ def add_filter(command: argparse.ArgumentParser) -> None:
 
 def add_places(command: argparse.ArgumentParser) -> None:
     """Arguments of places."""
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--protect", metavar="PLACE", type=place,
+                       help="make a place read-only, for commands and the window")  # fmt: skip
+    which.add_argument("--unprotect", metavar="PLACE", type=place,
+                       help="allow changes in a place again")  # fmt: skip
     add_json(command)
 
 
 def places(args: argparse.Namespace) -> int:
-    """torchkeeper places"""
+    """torchkeeper places: lists them, or makes one read-only, or no longer."""
+    if args.protect or args.unprotect:
+        return _protect(args)
+    kept = protected.protected()
     with Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask("places", sizes=True)
+    found = [{**row, "read_only": row.get("path") in kept} for row in asker.rows]
+    there = {row["path"] for row in found if "path" in row}
+    # Those that nothing else finds: whoever wonders why a command refuses looks here.
+    for name in (name for name in kept if name not in there):
+        exists = is_server(name) or os.path.exists(name)
+        found.append({"path": name, "reason": "read-only", "exists": exists, "read_only": True})
     if args.json:
-        for row in asker.rows:
+        for row in found:
             output.emit(row)
         return 0
     rows = []
-    for row in asker.rows:
+    for row in found:
         reason = str(row.get("reason"))
         entries, size = row.get("entries"), row.get("bytes")
         if isinstance(entries, int) and isinstance(size, int):
             held = say.count(entries, "entry", "entries") + ", " + say.size(size)
         elif is_server(str(row.get("path"))):
             held = "a server"  # which may be far away: “du” asks it
+        elif reason == "read-only" and row["exists"]:
+            held = "-"
         else:
             held = "cannot be read" if row.get("exists") else "does not exist yet"
-        rows.append([str(row.get("path")), held, _REASONS.get(reason, reason)])
+        why = _REASONS.get(reason, reason)
+        if row["read_only"] and reason != "read-only":
+            why += "  [read-only]"
+        rows.append([str(row.get("path")), held, why])
     output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
+    return 0
+
+
+def _protect(args: argparse.Namespace) -> int:
+    on = args.protect is not None
+    name = args.protect or args.unprotect
+    before = protected.protected()
+    if not on and name not in before and (other := protected.covering(name, before)):
+        name = other  # as whoever is told “read-only” of it sees it
+    changed = on != (name in before)
+    kept = protected.protect(name, on) if changed else before
+    state = "read-only" if on else "not read-only any more"
+    said = f"{printable(name)} is {state}." if changed else f"{printable(name)} was so already."
+    result = {"path": name, "read_only": on, "changed": changed, "protected": kept}
+    output.result(args, result, said)
     return 0
 
 
@@ -116,45 +155,85 @@ def add_ls(command: argparse.ArgumentParser) -> None:
     add_filter(command)
     command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
                          help=f"one of {', '.join(SORTS)}")  # fmt: skip
+    command.add_argument("--times", action="store_true",
+                         help="also when a server drops entries and when "
+                         "they were used last")  # fmt: skip
+    command.add_argument("--facts", action="store_true",
+                         help="also all else that the keys of a server do not tell, which takes "
+                         "long: torch, device, compile time")  # fmt: skip
     add_json(command)
 
 
 def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
-    key = SORTS[args.sort]
-    listed: list[tuple[Any, Any]] = []
-
-    # A server may have millions: they are printed as they come, and none is kept.
-    at_once = args.json and is_server(args.place) and args.sort == "kind"
-    printed = 0
-
-    def take(rows: list[Answer]) -> None:
-        nonlocal printed
-        # What is printed is made while the engine still reads.
-        if at_once:
-            output.lines([output.json_line(entry_from_json(row).to_json()) for row in rows])
-            printed += len(rows)
-            return
-        for row in rows:
-            entry = entry_from_json(row)
-            fields = entry.to_json()
-            shown = output.json_line(fields) if args.json else _cells(entry)
-            listed.append(((key(fields), fields["path"]), shown))
-
+    times = args.times or args.facts or args.sort in _TIMES
+    times = times or any(field in args.filter for field in _TIMES)
+    server = is_server(args.place)
+    rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
+                timed=times and server)  # fmt: skip
     with Engine() as engine:
-        asker = Asker(engine, args.json, take)
-        totals = asker.ask("list", place=args.place, filter=args.filter)
-        listed.sort(key=operator.itemgetter(0))
-        in_order = [shown for _, shown in listed]
-        if args.json:
-            output.lines(in_order)
-        else:
-            _print_cells(in_order)
+        asker = Asker(engine, args.json, rows.take)
+        totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
+                           facts=args.facts)  # fmt: skip
+        rows.end()
+        if not args.json:
             output.line(summary(totals))
             _note_others(totals)
     for text in output.left_lines(asker.left):
         output.note(text)
-    return 1 if asker.unreadable or (args.filter and not listed and not printed) else 0
+    return 1 if asker.unreadable or (args.filter and not rows.count) else 0
+
+
+class Rows:
+    """Prints entries in their order; those of a server, of which there may be millions, as they
+    come: as JSON at once, as a table from HELD rows on. None of them is kept then.
+    """
+
+    #: Rows of a table that are put in order before anything is printed.
+    HELD = 10_000
+
+    def __init__(
+        self, json: bool, sort: str = "kind", unsorted: bool = False, timed: bool = False
+    ) -> None:
+        """timed: with what only a server says, and without what it never does."""
+        self._json = json
+        self._timed = timed
+        self._key = SORTS[sort]
+        self._unsorted = unsorted
+        self._held: list[tuple[Any, Any]] = []
+        self._widths: list[int] | None = None
+        self.count = 0
+
+    def take(self, rows: list[Answer]) -> None:
+        """Some more. What is printed is made while the engine still reads."""
+        entries = [entry_from_json(row) for row in rows]
+        self.count += len(entries)
+        if self._unsorted and self._json:
+            output.lines([output.json_line(entry.to_json()) for entry in entries])
+        elif self._widths is not None:
+            cells = [_cells(entry, self._timed) for entry in entries]
+            _print_cells(cells, self._widths, self._timed)
+        else:
+            for entry in entries:
+                fields = entry.to_json()
+                shown = output.json_line(fields) if self._json else _cells(entry, self._timed)
+                self._held.append(((self._key(fields), entry.path), shown))
+            if self._unsorted and self.count > self.HELD:
+                self._print()
+
+    def end(self) -> None:
+        """There are no more."""
+        if self._widths is None:
+            self._print()
+
+    def _print(self) -> None:
+        self._held.sort(key=operator.itemgetter(0))
+        in_order = [shown for _, shown in self._held]
+        self._held = []
+        if self._json:
+            output.lines(in_order)
+        else:
+            self._widths = _print_cells(in_order, timed=self._timed)
 
 
 def _note_others(totals: Answer) -> None:
@@ -174,19 +253,30 @@ def print_entries(entries: list[Entry]) -> None:
     _print_cells([_cells(entry) for entry in by_kind])
 
 
-def _print_cells(rows: list[list[str]]) -> None:
-    head = ["KIND", "KEY", "SIZE", "FILES", "CHANGED", "TORCH", "DEVICE", "COMPILE", "NAME"]
-    if rows:
-        output.table(head, rows, frozenset({2, 3, 7}))
+def _print_cells(
+    rows: list[list[str]], below: list[int] | None = None, timed: bool = False
+) -> list[int] | None:
+    """A table, or more of one with columns of these widths; the widths. ``timed`` as for _cells."""
+    when = ["EXPIRES", "USED"] if timed else ["CHANGED"]
+    head = ["KIND", "KEY", "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE", "NAME"]
+    if not rows:
+        return below
+    right = frozenset({2, 3, head.index("COMPILE")})
+    return output.table([] if below else head, rows, right, below)
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: Entry, timed: bool = False) -> list[str]:
+    """A line of ls; ``timed``: with what only a server says, and without what it never does."""
+    when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
+    if timed:
+        when = ["-" if entry.expires is None else say.until(entry.expires),
+                "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
     return [
         entry.kind,
         entry.key[:12],
         say.size(entry.size),
         str(entry.files),
-        say.ago(entry.mtime) if entry.mtime is not None else "-",
+        *when,
         entry.torch or "-",
         entry.device or "-",
         say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
@@ -196,7 +286,7 @@ def _cells(entry: Entry) -> list[str]:
 
 def _marks(entry: Entry) -> str:
     """What is wrong with an entry, and why nothing needs it."""
-    broken = f"  [broken: {entry.problem}]" if entry.problem else ""
+    broken = f"  [broken: {entry.problem}]" if entry.broken else ""
     return broken + (f"  [orphan: {entry.orphan}]" if entry.orphan else "")
 
 
@@ -275,6 +365,8 @@ def show(args: argparse.Namespace) -> int:
     for number, one in enumerate(shown):
         if args.json:
             related = {name: one.get(name, []) for name in ("needs", "missing", "needed_by")}
+            if one.get("unread"):
+                related["unread"] = one["unread"]
             about = {"facts": one["facts"], "file_list": one["files"], **related}
             output.emit({**one["entry"], **about})
         else:
@@ -291,6 +383,10 @@ def _print_shown(one: dict[str, Any]) -> None:
             continue
         if name == "mtime":
             value = f"{say.when(value)} ({say.ago(value)})"
+        elif name == "expires":
+            value = f"{say.when(value)} ({say.until(value)})" if value else "never"
+        elif name == "used":
+            value = f"{say.when(value)} ({say.ago(value)})"
         elif name == "size":
             value = f"{say.size(value)} ({value:,} bytes)"
         elif name == "compile_s":
@@ -298,7 +394,8 @@ def _print_shown(one: dict[str, Any]) -> None:
         output.line(f"{name + ':':<11} {printable(str(value), 4000)}")
     if entry.get("problem"):
         problem = user_error(entry["problem"], facts)
-        output.line(f"{'broken:':<11} {problem.what} {problem.why}")
+        title = "broken:" if entry["problem"] not in UNREAD else "not read:"
+        output.line(f"{title:<11} {problem.what} {problem.why}")
     if entry.get("orphan"):
         orphan = user_error(entry["orphan"], facts)
         output.line(f"{'orphan:':<11} {orphan.what} {orphan.why}")
@@ -310,6 +407,8 @@ def _print_shown(one: dict[str, Any]) -> None:
             output.line(f"{_RELATIVES[name]}:")
         for kind, key in one.get(name, ()):
             output.line(f"    {printable(kind)} {printable(key)}")
+    if one.get("unread"):
+        output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
     for name, value in facts.items():
         if name not in entry and name not in _JOINING and value:

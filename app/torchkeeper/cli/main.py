@@ -33,12 +33,21 @@ _NO_SERVER = (
     "database-out-of-range", "redis-missing",
 )  # fmt: skip
 _WRONG = frozenset(
-    {"bad-filter", "key-ambiguous", "recipe-unknown", "wrong-usage", "address-wrong"}
+    {
+        "bad-filter",
+        "times-of-servers",
+        "use-unknown",
+        "key-ambiguous",
+        "recipe-unknown",
+        "wrong-usage",
+        "address-wrong",
+    }
 )
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:orphan; a leading - negates."
+    "age>30d, compile>5, is:broken, is:orphan; on a server used>90d, expires<7d, expires:never; "
+    "a leading - negates."
 )
 
 

@@ -57,10 +57,18 @@ def complain(error: UserError) -> None:
             note(f"  {text}")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
-    """Columns as wide as their cells; the last one is cut where a terminal ends."""
-    cells = [[printable(cell) for cell in row] for row in [head, *rows]]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(head))]
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: frozenset[int],
+    widths: list[int] | None = None,
+) -> list[int]:
+    """Columns as wide as their cells, or so wide; the last one is cut where a terminal ends.
+
+    The widths are the result. Without a head the rows go on with a table that was begun before.
+    """
+    cells = [[printable(cell) for cell in row] for row in ([head, *rows] if head else rows)]
+    widths = widths or [max(len(row[n]) for row in cells) for n in range(len(head))]
     limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     texts = []
     for row in cells:
@@ -70,6 +78,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[i
         ).rstrip()
         texts.append(text[: limit - 1] + "…" if limit and len(text) > limit else text)
     lines(texts)
+    return widths
 
 
 def left_lines(left: list[dict[str, Any]]) -> list[str]:

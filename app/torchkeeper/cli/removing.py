@@ -6,10 +6,16 @@ import argparse
 from typing import Any
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker
-from torchkeeper.link import say
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import protected, say
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
+from torchkeeper.link.words import (
+    UserError,
+    printable,
+    removed_by_then,
+    unseen_users,
+    user_of_place,
+)
 from torchkeeper.stores.names import is_server
 
 #: Processes that are named before the rest is only counted.
@@ -51,6 +57,12 @@ def _name_users(in_use: dict[str, Any]) -> None:
         output.note(unseen)
 
 
+def _say_removed(found: Answer) -> None:
+    """What is gone, where a purge of a server ends early."""
+    if isinstance(removed := found.get("removed"), dict):
+        output.note(removed_by_then(removed))
+
+
 def purge(args: argparse.Namespace) -> int:
     """torchkeeper purge: prints exactly what goes, asks, moves it; 1 if nothing matches."""
     if args.filter is not None and not args.filter.strip():
@@ -60,24 +72,23 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    if not args.dry_run:
+        protected.check(args.place, below=True)
     server = is_server(args.place)
     for_good = args.now or server
     with Engine() as engine:
-        asker = Asker(engine, args.json)
+        rows = looking.Rows(args.json, unsorted=server)
+        shown = args.dry_run or not args.yes
+        asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
         select = {"filter": args.filter or ""}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
         _name_users(in_use)
-        entries = asker.entries()
+        rows.end()
+        entries = plan["entries"]
         freed = say.size(plan["bytes"])
         on = "in the server's memory" if server else "on the disk"
         what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
-        if args.dry_run or not entries or not args.yes:
-            if args.json:
-                for entry in entries:
-                    output.emit(entry.to_json())
-            else:
-                looking.print_entries(entries)
         counts = {name: plan[name] for name in ("entries", "files", "bytes")}
         kept = in_use["left"]
         if kept:
@@ -95,7 +106,8 @@ def purge(args: argparse.Namespace) -> int:
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
-        answer = asker.ask("purge", plan=plan["plan"], now=args.now)
+        asker.on_finding = _say_removed
+        answer = asker.ask("purge", place=args.place, plan=plan["plan"], now=args.now)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
@@ -158,6 +170,7 @@ def trash(args: argparse.Namespace) -> int:
             said = f"The trash holds {held}." if totals["files"] else "The trash is empty."
             output.result(args, totals, said)
             return 0
+        protected.check(args.place, below=True)
         if totals["files"] and not args.yes:
             if not output.can_ask():
                 raise _needs_answer("Emptying the trash")

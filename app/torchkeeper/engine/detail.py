@@ -13,6 +13,7 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store, read
 
@@ -82,6 +83,8 @@ class Details:
             state = tuple((f.path, f.size, f.mtime_ns, f.inode, f.sha256) for f in item.files)
             if self._last and self._last[:2] == ((place, kind, path), state):
                 return self._last[2]
+            if is_server(place) and (large := _beyond(item)):
+                return large
             for batch in read(store, [item], reader, report, full=True):
                 for one in batch:
                     full = Full(one.entry, one.item, one.facts)
@@ -90,6 +93,13 @@ class Details:
             raise Problem("entry-gone", path=path)
         finally:
             store.close()
+
+
+def _beyond(item: Item) -> Full | None:
+    """An entry of a server that is not even fetched, since it could not be read."""
+    from torchkeeper.stores.redis.describing import MAX_READ, too_large
+
+    return Full(too_large(item).entry, item, {}) if item.size > MAX_READ else None
 
 
 def send_detail(full: Full, report: Report) -> dict[str, Any]:

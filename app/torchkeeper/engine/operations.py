@@ -6,7 +6,8 @@ entries as JSON; ``left`` findings say what was not taken and why. A selection i
 before with ``hold``, for selections that are too long for one line. ``detail``, ``text``,
 ``factors`` and ``needs`` are about one entry, named by place, kind and path. A ``list`` that is
 told ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends
-no rows where a folder is still as it was.
+no rows where a folder is still as it was. One of a server that is told ``times`` says when
+entries expire and were last used, and with ``facts`` also what only their payloads tell.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.engine.session import (
     Session,
+    asks_times,
     entries_of,
     items_of,
     keys_tell,
@@ -32,6 +34,7 @@ from torchkeeper.engine.session import (
     tell_refused,
     told_of,
     unread_of,
+    with_times,
 )
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described
@@ -39,13 +42,11 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
-from torchkeeper.stores.needs import TELLING, Name, Relatives, relatives
-from torchkeeper.stores.store import read
+from torchkeeper.stores.needs import TELLING, Name, Relatives, needed, relatives
+from torchkeeper.stores.store import Store, read
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
-#: Values that are fetched from a server to find out what needs an entry; of more, none.
-_MAX_FETCHED = 1000
 #: Entries that are named as needing, or needed by, another.
 _MAX_NAMES = 500
 
@@ -80,10 +81,11 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     folder = isinstance(store, Folder)
     batches = (
         unread_of(store, report)
-        if keys_tell(store, asked)
+        if keys_tell(store, asked) and not params.get("facts")
         else entries_of(session, store, report, items)
     )
-    for batch in batches:
+    timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
+    for batch in with_times(store, batches, timed):
         entries = [one.entry for one in batch if asked.matches(one.entry)]
         if folder:
             listed += [one.item for one in batch]
@@ -150,6 +152,8 @@ def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     store = session.store(place_of(params, "place"), report)
     key = params["key"]
+    if is_server(store.place):
+        return _show_on_server(session, store, key, report)
     items = items_of(store, report)
     keys = {item.key for item in items if item.key.startswith(key)}
     if not key or not keys:
@@ -168,6 +172,20 @@ def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         entry = known.get((one.item.kind, one.item.path, one.entry.sha256), one.entry)
         _send_shown(one, entry, relatives(told, items, one.item), report)
     return {"entries": len(shown)}
+
+
+def _show_on_server(session: Session, store: Store, key: str, report: Report) -> dict[str, Any]:
+    from torchkeeper.engine.relating import in_full
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    count = 0
+    with store:
+        for one, related in in_full(session, store, key, report):
+            [[timed]] = with_times(store, [[one]], True)
+            _send_shown(one, timed.entry, related, report)
+            count += 1
+    return {"entries": count}
 
 
 def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report) -> None:
@@ -189,33 +207,46 @@ def _send_shown(one: Described, entry: Entry, related: Relatives, report: Report
                 raise
 
 
-def _related(related: Relatives) -> dict[str, list[Name]]:
-    """Who needs whom as kinds and keys."""
-    found = {
+def _related(related: Relatives) -> dict[str, Any]:
+    """Who needs whom as kinds and keys; ``unread`` only where not all could be looked at."""
+    found: dict[str, list[Name]] = {
         "needs": [(item.kind, item.key) for item in related.needs],
         "missing": [(kind, key[:100]) for kind, key in related.missing],
         "needed_by": [(item.kind, item.key) for item in related.needed_by],
     }
-    return {name: list(dict.fromkeys(names))[:_MAX_NAMES] for name, names in found.items()}
+    told = {name: list(dict.fromkeys(names))[:_MAX_NAMES] for name, names in found.items()}
+    return {**told, "unread": related.unread} if related.unread else told
 
 
 def _needs(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     place = place_of(params, "place")
     store = session.store(place, report)
     try:
+        if is_server(place):
+            return _needs_on_server(session, store, params["path"], report)
         items = items_of(store, report)
         of = next((i for i in items if i.identity == (params["kind"], params["path"])), None)
         if of is None:
             raise Problem("entry-gone", path=params["path"])
-        if is_server(place) and len(items) > _MAX_FETCHED:
-            items = [of]
-        at = 0 if is_server(place) else os.stat(place).st_mtime_ns
-        state = (place, at, _mark(items))
+        state = (place, os.stat(place).st_mtime_ns, _mark(items))
         if session.told is None or session.told[0] != state:
             session.told = (state, told_of(session, store, report, items))
         return _related(relatives(session.told[1], items, of))
     finally:
         store.close()
+
+
+def _needs_on_server(session: Session, store: Store, path: str, report: Report) -> dict[str, Any]:
+    from torchkeeper.engine.relating import related
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    items = store.items_beside(path, report)
+    if not items:
+        raise Problem("entry-gone", path=path)
+    batches = read(store, items, session.reader, report)
+    wanted = {name: None for batch in batches for one in batch for name in needed(one.facts)}
+    return _related(related(session, store, items[0], wanted, report))
 
 
 def _cut(value: Any, limit: int) -> Any:
@@ -284,7 +315,10 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
-    session.secrets[params["place"]] = params["password"]
+    """The password of a server for what is asked from now on; None to forget it."""
+    session.secrets.pop(params["place"], None)
+    if params["password"] is not None:
+        session.secrets[params["place"]] = params["password"]
     return {}
 
 

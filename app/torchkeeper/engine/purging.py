@@ -5,22 +5,29 @@ From a folder entries go to its trash, what processes use stays; from a server t
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Session, chosen_of, place_of, tell_left
+from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
 from torchkeeper.stores import trash
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Store
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.redis.packed import Packed
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
+#: Seconds that a server has to answer what it was sent before a purge was cancelled.
+_UNHURRIED = 1.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class ServerPlan:
     """Exactly which items of a server go."""
 
     place: str
-    items: list[Item]
+    items: Packed
 
 
 def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -43,16 +50,23 @@ def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict
             return _plan_folder(session, store, select, bool(params.get("in_use")), report)
         if not is_server(store.place):
             raise Problem("place-not-folder", place=store.place)
-        chosen = chosen_of(session, store, select, report, payloads=False)
-        items = [one.origin or one.item for one in chosen]
-        _send(chosen, report)
-        size = sum(item.size for item in items)
-        about = {"entries": len(items), "files": sum(len(item.files) for item in items)}
-        nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
-        plan = ServerPlan(store.place, items)
-        return {"plan": _keep(session, plan), **about, "bytes": size, "in_use": nobody}
+        return _plan_server(session, store, select, report)
     finally:
         store.close()
+
+
+def _plan_server(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> dict[str, Any]:
+    from torchkeeper.stores.redis.packed import Packed
+
+    items = Packed()
+    for chosen in batches_of(session, store, select, report):
+        _send(chosen, report)
+        items.add(one.origin or one.item for one in chosen)
+    about = {"entries": len(items), "files": items.keys, "bytes": items.size}
+    nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
+    return {"plan": _keep(session, ServerPlan(store.place, items)), **about, "in_use": nobody}
 
 
 def _plan_folder(
@@ -120,11 +134,29 @@ def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     return asdict(trash.purge(plan, bool(params.get("now")), report, left))
 
 
+class _Unhurried(Report):
+    """Lets what was begun come to its end before it is cancelled, unless that takes long."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._since: float | None = None
+
+    def check(self) -> None:
+        """Raises Cancelled some time after the request was."""
+        try:
+            self._report.check()
+        except Cancelled:
+            self._since = self._since or time.monotonic()
+            if time.monotonic() - self._since > _UNHURRIED:
+                raise
+
+
 def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[str, Any]:
     from torchkeeper.stores.redis.removing import remove
     from torchkeeper.stores.redis.store import Redis
 
-    with Redis(plan.place, report, session.secrets.get(plan.place)) as store:
+    # Cancelled between a transaction and its answer, nobody could say what is gone.
+    with Redis(plan.place, _Unhurried(report), session.secrets.get(plan.place)) as store:
         done = remove(store, plan.items, report, lambda i, p: tell_left(report, i, p))
     about = {"entries": done.entries, "files": done.keys, "bytes": done.bytes}
     return {**about, "failed": done.failed, "receipt": None}

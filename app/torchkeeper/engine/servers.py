@@ -4,18 +4,19 @@ the server is, and how long it keeps what it has.
 
 from __future__ import annotations
 
-import time
+import itertools
 from dataclasses import asdict
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, chosen_of, tell_left
-from torchkeeper.stores.describe import unread
-from torchkeeper.stores.items import Item, in_order
-from torchkeeper.stores.redis.connecting import encoded, pack
-from torchkeeper.stores.redis.describing import described
+from torchkeeper.engine.session import Session, batches_of, tell_left
+from torchkeeper.stores.items import in_order
+from torchkeeper.stores.redis import kernels
+from torchkeeper.stores.redis.describing import described, too_large
+from torchkeeper.stores.redis.packed import Packed
 from torchkeeper.stores.redis.store import Redis
+from torchkeeper.stores.redis.times import times
 
 #: Entries that are told of at once, and bytes of a value that is fetched for that.
 MAX_ITEMS = 64
@@ -36,40 +37,31 @@ def facts_(session: Session, params: dict[str, Any], report: Report) -> dict[str
     expire, and when they were last used.
 
     Without any it only sees whether the server answers. What is gone meanwhile has no row, and
-    kernels of Triton, whose keys tell all there is, have none either.
+    kernels of Triton have none whose group file is missing. Of kernels only the JSON is read, of
+    payloads over MAX_BYTES nothing: their problem is "value-large", or "payload-too-large".
     """
     with server_of(session, params, report) as store:
         paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
-        items = store.items_at([x for x in paths if not x.startswith("triton:")], report)
-        times = _times(store, items)
-        small = in_order(item for item in items if item.size <= MAX_BYTES)
-        large = [unread(item) for item in items if item.size > MAX_BYTES]
+        items = store.items_at([x for x in paths if kernels.is_known(store, x)], report)
+        times_of = dict(zip([item.path for item in items], times(store, items), strict=True))
+        some = [item for item in items if item.kind == "triton"]
+        payloads = [item for item in items if item.kind != "triton"]
+        small = in_order(item for item in payloads if item.size <= MAX_BYTES)
+        large = [too_large(item) for item in payloads if item.size > MAX_BYTES]
         count = 0
-        for batch in (*described(store, small, session.reader, report), large):
+        for batch in itertools.chain(
+            kernels.described(store, some, session.reader, report),
+            described(store, small, session.reader, report),
+            [large],
+        ):
             rows = []
             for entry in (one.entry for one in batch):
-                expires, used = times.get(entry.path, (None, None))
+                expires, used = times_of.get(entry.path, (None, None))
                 rows.append(entry._replace(expires=expires, used=used).to_json())
             if rows:
                 report.rows(rows)
             count += len(rows)
     return {"entries": count}
-
-
-def _times(store: Redis, items: list[Item]) -> dict[str, tuple[float | None, float | None]]:
-    """When each expires and was last used, in seconds since the epoch."""
-    keys = [encoded(item.path) for item in items]
-    commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
-    replies = iter(store.connection.many(commands))
-    now = time.time()
-    found: dict[str, tuple[float | None, float | None]] = {}
-    for item in items:
-        left, idle = next(replies), next(replies)
-        expires = now + left / 1000 if isinstance(left, int) and left >= 0 else None
-        # Where looking counts as use, the last who used it was our own listing.
-        used = now - idle if isinstance(idle, int) and store.connection.quiet else None
-        found[item.path] = expires, used
-    return found
 
 
 def server(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -90,8 +82,9 @@ def ttl(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
     from torchkeeper.stores.redis.removing import expire
 
     with server_of(session, params, report) as store:
-        chosen = chosen_of(session, store, params.get("select", {}), report, payloads=False)
-        items = [one.origin or one.item for one in chosen]
+        items = Packed()
+        for chosen in batches_of(session, store, params.get("select", {}), report):
+            items.add(one.origin or one.item for one in chosen)
         seconds = params.get("ttl_s")
         done = expire(store, items, seconds, report, lambda i, p: tell_left(report, i, p))
     return asdict(done)

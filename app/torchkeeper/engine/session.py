@@ -26,11 +26,12 @@ from torchkeeper.stores.store import Store, opened, read
 
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.engine.relating import Named
     from torchkeeper.stores.bundle import Bundle
 
 
 #: What a server's listing knows of each entry.
-_OF_KEYS = frozenset({"", "kind", "size", "files"})
+_OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
 
 
 @dataclass
@@ -46,6 +47,8 @@ class Session:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
+    #: What entries of the server that was last asked about name.
+    named: Named | None = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""
@@ -135,9 +138,13 @@ def _server_entries(
 
 def unread_of(store: Store, report: Report) -> Iterator[list[Described]]:
     """The entries of a server in batches, by what their keys alone tell."""
-    stream = store.stream(report)
-    while batch := [unread(item) for item in itertools.islice(stream, wire.MAX_ROWS)]:
-        yield batch
+    from torchkeeper.stores.redis.kernels import named
+    from torchkeeper.stores.redis.store import Redis
+
+    assert isinstance(store, Redis)
+    stream, keys = store.stream(report), store.triton
+    while items := list(itertools.islice(stream, wire.MAX_ROWS)):
+        yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
 
 
 def others_in(store: Store) -> dict[str, int]:
@@ -153,6 +160,43 @@ def others_in(store: Store) -> dict[str, int]:
 def keys_tell(store: Store, asked: Query) -> bool:
     """Whether a filter needs no more than the keys of a server, whose values take long to fetch."""
     return is_server(store.place) and asked.fields <= _OF_KEYS
+
+
+def asks_times(store: Store, asked: Query) -> bool:
+    """Whether a filter is about times that a server knows.
+
+    Raises Problem("times-of-servers") for what is none, and "use-unknown" for a server that does
+    not know when entries were last used.
+    """
+    if asked.fields & query.TIMES and not is_server(store.place):
+        # With a minus in front, everything would match.
+        raise Problem("times-of-servers", place=store.place)
+    if "used" in asked.fields and is_server(store.place):
+        from torchkeeper.stores.redis.store import Redis
+        from torchkeeper.stores.redis.times import knows_use
+
+        assert isinstance(store, Redis)
+        if not knows_use(store):
+            # Otherwise nothing would match, and nobody would know why.
+            raise Problem("use-unknown", server=store.place)
+    return bool(asked.fields & query.TIMES)
+
+
+def with_times(
+    store: Store, batches: Iterable[list[Described]], wanted: bool
+) -> Iterator[list[Described]]:
+    """The batches of a store; ``wanted``: with what a server says of when entries go, and when they
+    were last used.
+    """
+    if not wanted or not is_server(store.place):
+        yield from batches
+        return
+    from torchkeeper.stores.redis.store import Redis
+    from torchkeeper.stores.redis.times import timed
+
+    assert isinstance(store, Redis)
+    for batch in batches:
+        yield timed(store, batch)
 
 
 def told_of(session: Session, store: Store, report: Report, items: list[Item]) -> Told:
@@ -172,22 +216,38 @@ def told_of(session: Session, store: Store, report: Report, items: list[Item]) -
             index.close()
 
 
-def chosen_of(
-    session: Session, store: Store, select: dict[str, Any], report: Report, payloads: bool = True
-) -> list[Described]:
-    """The entries of a store that a selection means.
-
-    Without ``payloads``, those of a server by what their keys tell, where the filter needs no more.
+def batches_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> Iterator[list[Described]]:
+    """The entries of a server that a selection means, some at a time: by what their keys tell
+    where the filter needs no more.
     """
+    asked = query.parse(select.get("filter") or "")
+    if not keys_tell(store, asked):
+        yield chosen_of(session, store, select, report)
+        return
     picks = picker(session, select)
-    if keys_tell(store, query.parse(select.get("filter") or "")):
-        found = [one for batch in unread_of(store, report) for one in batch if picks(one.entry)]
-        if not payloads:
-            return found
-        batches = read(store, [one.item for one in found], session.reader, report)
+    for batch in with_times(store, unread_of(store, report), asks_times(store, asked)):
+        if chosen := [one for one in batch if picks(one.entry)]:
+            yield chosen
+
+
+def chosen_of(
+    session: Session, store: Store, select: dict[str, Any], report: Report
+) -> list[Described]:
+    """The entries of a store that a selection means."""
+    picks = picker(session, select)
+    asked = query.parse(select.get("filter") or "")
+    timed = asks_times(store, asked)
+    if keys_tell(store, asked):
+        batches = with_times(store, unread_of(store, report), timed)
+        unread = (one for batch in batches for one in batch)
+        items = [one.item for one in unread if picks(one.entry)]
+        batches = with_times(store, read(store, items, session.reader, report), timed)
     else:
         # In order, so that the same entries make the same bundle.
         batches = entries_of(session, store, report, items_of(store, report))
+        batches = with_times(store, batches, timed)
     found, rest = [], list[Described]()
     for batch in batches:
         for one in batch:

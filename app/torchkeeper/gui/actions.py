@@ -21,6 +21,7 @@ class Situation(NamedTuple):
     place_added: bool = False
     place_is_folder: bool = False
     place_is_server: bool = False
+    chosen_server: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
@@ -37,7 +38,12 @@ class Situation(NamedTuple):
     @property
     def can_purge(self) -> bool:
         """Whether entries of the place can be removed."""
-        return self.place_is_folder or (self.place_is_server and not self.read_only)
+        return (self.place_is_folder or self.place_is_server) and not self.read_only
+
+    @property
+    def can_change_trash(self) -> bool:
+        """Whether there is anything in the trash of the place, which may be changed."""
+        return self.trash and not self.read_only
 
 
 def _always(_: Situation) -> bool:
@@ -94,10 +100,16 @@ ACTIONS = (
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
          _always, "add_server", "file", 0, ("places",)),
-    Spec("read-only", _n("Read-&only server"), "", "",
-         _n("Have nothing removed from the server or copied into it"),
-         lambda s: s.place_is_server, "toggle_read_only", "file", 0, ("places",),
+    Spec("read-only", _n("Read-&only"), "", "",
+         _n("Have nothing in the place changed, by the window or by a command"),
+         lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
          on=lambda s: s.read_only),
+    Spec("edit-server", _n("&Edit server…"), "server", "",
+         _n("Change the address, login, certificates or name of the server"),
+         lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("forget-password", _n("For&get password"), "unlock", "",
+         _n("Forget the password of the server, in the system's keyring too"),
+         lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -146,10 +158,10 @@ ACTIONS = (
          "purge_shown", "cache", 1, ("entries",)),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
-         lambda s: s.trash, "undo", "cache", 1, ("places",)),
+         lambda s: s.can_change_trash, "undo", "cache", 1, ("places",)),
     Spec("empty-trash", _n("&Empty trash…"), "empty", "",
          _n("Delete for good what was purged from this place"),
-         lambda s: s.trash, "empty_trash", "cache", 1, ("places",)),
+         lambda s: s.can_change_trash, "empty_trash", "cache", 1, ("places",)),
     Spec("expiry", _n("Set e&xpiry…"), "queued", "",
          _n("Say when the server drops the selected entries by itself, if ever"),
          lambda s: s.selected > 0 and s.place_is_server and not s.read_only,
@@ -210,6 +222,10 @@ ACTIONS = (
 _BY_ID = {spec.id: spec for spec in ACTIONS}
 
 
+#: Said of an action that the switch of the place keeps from being used.
+_HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+
+
 def tr(text: str) -> str:
     """The translation of a text of the table."""
     return QCoreApplication.translate("Actions", text)
@@ -224,6 +240,8 @@ class Actions(QObject):
         self._window = window
         self._slot = slot
         self._made: dict[str, QAction] = {}
+        #: Those that are off for no other reason than that the place is read-only.
+        self._held: set[str] = set()
         self._choices: dict[str, QActionGroup] = {}
         self._situation = Situation()
         theme.follow(self, self._paint)
@@ -243,9 +261,7 @@ class Actions(QObject):
         action.setIconText(tr(spec.short or spec.text).replace("&", ""))
         if spec.shortcut:
             action.setShortcut(QKeySequence(spec.shortcut))
-        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        action.setToolTip(f"{tr(spec.hint)} ({keys})" if keys else tr(spec.hint))
-        action.setStatusTip(tr(spec.hint))
+        self._hint(spec, action, False)
         action.triggered.connect(lambda _checked=False: self._slot(spec.slot)())
         if spec.icon:
             action.setIcon(icons.icon(spec.icon))
@@ -254,6 +270,10 @@ class Actions(QObject):
 
     def _suit(self, spec: Spec, action: QAction) -> None:
         action.setEnabled(spec.when(self._situation))
+        held = self._situation.read_only and not action.isEnabled()
+        held = held and spec.when(self._situation._replace(read_only=False))
+        if held != (spec.id in self._held):
+            self._hint(spec, action, held)
         checked = spec.chosen or spec.on
         if checked is not None:
             action.setChecked(checked(self._situation))
@@ -264,6 +284,14 @@ class Actions(QObject):
             self._situation = situation
             for ident, action in self._made.items():
                 self._suit(_BY_ID[ident], action)
+
+    def _hint(self, spec: Spec, action: QAction, held: bool) -> None:
+        """Say what an action does; where it is ``held``, why it cannot."""
+        self._held = self._held | {spec.id} if held else self._held - {spec.id}
+        text = tr(_HELD if held else spec.hint)
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        action.setToolTip(f"{text} ({keys})" if keys and not held else text)
+        action.setStatusTip(text)
 
     def _paint(self) -> None:
         for ident, action in self._made.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ class ErrorBar(QFrame):
 
 
 class UndoBar(QFrame):
-    """Says what was moved to the trash and offers to put it back."""
+    """Says what was moved to the trash, or changed, and offers to put that back."""
 
     undo = Signal(str)
 
@@ -83,6 +84,7 @@ class UndoBar(QFrame):
         super().__init__(parent)
         self.setObjectName("undoBar")
         self.place = ""
+        self._then: Callable[[], object] | None = None
         self.hide()
 
     @cached_property
@@ -95,21 +97,33 @@ class UndoBar(QFrame):
         close.clicked.connect(self.hide)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 6, 8, 6)
-        line.addWidget(forms.picture("purge", 20, "good"))
+        self._purged = forms.picture("purge", 20, "good")
+        self._expiring = forms.picture("queued", 20, "good")
+        for picture in (self._purged, self._expiring):
+            line.addWidget(picture)
         line.addWidget(text, 1)
         line.addWidget(self.button)
         line.addWidget(close)
         self.setLayout(line)
         return text
 
-    def offer(self, place: str, text: str) -> None:
-        """Offer to undo the last purge of a place."""
-        self.place = place
+    def offer(
+        self, place: str, text: str, verb: str = "", then: Callable[[], object] | None = None
+    ) -> None:
+        """Offer to undo the last purge of a place, or to do something else that undoes."""
+        self.place, self._then = place, then
         self.text.setText(text)
+        self._purged.setVisible(then is None)
+        self._expiring.setVisible(then is not None)
+        self.button.setText(verb or self.tr("Undo"))
+        self.button.setAccessibleName(self.button.text())
         self.setAccessibleName(text)
         self.show()
         _announce(self)
 
     def _undo(self) -> None:
         self.hide()
-        self.undo.emit(self.place)
+        if self._then is not None:
+            self._then()
+        else:
+            self.undo.emit(self.place)

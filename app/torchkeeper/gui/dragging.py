@@ -13,8 +13,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QCursor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
@@ -22,6 +22,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.dropping import PlaceList, Takes
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
+from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
@@ -119,11 +120,15 @@ class DragOut(QObject):
             return
         aim = self._places.aim
         shape = Qt.CursorShape.BusyCursor if aim is None else Qt.CursorShape.DragCopyCursor
+        if self._places.refusing is not None:
+            shape = Qt.CursorShape.ForbiddenCursor
         if self._waits:
             self._table.viewport().setCursor(shape)
         if aim is not None:
             text = self.tr("Let go to copy {} to {}: you are asked first")
             self.said.emit(text.format(self._count, aim.title), 0)
+        elif (refusing := self._places.refusing) is not None:
+            self.said.emit(_why_not(refusing), 0)
         elif self._waits:
             text = self.tr("Preparing a bundle of {}: keep the button held…")
             self.said.emit(text.format(self._count), 0)
@@ -142,7 +147,7 @@ class DragOut(QObject):
         """The button is no longer held."""
         if not self._held:
             return
-        onto = self._places.aim
+        onto, refusing = self._places.aim, self._places.refusing
         self._held = False
         self._places.expect(None)
         if self._ticket is not None and self._folder:
@@ -151,6 +156,9 @@ class DragOut(QObject):
         if onto is not None:
             self._quiet()
             self.dropped.emit(onto.path)
+            return
+        if refusing is not None:
+            self._quiet(_why_not(refusing))
             return
         self._quiet(
             self.tr("Let go of before the bundle was ready: nothing was written. "
@@ -186,6 +194,9 @@ class DragOut(QObject):
         drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
         self._onto = ""
         dropped = drag.exec(Qt.DropAction.CopyAction)
+        # Whoever refuses is told that the pointer has left, and hears of no drop.
+        self._places.point(self._places.viewport().mapFromGlobal(QCursor.pos()))
+        refusing = self._places.refusing
         self._held = False
         self._places.expect(None)
         self._table.end_drag()
@@ -196,7 +207,8 @@ class DragOut(QObject):
             self.dropped.emit(self._onto)
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
-            self._quiet(self.tr("Dropped where nothing takes a file: nothing was written."))
+            nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
+            self._quiet(nowhere if refusing is None else _why_not(refusing))
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""
@@ -205,6 +217,23 @@ class DragOut(QObject):
 def _others(place: str) -> Takes:
     """Whether rows of a place can be dropped on another."""
     return lambda other: other.takes and other.exists and other.path != place
+
+
+def _why_not(place: Place) -> str:
+    """Why rows cannot be dropped on a place."""
+    if place.bundle:
+        text = _tr("{} is a bundle: a copy makes a new one with Copy to…")
+    elif place.read_only:
+        text = _tr("{} is read-only: nothing is copied to it")
+    elif not place.exists:
+        text = _tr("There is nothing at {} now: Copy to… makes the folder")
+    else:
+        text = _tr("{} is where these entries are")
+    return text.format(place.title)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("DragOut", text)
 
 
 def picture(text: str, scale: float) -> QPixmap:

@@ -30,8 +30,9 @@ class PlaceList(QListView):
     def __init__(self) -> None:
         super().__init__()
         self._takes: Takes | None = None
-        #: The place under the pointer, if it takes what is dragged.
+        #: The place under the pointer, if it takes what is dragged; and if it does not.
         self.aim: Place | None = None
+        self.refusing: Place | None = None
         self.setAcceptDrops(True)
 
     def expect(self, takes: Takes | None) -> None:
@@ -41,13 +42,13 @@ class PlaceList(QListView):
 
     def point(self, at: QPoint | None) -> None:
         """The pointer is at this point of the viewport; None: elsewhere."""
-        aim = None
+        aim = refusing = None
         if at is not None and self._takes is not None and self.viewport().rect().contains(at):
             place = self.indexAt(at).data(PlacesModel.PlaceRole)
-            if isinstance(place, Place) and self._takes(place):
-                aim = place
-        if aim != self.aim:
-            self.aim = aim
+            if isinstance(place, Place):
+                aim, refusing = (place, None) if self._takes(place) else (None, place)
+        if (aim, refusing) != (self.aim, self.refusing):
+            self.aim, self.refusing = aim, refusing
             self.viewport().update()
             self.aimed.emit()
 

@@ -46,7 +46,10 @@ class Engines(QObject):
     _interpreters = Signal(int)
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
+    _move_password = Signal(str, str)
     _keyring = Signal(int)
+    _protected = Signal(int)
+    _protect = Signal(int, str, bool)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -72,7 +75,10 @@ class Engines(QObject):
         self._interpreters.connect(self.worker.find_interpreters)
         self._give.connect(self.worker.give)
         self._forget_password.connect(self.worker.forget_password)
+        self._move_password.connect(self.worker.move_password)
         self._keyring.connect(self.worker.find_keyring)
+        self._protected.connect(self.worker.find_protected)
+        self._protect.connect(self.worker.protect)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -103,12 +109,15 @@ class Engines(QObject):
         keep: bool = False,
         engine_of: int | None = None,
         hold: Sequence[tuple[str, str]] = (),
+        password: str | None = None,
+        login_of: str | None = None,
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
         self._start.emit(
-            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold))
-        )
+            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
+                    password, login_of)
+        )  # fmt: skip
         return ticket
 
     def look(self, paths: Sequence[str], listener: Listener) -> int:
@@ -142,10 +151,26 @@ class Engines(QObject):
         """Forget the password of a server, in the system's keyring too."""
         self._forget_password.emit(server)
 
+    def move_password(self, old: str, new: str) -> None:
+        """A server has another name: what was the old one's password is the new one's."""
+        self._move_password.emit(old, new)
+
     def keyring(self, listener: Listener) -> int:
         """Whether the system keeps passwords; the result is ``{"keyring"}``."""
         ticket = self._ticket(listener)
         self._keyring.emit(ticket)
+        return ticket
+
+    def protected(self, listener: Listener) -> int:
+        """The places that are read-only; the result is ``{"protected": [name]}``."""
+        ticket = self._ticket(listener)
+        self._protected.emit(ticket)
+        return ticket
+
+    def protect(self, place: str, on: bool, listener: Listener) -> int:
+        """Make a place read-only from now on, or no longer; the result is as of ``protected``."""
+        ticket = self._ticket(listener)
+        self._protect.emit(ticket, place, on)
         return ticket
 
     def scratch(self, listener: Listener) -> int:

@@ -104,8 +104,10 @@ class Flows(QObject):
         selection = self._selection(chosen)
         size = sum(entry.size for entry in chosen)
         is_bundle = window.listing.what == "file"
-        others = [other for other in window.places.places if other.takes and other.path != place]
-        first = into or next((other.path for other in others if other.exists), None)
+        others = [other for other in window.places.places if not other.bundle]
+        others = [other for other in others if other.path != place]
+        takers = (other.path for other in others if other.takes and other.exists)
+        first = into or next(takers, None)
         kept = str(window.settings.value(EXPORTED_TO) or "") or QDir.homePath()
         dialog = CopyDialog(
             window,

@@ -49,7 +49,7 @@ class Job:
 
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
     for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
-    there.
+    there. partly: what was done for good, where it ended early.
     """
 
     id: int
@@ -61,6 +61,7 @@ class Job:
     total: float | None = None
     unit: str = ""
     note: str = ""
+    partly: str = ""
     left: int = 0
     left_lines: list[str] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
@@ -132,7 +133,7 @@ def state_text(job: Job) -> str:
     if job.state is State.CANCELLING:
         return _tr("Cancelling…")
     if job.state is State.CANCELLED:
-        return _tr("Cancelled")
+        return _tr("Cancelled: {}").format(job.note) if job.note else _tr("Cancelled")
     if job.state is State.FAILED:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:

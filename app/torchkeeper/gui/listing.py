@@ -49,6 +49,8 @@ class Listing(QObject):
         self.error: UserError | None = None
         #: What more is known of some entries of a server than its listing says.
         self.known: dict[tuple[str, str], Entry] = {}
+        #: Whether a server is asked for the times of all entries, which takes it longer.
+        self.times = False
         #: Whether the place is no longer there although it was.
         self.gone = False
         self.result: dict[str, Any] = {}
@@ -108,7 +110,7 @@ class Listing(QObject):
         self._ticket, self._again, self.silent = None, False, False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
-        self.unit, self.known = "", {}
+        self.unit, self.known, self.times = "", {}, False
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
@@ -148,7 +150,9 @@ class Listing(QObject):
             failed=self._failed,
             cancelled=self._cancelled,
         )
-        params = {"place": self.place, "unless": self._mark if quiet else ""}
+        params: dict[str, Any] = {"place": self.place, "unless": self._mark if quiet else ""}
+        if self.times:
+            params["times"] = True
         self._ticket = self._engines.ask("list", params, listener, shared=True)
         if not quiet:
             self.changed.emit()
@@ -169,7 +173,17 @@ class Listing(QObject):
     def _known(self, entry: Entry) -> Entry:
         # A server lists what its keys tell; what is known of them besides stays on the screen.
         known = self.known.get(entry.identity)
-        return known if known is not None and known.size == entry.size else entry
+        if known is None or known.size != entry.size:
+            return entry
+        if self.times:
+            return known._replace(expires=entry.expires, used=entry.used)
+        return known
+
+    def ask_times(self) -> None:
+        """From now on a server says of every entry when it expires and was last used."""
+        if self.is_server and not self.times:
+            self.times = True
+            self.refresh()
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         self.done, self.total, self.unit = done, total, unit

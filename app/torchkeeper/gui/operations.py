@@ -16,7 +16,14 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link import say
-from torchkeeper.link.words import DEVICE_REASONS, UserError, printable, user_error, waiting_for
+from torchkeeper.link.words import (
+    DEVICE_REASONS,
+    UserError,
+    printable,
+    removed_by_then,
+    user_error,
+    waiting_for,
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ class Operations(QObject):
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
-        params = {"plan": plan, "now": at_once}
+        params = {"place": place, "plan": plan, "now": at_once}
         start = _Start("purge", params, engine_of=ticket, note=self._counted)
         return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
 
@@ -160,7 +167,7 @@ class Operations(QObject):
             log=lambda lines: self._said(job, lines),
             result=lambda result: self._done(job, start, result),
             failed=lambda error: self._lost(job, error),
-            cancelled=lambda: self._ended(job, State.CANCELLED),
+            cancelled=lambda: self._stopped(job),
         )
         self._tickets[job.id] = self._engines.ask(
             start.op,
@@ -185,6 +192,15 @@ class Operations(QObject):
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
 
+    def _stopped(self, job: Job) -> None:
+        """It was cancelled; what a server has done until then stays."""
+        note = ""
+        if job.kind == "ttl" and job.total and job.done:
+            of = f"{job.done:,.0f}", f"{job.total:,.0f}"
+            note = self.tr("at least {} of {} entries were changed").format(*of)
+            self._jobs.log(job, [note[:1].upper() + note[1:]])
+        self._ended(job, State.CANCELLED, note=note)
+
     def _ended(
         self,
         job: Job,
@@ -197,7 +213,7 @@ class Operations(QObject):
         self._tickets.pop(job.id, None)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
-        self._jobs.end(job, state, note=note, result=result, error=error)
+        self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
         # However it ended, it may have changed the place before.
         if job.place is not None:
             self.changed.emit(job.place)
@@ -224,6 +240,9 @@ class Operations(QObject):
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+        if isinstance(removed := one.get("removed"), dict):
+            job.partly = removed_by_then(removed)
+            return job.partly
         if isinstance(now, dict):
             kind = kind_words(str(now.get("kind") or "unknown"))
             job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"

@@ -193,7 +193,7 @@ class Head(QWidget):
         self.path = forms.label("", "muted")
         self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.box = FilterBox()
-        self.box.setPlaceholderText(self.tr("Filter: words, kind:fxgraph, size>10M, age>30d"))
+        self._suggest(False)
         self.box.setAccessibleName(self.tr("Filter"))
         self.box.setAccessibleDescription(
             self.tr("Words match name and key. A minus in front of a word negates it.")
@@ -225,8 +225,15 @@ class Head(QWidget):
         line.addLayout(filters)
         self.setLayout(line)
 
-    def show_place(self, title: str, path: str) -> None:
+    def _suggest(self, server: bool) -> None:
+        text = self.tr("Filter: words, kind:fxgraph, size>10M, age>30d")
+        if server:
+            text = self.tr("Filter: words, kind:fxgraph, size>10M, used>90d")
+        self.box.setPlaceholderText(text)
+
+    def show_place(self, title: str, path: str, server: bool = False) -> None:
         """Name the place."""
+        self._suggest(server)
         self._path = path
         self._title = title
         self.title.setToolTip(title)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,8 +28,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
-#: Where it is kept which places nothing is to be changed in.
-READ_ONLY = "places/read-only"
+#: Where the user's own names of servers are kept, as JSON: an object of names by place.
+NAMES = "places/names"
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -37,7 +39,8 @@ class Place:
     """One place: where it is, why it is listed, and whether there is anything.
 
     added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
-    nothing can be written into. read_only: the user wants nothing to be changed in it.
+    nothing can be written into. read_only: the user wants nothing to be changed in it. name: what
+    the user calls a server.
 
     The place of a server is named by ``path`` too, which is then no path but an address, without
     its password.
@@ -49,6 +52,7 @@ class Place:
     added: bool = False
     bundle: bool = False
     read_only: bool = False
+    name: str = ""
 
     @property
     def server(self) -> bool:
@@ -69,17 +73,24 @@ class Place:
 
     @property
     def title(self) -> str:
-        """The last part of its path; of a server, its host, port and database."""
+        """The last part of its path; of a server its name, or host, port and database."""
+        if self.server and self.name:
+            return printable(self.name, 80)
         if self.server:
             return printable(_address(self.path)[0])
         return printable(os.path.basename(self.path.rstrip("/")) or self.path)
 
     @property
     def where(self) -> str:
-        """The folder it is in; of a server, how it is reached."""
-        if not self.server:
-            return printable(self.path.rpartition("/")[0] or "/")
-        about = printable(_address(self.path)[1])
+        """The folder it is in; of a server, how it is reached, and what says where it is."""
+        if self.server:
+            title, about = (printable(text) for text in _address(self.path))
+            if self.name:
+                about = title
+            elif self.reason and not self.added:
+                about = f"{about} · {printable(self.reason)}"
+        else:
+            about = printable(self.path.rpartition("/")[0] or "/")
         return _tr("{} · read-only").format(about) if self.read_only else about
 
     @property
@@ -133,6 +144,20 @@ def reason_words(place: Place) -> str:
     }.get(place.reason, printable(place.reason))
 
 
+def _names(settings: QSettings) -> dict[str, str]:
+    """The names of servers that are kept; of what is damaged, what makes sense."""
+    kept = str(settings.value(NAMES) or "")
+    if not kept:
+        return {}
+    try:
+        found = json.loads(kept)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {place: name for place, name in found.items() if isinstance(name, str)}
+
+
 class PlacesModel(QAbstractListModel):
     """The places, those found first."""
 
@@ -141,11 +166,13 @@ class PlacesModel(QAbstractListModel):
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
-        self._read_only = set(self._kept(READ_ONLY))
+        self._read_only: set[str] = set()
+        self._names = _names(settings)
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
     def _marked(self, place: Place) -> Place:
-        return replace(place, read_only=place.path in self._read_only)
+        name = self._names.get(place.path, "")
+        return replace(place, read_only=place.path in self._read_only, name=name)
 
     def _kept(self, setting: str) -> list[str]:
         kept = self._settings.value(setting, [])
@@ -179,6 +206,7 @@ class PlacesModel(QAbstractListModel):
             return icons.icon(place.icon, colour)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
+            state += _tr(", read-only") if place.read_only else ""
             return f"{place.title}, {printable(place.path)}{state}"
         return None
 
@@ -225,16 +253,39 @@ class PlacesModel(QAbstractListModel):
         return row
 
     def set_read_only(self, path: str, read_only: bool) -> None:
-        """Have nothing changed in a place from now on, or allow it again."""
-        self._read_only = self._read_only | {path} if read_only else self._read_only - {path}
-        self._settings.setValue(READ_ONLY, sorted(self._read_only))
-        row = self.row_of(path)
-        if row >= 0:
-            self._set(row, self._marked(self._places[row]))
+        """Show a place as one that nothing is changed in, or no longer. Window.protect keeps it."""
+        self.told_read_only(self._read_only | {path} if read_only else self._read_only - {path})
+
+    def told_read_only(self, paths: Iterable[str]) -> None:
+        """Show these places, and no others, as such that nothing is changed in."""
+        self._read_only = set(paths)
+        for row, place in enumerate(self._places):
+            self._set(row, self._marked(place))
 
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""
         return path in self._read_only
+
+    def title(self, path: str) -> str:
+        """What a place is called, on the list or not."""
+        return self._marked(Place(path)).title
+
+    def rename(self, path: str, name: str) -> None:
+        """Call a server so from now on; without a name, by its address again."""
+        self._names.pop(path, None)
+        if name:
+            self._names[path] = name
+        self._settings.setValue(NAMES, json.dumps(self._names))
+        row = self.row_of(path)
+        if row >= 0:
+            self._set(row, self._marked(self._places[row]))
+
+    def move(self, old: str, new: str) -> None:
+        """A server that the user has added is somewhere else from now on."""
+        row = self.row_of(old)
+        if row >= 0 and self._places[row].added and self.row_of(new) < 0:
+            self._set(row, self._marked(Place(new, added=True)))
+            self._keep()
 
     def remove(self, row: int) -> None:
         """Take a place of the user's off the list. Nothing on the disk changes."""

@@ -20,13 +20,15 @@ def _tr(text: str) -> str:
     return QCoreApplication.translate("Summary", text)
 
 
-def status_text(listing: Listing, model: EntriesModel, selected: Sequence[Entry]) -> str:
-    """The totals of what is shown, or of the selection."""
+def status_text(
+    listing: Listing, model: EntriesModel, selected: Sequence[Entry], size: int = 0
+) -> str:
+    """The totals of what is shown, or of the selection, which has so many bytes."""
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
-        size = say.size(sum(entry.size for entry in selected))
-        return _tr("{} of {} selected · {}").format(f"{len(selected):,}", f"{model.count:,}", size)
+        of = f"{len(selected):,}", f"{model.count:,}", say.size(size)
+        return _tr("{} of {} selected · {}").format(*of)
     if listing.loading and not listing.result:
         reading = _tr("the place does not answer") if listing.silent else _reading(listing)
         return f"{say.count(model.count, 'entry', 'entries')} · {reading}"

@@ -214,10 +214,10 @@ QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_acce
     border-color: {s.accent}; font-weight: 600; }}
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
-QLineEdit, QComboBox {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px;
-    padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
+QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
+    border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
     selection-color: {s.on_accent}; }}
-QLineEdit:focus, QComboBox:focus {{ border: 1px solid {s.accent}; }}
+QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{ border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.error}; }}
 QCheckBox {{ spacing: 8px; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
@@ -227,6 +227,9 @@ QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent}
     image: url({icons.path("check-" + tone)}); }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
+QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
+QSpinBox::up-arrow {{ image: url({icons.path("chevron-up-" + tone)}); width: 10px; height: 10px; }}
+QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
 QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
     outline: none; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};

@@ -16,9 +16,11 @@ from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
@@ -77,9 +79,9 @@ class Window(Shell):
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
-        self.later.add(lambda: self.flows, self._follow_drags)
+        self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self._restore()
-        self._show_place(self._first)
+        self.show_place(self._first)
         self._update_soon()
         self.refresh_places()
         # Where the first rows take long, nobody waits for the rest because of them.
@@ -94,9 +96,11 @@ class Window(Shell):
                        self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self._update_soon)
-        self.places_pane.chosen.connect(self._show_place)
+        self.places_pane.chosen.connect(self.show_place)
+        self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
-        self.head.filtered.connect(self.entries.filter)
+        self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
+        self.head.filtered.connect(self._filter)
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self._undo)
@@ -234,7 +238,8 @@ class Window(Shell):
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
                 place_is_server=listing.is_server,
-                read_only=listing.is_server and self.places.read_only(listing.place or ""),
+                chosen_server=chosen is not None and chosen.server,
+                read_only=self.places.read_only(listing.place or ""),
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
@@ -254,7 +259,8 @@ class Window(Shell):
         else:
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
-        self.totals.setText(status_text(listing, self.entries, selected))
+        size = self.table.selected_size()
+        self.totals.setText(status_text(listing, self.entries, selected, size))
         if self._inspector is not None:
             self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
@@ -264,16 +270,40 @@ class Window(Shell):
         if state is None or not listing.loading:
             QTimer.singleShot(_LATER_MS, self, self.later.start)
 
-    def _show_place(self, path: str) -> None:
+    def show_title(self, path: str) -> None:
+        """Say over the table what place it is."""
+        where = printable(path, 4096)
+        if path and self.places.read_only(path):
+            where += self.tr(" · read-only")
+        self.head.show_place(self.places.title(path) if path else "", where, is_server(path))
+
+    def _retitle(self) -> None:
+        if self.place is not None:
+            self.show_title(self.place)
+
+    def show_place(self, path: str) -> None:
+        """Show what a place holds."""
         self.error_bar.clear()
         if self.undo_bar.place != path:
             self.undo_bar.hide()
-        self.head.show_place(Place(path).title if path else "", printable(path, 4096))
+        self.show_title(path)
         self.head.setVisible(bool(path))
         if path:
             self.settings.setValue(CURRENT, path)
         if (path or None) != self.place:
             self.listing.show(path or None)
+        # Now that there are no rows that would have to be sorted.
+        self.columns.use(is_server(path))
+
+    def _filter(self, asked: Query) -> None:
+        self.entries.filter(asked)
+        if asked.fields & TIMES:
+            self.listing.ask_times()
+
+    def _sorted(self, column: int) -> None:
+        # To put all in order, more must be known than of what is on the screen.
+        if column in SERVERS:
+            self.listing.ask_times()
 
     def _filling(self) -> bool:
         kinds = ("warm", "import", "copy")
@@ -330,11 +360,30 @@ class Window(Shell):
             if place.added and not place.server:
                 self.engines.look([place.path], Listener(result=self._looked))
 
+    def _ask_protected(self) -> None:
+        """Find out which places are read-only; what changes one is refused meanwhile, too."""
+        self.engines.protected(Listener(result=self._told_protected, failed=self.tell))
+
+    def protect(self, path: str, on: bool) -> None:
+        """Have nothing changed in a place from now on, or allow it again."""
+        before = self.places.read_only(path)
+
+        def failed(error: UserError) -> None:
+            self.places.set_read_only(path, before)
+            self.actions_["read-only"].setChecked(before)  # it has switched itself
+            self.tell(error)
+
+        self.places.set_read_only(path, on)
+        self.engines.protect(path, on, Listener(result=self._told_protected, failed=failed))
+
+    def _told_protected(self, found: dict[str, Any]) -> None:
+        self.places.told_read_only(found["protected"])
+
     def _choose_first(self) -> None:
         if self.places_pane.place is not None:
             return
         if not self.places.rowCount():
-            self._show_place("")  # what was shown last time is on no list any more
+            self.show_place("")  # what was shown last time is on no list any more
             return
         before = str(self.settings.value(CURRENT) or "")
         there = [place.path for place in self.places.places if place.exists]
@@ -423,6 +472,7 @@ class Window(Shell):
         """Read the place, and the list of places, again."""
         self.error_bar.clear()
         self.refresh_places()
+        self._ask_protected()
         self.listing.refresh()
 
     def go_to_filter(self) -> None:

@@ -60,6 +60,8 @@ class Request(NamedTuple):
     aside: with ``shared``, the one beside it, which no long listing holds up.
     keep: leave the engine running afterwards, for a request that follows.
     hold: a selection too long for one line, sent ahead of the request.
+    password: for the server that is asked, in this request only; an engine of its own is told it.
+    login_of: a server whose password is used for this request, where that has none.
     """
 
     ticket: int
@@ -71,6 +73,8 @@ class Request(NamedTuple):
     keep: bool = False
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
+    password: str | None = field(default=None, repr=False)
+    login_of: str | None = None
 
 
 @dataclass
@@ -150,8 +154,19 @@ class Worker(QObject):
         if self._stopping:
             self.cancelled.emit(request.ticket, [])
             return
+        if not request.shared:
+            # Only looking is shared. Loaded here: to look is all that most windows do at first.
+            from torchkeeper.link import protected
+
+            try:
+                # By name only: no disk may hold up this thread.
+                protected.guard(request.op, request.params, follow=False)
+            except UserError as e:
+                self.failed.emit(request.ticket, e, [])
+                return
         servers = _servers(request)
-        unknown = [server for server in servers if server not in self._passwords]
+        logins = self._logins(request, servers)
+        unknown = [server for server in logins.values() if server not in self._passwords]
         if unknown:
             self._locked.append(request)
             for server in unknown:
@@ -173,7 +188,9 @@ class Worker(QObject):
         line.keep = request.keep
         line.tickets.add(request.ticket)
         for server in servers:
-            password = self._passwords[server]
+            password = request.password
+            if server in logins:
+                password = self._passwords[logins[server]]
             if password is not None and line.told.get(server) != password:
                 line.engine.send("secret", {"place": server, "password": password})
                 line.told[server] = password
@@ -188,6 +205,12 @@ class Worker(QObject):
         if ident is None:
             ident = line.engine.send(request.op, params)
         line.asked[ident] = _Asked(request, known_by)
+
+    def _logins(self, request: Request, servers: list[str]) -> dict[str, str]:
+        """The servers that are not told a password of the request's own, and whose they are."""
+        if request.password is not None:
+            return {}
+        return {server: request.login_of or server for server in servers}
 
     def _ask_for_password(self, server: str) -> None:
         if server in self._asking:
@@ -232,7 +255,43 @@ class Worker(QObject):
     def forget_password(self, server: str) -> None:
         """Forget the password of a server, in the keyring too."""
         self._passwords.pop(server, None)
+        for line in self._lines:
+            if line.told.pop(server, None) is not None and not line.closing:
+                line.engine.send("secret", {"place": server, "password": None})
         _aside(lambda: secrets.forget(server))
+
+    @Slot(str, str)
+    def move_password(self, old: str, new: str) -> None:
+        """The password of a server is that of another name of it from now on."""
+        self._passwords.pop(new, None)
+
+        def move() -> None:
+            password = secrets.moved(old, new)
+            with contextlib.suppress(RuntimeError):
+                self._unlocked.emit(new, password)
+
+        self._asking.add(new)
+        _aside(move)
+
+    @Slot(int)
+    def find_protected(self, ticket: int) -> None:
+        """Say which places are read-only; the result is ``{"protected"}``."""
+        from torchkeeper.link import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protected()}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
+
+    @Slot(int, str, bool)
+    def protect(self, ticket: int, place: str, on: bool) -> None:
+        """Make a place read-only, or no longer; the result is as of ``find_protected``."""
+        from torchkeeper.link import protected
+
+        try:
+            self.result.emit(ticket, {"protected": protected.protect(place, on)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
 
     @Slot(int)
     def find_keyring(self, ticket: int) -> None:

@@ -45,6 +45,20 @@ def ago(epoch: float, now: float | None = None) -> str:
     return f"{gone / 86400:.0f} d ago"
 
 
+def until(epoch: float, now: float | None = None) -> str:
+    """When a time will be: in 5 min, in 3 h, in 12 d, now; 0 stands for never."""
+    if not epoch:
+        return "never"
+    left = epoch - (time.time() if now is None else now)
+    if left < 60:
+        return "now" if left <= 0 else "within a minute"
+    if left < 3600:
+        return f"in {left / 60:.0f} min"
+    if left < 36 * 3600:
+        return f"in {left / 3600:.0f} h"
+    return f"in {left / 86400:,.0f} d"
+
+
 def when(epoch: float) -> str:
     """A time in the local zone, to the second."""
     try:

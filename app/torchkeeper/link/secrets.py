@@ -6,7 +6,9 @@ They are never part of a place's name, and are written nowhere but into the keyr
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
@@ -20,6 +22,16 @@ if TYPE_CHECKING:
 VARIABLE = "TORCHKEEPER_REDIS_PASSWORD"
 #: Under what the keyring keeps them.
 SERVICE = "torchkeeper"
+
+#: Keyrings that are looked for on other systems than this one, and what joins several.
+_ELSEWHERE = frozenset({"keyring.backends.chainer"}) | {
+    module
+    for system, module in (
+        ("darwin", "keyring.backends.macOS"),
+        ("win32", "keyring.backends.Windows"),
+    )
+    if sys.platform != system
+}
 
 _given: dict[str, str] = {}
 
@@ -67,11 +79,33 @@ def _named_by_environment(place: str) -> str | None:
 
 def _backend() -> KeyringBackend | None:
     """What keeps passwords on this system, or None. May take long: it asks the desktop."""
-    import keyring
+    from keyring import core
     from keyring.backends.fail import Keyring as Nothing
 
-    backend = keyring.get_keyring()
+    backend = core.load_env() or core.load_config() or _detected()
     return None if isinstance(backend, Nothing) else backend
+
+
+@functools.cache
+def _detected() -> KeyringBackend:
+    """The keyring that keyring.get_keyring() finds, but for the joining of several.
+
+    That one loads the keyrings of all systems; for those of macOS the C compiler is run four
+    times, which takes longer than all the rest of a listing's first rows.
+    """
+    from importlib.metadata import entry_points
+
+    from keyring.backend import KeyringBackend
+    from keyring.backends.fail import Keyring as Nothing
+
+    for plugin in entry_points(group="keyring.backends"):
+        if plugin.module not in _ELSEWHERE:
+            with contextlib.suppress(Exception):  # whoever wrote it, the others are to be found
+                plugin.load()
+    # Later ones win where two are as good, as they do there.
+    fit = list(KeyringBackend.get_viable_backends())
+    best = max(fit, key=lambda one: one.priority, default=Nothing)
+    return best()
 
 
 def can_keep() -> bool:
@@ -98,6 +132,20 @@ def keep(place: str, password: str) -> bool:
         backend.set_password(SERVICE, place, password)
         return True
     return False
+
+
+def moved(old: str, new: str) -> str | None:
+    """The password of a server that has another name now; kept for that, where it was kept.
+
+    None where there is none of its own.
+    """
+    given, kept = _given.pop(old, None), _from_keyring(old)
+    if kept is not None:
+        keep(new, kept)
+    if given is not None:
+        give(new, given)
+    forget(old)
+    return given or kept or password_of(new)
 
 
 def forget(place: str) -> None:

@@ -8,7 +8,8 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 
-def _number(page: dict[str, Any], name: str) -> int | None:
+def number(page: dict[str, Any], name: str) -> int | None:
+    """A count that a server says; None where it does not."""
     value = page.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -22,28 +23,56 @@ def figures(page: dict[str, Any]) -> list[tuple[str, str]]:
             found.append((name, value))
 
     add("Version", printable(str(page.get("version") or ""), 80))
-    if (used := _number(page, "used_memory")) is not None:
+    if (used := number(page, "used_memory")) is not None:
         add("Memory used", say.size(used))
-    if (limit := _number(page, "max_memory")) is not None:
+    if (limit := number(page, "max_memory")) is not None:
         add("Memory limit", say.size(limit) if limit else "none")
     add("When it is full", printable(str(page.get("policy") or ""), 80))
-    if (evicted := _number(page, "evicted")) is not None:
+    if (evicted := number(page, "evicted")) is not None:
         add("Evicted keys", f"{evicted:,}")
-    hits, misses = _number(page, "hits"), _number(page, "misses")
+    hits, misses = number(page, "hits"), number(page, "misses")
     if hits is not None and misses is not None:
         share = f" ({round(100 * hits / (hits + misses))} % hits)"
         text = "{} hits, {} misses".format(f"{hits:,}", f"{misses:,}")
         add("Reads", text + (share if hits + misses else ""))
-    keys, expiring = _number(page, "keys"), _number(page, "expiring")
+    keys, expiring = number(page, "keys"), number(page, "expiring")
     if keys is not None:
         add("Keys in this database", f"{keys:,}")
     if keys and expiring is not None:
         never = keys - expiring
         text = "{} ({} %)".format(f"{never:,}", round(100 * never / keys))
         add("Keys that never expire", text)
-    if (clients := _number(page, "clients")) is not None:
+    if (clients := number(page, "clients")) is not None:
         add("Clients", f"{clients:,}")
+    add("Changes", changes(page))
     return found
+
+
+#: What can be done to a server, and why not; what else there is, it says in its own words.
+_CHANGES = {"copy": "copying to it", "expire": "setting an expiry", "purge": "purging"}
+_WHY_NOT = {
+    "server-forbids": "this user may not",
+    "server-read-only": "it is a replica",
+    "server-out-of-memory": "it has no memory left",
+    "server-cannot-save": "it cannot save them",
+}
+
+
+def changes(page: dict[str, Any]) -> str:
+    """Whether it may be changed, in a few words; empty where that is not known."""
+    told = page.get("changes")
+    if not isinstance(told, dict):
+        return ""
+    known = {_CHANGES[name]: code for name, code in told.items() if name in _CHANGES}
+    able = [name for name, code in known.items() if code is None]
+    if not known or len(able) == len(known):
+        return "allowed" if known else ""
+    parts = [", ".join(able)] if able else []
+    for code in sorted({str(code) for code in known.values() if code is not None}):
+        names = " or ".join(name for name, why in known.items() if why == code)
+        why = _WHY_NOT.get(code, "it refuses")
+        parts.append(f"not {names} ({why})" if able else f"none: {why}")
+    return "; ".join(parts)
 
 
 def meanings(page: dict[str, Any]) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from torchkeeper.link import say
+
 
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
@@ -68,6 +70,26 @@ CATALOGUE: dict[str, Words] = {
         "{why}.",
         "Check its owner and permissions, and that its file system is not read-only.",
     ),
+    "place-protected": Words(
+        "{place} is read-only.",
+        "You marked it so: nothing is changed in it, by the window or by a command.",
+        "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
+    ),
+    "place-within-protected": Words(
+        "{place} is read-only.",
+        "It is the same place as {protected}, lies in it or holds it, and you marked that so.",
+        "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
+    ),
+    "protection-unreadable": Words(
+        "Which places are read-only is not known, so nothing is changed.",
+        "{file} cannot be used: {why}.",
+        "Repair the file. Without it, no place is read-only.",
+    ),
+    "protection-unwritable": Words(
+        "The list of read-only places could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
     "place-busy": Words(
         "{place} is being changed by another Torchkeeper.",
         "",
@@ -97,6 +119,11 @@ CATALOGUE: dict[str, Words] = {
         "The content is too large to be read.",
         "It would not fit the memory of a reader; the entry itself may be good.",
         "",
+    ),
+    "value-large": Words(
+        "The value is large, and was not fetched for the list.",
+        "Only the key and the size are known; the entry itself may be good.",
+        "Look at the entry alone, in the inspector or with “show”: then it is read.",
     ),
     "payload-name-mismatch": Words(
         "The content is not what the file's name says.",
@@ -411,6 +438,16 @@ CATALOGUE: dict[str, Words] = {
         "{server} is busy with a script.", "It said: {why}", "Try again in a moment."
     ),
     "server-error": Words("{server} reported an error.", "It said: {why}"),
+    "use-unknown": Words(
+        "{server} cannot tell when entries were last used.",
+        "Before version 7.2 it takes a look for a use; with an lfu policy it only counts uses.",
+        "Leave “used” out of the filter, or set an expiry instead.",
+    ),
+    "times-of-servers": Words(
+        "{place} does not know when entries are used or go.",
+        "Only a Redis server does.",
+        "Filter by age instead: age>30d.",
+    ),
     "value-wrong-type": Words(
         "The value is not a string.",
         "Something else than PyTorch wrote it: a list, a set or the like.",
@@ -552,6 +589,21 @@ def user_of_place(user: Mapping[str, object]) -> str:
     if not many:
         return f"{who} has other files of this folder {verb}."
     return f"{who} has files of {'one entry' if many == 1 else f'{many:,} entries'} {verb}."
+
+
+def removed_by_then(removed: Mapping[str, object]) -> str:
+    """How much a purge that ended early has removed for good."""
+    entries, of, size = (removed.get(name) for name in ("entries", "of", "bytes"))
+    if not (isinstance(entries, int) and isinstance(of, int) and isinstance(size, int)):
+        return ""
+    least = "" if removed.get("sure") else "at least "
+    said = f"{least}{entries:,} of {say.count(of, 'entry', 'entries')}"
+    return f"Removed by then: {said}, {say.size(size)}."
+
+
+def not_looked_at(count: int) -> str:
+    """That not everything on a server could be looked at to see what needs an entry."""
+    return f"about {count:,} entries were not looked at"
 
 
 def unseen_users(in_use: Mapping[str, object]) -> str:

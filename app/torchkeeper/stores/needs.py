@@ -130,11 +130,13 @@ class Relatives:
     """What an entry needs, and what needs it; ``missing`` is what it needs and is not there.
 
     A C++ kernel that is missing is not told: its key is known only where it is built.
+    unread: about how many entries may need it as well, and could not be looked at.
     """
 
     needs: list[Item]
     missing: list[Name]
     needed_by: list[Item]
+    unread: int = 0
 
 
 def relatives(told: Told, items: Iterable[Item], of: Item) -> Relatives:

@@ -2,8 +2,9 @@
 
 Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
 ``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
-``is:broken`` and ``is:orphan`` a state. A leading ``-`` negates, quotes keep blanks together and
-make anything a text to look for; all terms must hold.
+``is:broken`` and ``is:orphan`` a state. Of a server, ``used>90d`` compares how long ago an entry
+was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading ``-``
+negates, quotes keep blanks together and make anything a text to look for; all terms must hold.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from math import nan
+from math import inf, nan
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
@@ -24,7 +25,9 @@ Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
-_FIELDS = ("kind", "torch", "device", "is", "size", "age", "files", "compile")
+_FIELDS = ("kind", "torch", "device", "is", "size", "age", "files", "compile", "used", "expires")
+#: Those that a server is asked for only when somebody wants to know.
+TIMES = frozenset({"used", "expires"})
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
 _SIZES = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
@@ -117,6 +120,8 @@ def _term(token: str, now: float) -> Test:
         if operator not in (":", "="):
             raise Problem("bad-filter", token=token, why=f"{field} takes “:”")
         return _text_term(token, field, value.lower())
+    if field == "expires" and value.lower() == "never":
+        return Test(lambda entries: [e.expires == 0 for e in entries])
     return _number_term(token, field, operator, value, now)
 
 
@@ -155,7 +160,7 @@ def _version_matches(version: str, wanted: str) -> bool:
 
 
 def _number_term(token: str, field: str, operator: str, value: str, now: float) -> Test:
-    units = {"size": _SIZES, "age": _AGES, "files": {"": 1}, "compile": _SECONDS}[field]
+    units = {"size": _SIZES, "files": {"": 1}, "compile": _SECONDS}.get(field, _AGES)
     match = _NUMBER.fullmatch(value)
     if not match or match[2].lower() not in units:
         known = ", ".join(unit for unit in units if unit) or "none"
@@ -165,7 +170,16 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
     limit = float(match[1]) * units[match[2].lower()]
     compare = _COMPARE[operator]
     get: Callable[[Entry], float | None] = op.attrgetter(_ATTRIBUTES.get(field, field))
-    if field == "age":
+    if field == "expires":
+        # What never does is later than any time.
+        return Test(
+            lambda entries: map(
+                compare,
+                [nan if x is None else x - now if x else inf for x in map(get, entries)],
+                repeat(limit),
+            )
+        )
+    if field in ("age", "used"):
         # What is not known compares as nothing does.
         return Test(
             lambda entries: map(

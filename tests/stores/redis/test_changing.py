@@ -82,7 +82,7 @@ def test_many_keys_in_batches_kernels_whole_and_wrong_types(server: Server) -> N
         left = Kept()
         done = remove(store, items, Report(), left)
     assert (done.entries, done.keys, done.failed) == (3002, 3003, 1)
-    assert left == [(f"triton:{KERNEL}", "entry-changed")]
+    assert left == [(f"triton:{KERNEL}:k.json", "entry-changed")]
     assert set(contents(server)) == {
         f"triton:{KERNEL}:k.json", f"triton:{KERNEL}:k.ptx", "other"
     }  # fmt: skip

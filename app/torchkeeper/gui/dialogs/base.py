@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QDialog, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.places import Place
@@ -49,10 +49,19 @@ class Dialog(QDialog):
 
 
 class ConfirmDialog(Dialog):
-    """Asks before what cannot be undone. Cancel is the default."""
+    """Asks before what cannot be undone. Cancel is the default.
+
+    typed: a number that is to be typed first, where much is at stake.
+    """
 
     def __init__(
-        self, parent: QWidget | None, title: str, question: str, detail: str, verb: str
+        self,
+        parent: QWidget | None,
+        title: str,
+        question: str,
+        detail: str,
+        verb: str,
+        typed: int | None = None,
     ) -> None:
         super().__init__(parent, title, 480)
         texts = forms.column(gap=forms.GAP)
@@ -60,6 +69,10 @@ class ConfirmDialog(Dialog):
         self.detail = forms.label(detail, wrap=True)
         texts.addWidget(self.question)
         texts.addWidget(self.detail)
+        self.typed = QLineEdit()
+        if typed is not None:
+            texts.addSpacing(4)
+            forms.field(texts, self.tr("&Type {} to go on").format(f"{typed:,}"), self.typed)
         texts.addStretch(1)
         line = forms.row(gap=16)
         line.addWidget(forms.picture("warning", 32, "warning"), 0, Qt.AlignmentFlag.AlignTop)
@@ -75,13 +88,30 @@ class ConfirmDialog(Dialog):
         self.buttons(self.go, self.cancel)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
+        if typed is not None:
+            self.go.setEnabled(False)
+            self.typed.textChanged.connect(
+                lambda text: self.go.setEnabled(_digits(text) == str(typed))
+            )
+            self.typed.setFocus()
+
+
+def _digits(text: str) -> str:
+    """A number as somebody typed it, without what may stand between thousands."""
+    return "".join(text.split()).translate({ord(mark): None for mark in ",.'’_"})
 
 
 def confirm(
-    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Callable[[], object]
+    parent: QWidget,
+    title: str,
+    question: str,
+    detail: str,
+    verb: str,
+    then: Callable[[], object],
+    typed: int | None = None,
 ) -> ConfirmDialog:
     """Ask, and call ``then`` if the answer is yes."""
-    dialog = ConfirmDialog(parent, title, question, detail, verb)
+    dialog = ConfirmDialog(parent, title, question, detail, verb, typed)
     dialog.accepted.connect(then)
     dialog.open()
     return dialog
@@ -101,7 +131,9 @@ class PlaceChoice(QWidget):
         self.combo.setMinimumContentsLength(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self._read_only = {place.path for place in places if place.read_only}
         others = {place.path for place in places if place.bundle or place.server}
+        others |= self._read_only
         for place in places:
             if place.path not in others:
                 self.combo.addItem(printable(place.path), place.path)
@@ -119,7 +151,19 @@ class PlaceChoice(QWidget):
 
     @property
     def path(self) -> str | None:
-        """The chosen or typed place as an absolute path; None while there is none."""
+        """The chosen or typed place as an absolute path; None while there is none that may be."""
+        path = self._path()
+        return None if path in self._read_only else path
+
+    @property
+    def wrong(self) -> str:
+        """Why there is no path."""
+        path = self._path()
+        if path in self._read_only:
+            return self.tr("{} is read-only: nothing is changed in it.").format(printable(path))
+        return self.tr("Give the whole path of a folder, or choose one.")
+
+    def _path(self) -> str | None:
         text = self.combo.currentText()
         row = self.combo.findText(text)
         if row >= 0:

@@ -20,7 +20,6 @@ from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.stores.names import is_server
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed.
 Start = Callable[[str, bool, bool], Job]
@@ -46,7 +45,7 @@ class TargetChoice(PlaceChoice):
         """bundle: what to call a new bundle, for a start."""
         super().__init__(places, None)
         for place in places:
-            if is_server(place.path) and self.combo.findData(place.path) < 0:
+            if place.server and place.takes and self.combo.findData(place.path) < 0:
                 self.combo.addItem(printable(place.path), place.path)
         if current is not None:
             self.choose(current)
@@ -223,7 +222,7 @@ class CopyDialog(WorkDialog):
     def _news(self) -> tuple[str, str]:
         """What would happen there in one line, and the role of the label."""
         if self.target.path is None:
-            return self.tr("Give the whole path of a folder, or choose a place."), "error"
+            return self.target.wrong, "error"
         if self.error is not None:
             parts = (self.error.what, self.error.why, self.error.remedy)
             return " ".join(part for part in parts if part), "error"

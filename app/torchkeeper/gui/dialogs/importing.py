@@ -302,7 +302,7 @@ class ImportDialog(WorkDialog):
         if not self.chosen:
             return self.tr("There is nothing to import in these files.")
         if self.target.path is None:
-            return self.tr("Give the whole path of a folder, or choose one.")
+            return self.target.wrong
         if self._compare_error is not None:
             return self._compare_error.what
         if self.compared is not None:
@@ -315,7 +315,7 @@ class ImportDialog(WorkDialog):
     def _say_news(self) -> None:
         news, role, room, room_role = "", "", "", "muted"
         if self.target.path is None:
-            news, role = self.tr("Give the whole path of a folder, or choose one."), "error"
+            news, role = self.target.wrong, "error"
         elif self._compare_error is not None:
             error = self._compare_error
             news, role = f"{error.what} {error.why}".strip(), "error"

@@ -19,6 +19,8 @@ from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
 from torchkeeper.stores.names import is_server
 
+#: Entries of a server from which on their number is to be typed before they go.
+_MANY = 1000
 #: Processes that are named before the rest is only counted.
 _NAMED = 4
 
@@ -216,17 +218,24 @@ class PurgeDialog(Dialog):
         if not self.at_once.isChecked():
             self._decide()
             return
+        count, server = int(self.plan["entries"]), is_server(self._place)
+        size, place = say.size(self.plan["bytes"]), printable(self._place)
+        if server:
+            keys = say.count(int(self.plan.get("files") or 0), "key", "keys")
+            text = self.tr(
+                "{} ({}) on {} are deleted, for everybody who uses it. This cannot be undone."
+            ).format(keys, size, place)
+        else:
+            text = self.tr("{} in {} are deleted. This cannot be undone.").format(size, place)
         confirm(
             self,
             self.tr("Remove at once"),
-            self.tr("Remove {} for good?").format(
-                say.count(int(self.plan["entries"]), "entry", "entries")
-            ),
-            self.tr("{} in {} are deleted. This cannot be undone.").format(
-                say.size(self.plan["bytes"]), printable(self._place)
-            ),
+            self.tr("Remove {} for good?").format(say.count(count, "entry", "entries")),
+            text,
             self.tr("Remove for good"),
             self._decide,
+            # Of what others use, so much is not removed by two clicks.
+            typed=count if server and count >= _MANY else None,
         )
 
     def _decide(self) -> None:

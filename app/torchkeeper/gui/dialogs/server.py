@@ -1,10 +1,10 @@
-"""The dialogs of servers: adding one, and the password of one."""
+"""The dialog of a server: where it is and how to log in, for a new one and one on the list."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
 from urllib.parse import unquote
 
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QWidget
@@ -12,43 +12,26 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QHBoxLayout, QLineEdit, QW
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.dialogs.login import KeepBox, secret
+from torchkeeper.gui.dialogs.trial import Login, Trial
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.redis.address import Address, parse
 
 #: What stands before the host: a user and a password, of which the last may hold anything.
-_LOGIN = re.compile(r"((?:rediss?|unix)://)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
+_LOGIN = re.compile(r"((?:(?:rediss?|unix)://)?)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"([?&])password=([^&]*)&?")
-
-
-class KeepBox(QCheckBox):
-    """Offers to keep a password in the system's keyring, where the system has one."""
-
-    def __init__(self, engines: Engines) -> None:
-        super().__init__()
-        self.setText(self.tr("&Keep in the system's keyring"))
-        self._engines = engines
-        self.setEnabled(False)
-        self._say(self.tr("Looking for a keyring…"))
-        self._ticket = engines.keyring(Listener(result=self._found))
-
-    def stop(self) -> None:
-        """Nobody waits for the answer any more."""
-        self._engines.forget(self._ticket)
-
-    def _found(self, found: dict[str, Any]) -> None:
-        there = bool(found.get("keyring"))
-        self.setEnabled(there)
-        self._say(
-            self.tr("Asked for only once; otherwise it is forgotten when the window is closed.")
-            if there
-            else self.tr("This system has no keyring: it is forgotten when the window is closed.")
-        )
-
-    def _say(self, text: str) -> None:
-        self.setToolTip(text)
-        self.setAccessibleDescription(text)
+#: An address within what was copied: a line of a shell or of a settings file.
+_WITHIN = re.compile(r".*?\b((?:rediss?|unix)://[^\s\"']*)[\s\"';]*", re.IGNORECASE | re.DOTALL)
+#: The fields at fault, by the beginning of the code.
+_AT_FAULT = (
+    ("password-unneeded", "password"), ("password", "password"), ("client-certificate", "own"),
+    ("certificate-file", "ca"), ("certificate-untrusted", "ca"), ("address", "address"),
+    ("server-unknown-host", "address"), ("server-refused", "address"),
+    ("server-no-tls", "address"), ("server-wants-tls", "address"), ("socket", "address"),
+    ("database", "address"),
+)  # fmt: skip
 
 
 class FileField(QWidget):
@@ -83,31 +66,48 @@ class FileField(QWidget):
         dialog.open()
 
 
-def _secret() -> QLineEdit:
-    made = QLineEdit()
-    made.setEchoMode(QLineEdit.EchoMode.Password)
-    return made
-
-
-def _words(error: UserError) -> str:
-    return "\n".join(part for part in (error.what, error.why, error.remedy) if part)
+def _alike(old: Address, new: Address) -> bool:
+    """Whether the password of one may be sent to the other: to the same, and no less secured."""
+    less = old.scheme == "rediss" and (new.scheme != "rediss" or new.cert_reqs != old.cert_reqs)
+    where = [(one.scheme == "unix", one.host, one.port, one.path, one.username)
+             for one in (old, new)]  # fmt: skip
+    return where[0] == where[1] and not less
 
 
 class ServerDialog(Dialog):
-    """Asks where a Redis is and how to log in; can try it out before it is put on the list."""
+    """Asks where a Redis is and how to log in; can try it out before anything is kept.
 
-    def __init__(self, parent: QWidget | None, engines: Engines) -> None:
+    place: the one that is changed, None for a new one. others: the names that are taken.
+    """
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        place: Place | None = None,
+        others: Collection[str] = (),
+    ) -> None:
         super().__init__(parent, "", 600)
-        self.setWindowTitle(self.tr("Add a Redis server"))
+        self.setWindowTitle(
+            self.tr("Add a Redis server") if place is None else self.tr("Edit a Redis server")
+        )
+        self.old = place
+        self.forgets = False
+        self._others = others
         self._engines = engines
-        self._ticket: int | None = None
+        self.name = QLineEdit()
+        self.name.setPlaceholderText(self.tr("Its address"))
+        self.name.setMaxLength(80)
         self.address = QLineEdit()
         self.address.setPlaceholderText("redis://localhost:6379/0")
-        self.address.textChanged.connect(self._typed)
         self.user = QLineEdit()
         self.user.setPlaceholderText(self.tr("Only where the server has users"))
-        self.password = _secret()
+        self.password = secret()
         self.keep = KeepBox(engines)
+        self.forget = forms.button(self.tr("For&get password"))
+        self.forget.setAutoDefault(False)
+        self.forget.clicked.connect(self._forget)
+        self.forget.setVisible(place is not None)
         self.ca = FileField(self.tr("CA certificates"))
         self.ca.edit.setPlaceholderText(self.tr("Those of the system"))
         self.certificate = FileField(self.tr("Client certificate"))
@@ -116,24 +116,50 @@ class ServerDialog(Dialog):
         self.key.edit.setPlaceholderText(self.tr("Where it is not in the same file"))
         self.read_only = QCheckBox(self.tr("&Read-only"))
         self.read_only.setAccessibleDescription(self._read_only_hint())
-        self.said = forms.label("", "muted", wrap=True)
-        self.said.setAccessibleName(self.tr("What the server says"))
-        self.said.hide()
+        self.trial = Trial(engines)
         self.test = forms.button(self.tr("&Test"))
         self.test.setAutoDefault(False)
         self.test.clicked.connect(self._test)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Add"), primary=True)
-        self.go.clicked.connect(self._add)
+        self.go = forms.button(self.tr("Add") if place is None else self.tr("Save"), primary=True)
+        self.go.clicked.connect(self._go)
         self.go.setDefault(True)
         self._lay_out()
+        if place is not None:
+            self._fill(place)
+        self.address.textChanged.connect(self._typed)
+        for edit in (self.user, self.password, self.ca.edit, self.certificate.edit, self.key.edit):
+            edit.textChanged.connect(self.trial.clear)
         self._typed()
-        self.address.setFocus()
+        self.trial.failed.connect(self._go_to_fault)
+        (self.address if self.address.isEnabled() else self.name).setFocus()
 
     def _read_only_hint(self) -> str:
         return self.tr("Nothing is removed from it or copied into it, and no expiry is changed.")
+
+    def _fill(self, place: Place) -> None:
+        """What is known of a server; its password is not shown to anybody."""
+        address = parse(place.path).address
+        self.name.setText(place.name)
+        self.user.setText(address.username)
+        self.ca.edit.setText(address.ca_certs)
+        self.certificate.edit.setText(address.certfile)
+        self.key.edit.setText(address.keyfile)
+        self.address.setText(str(self._bare(address)))
+        self.read_only.setChecked(place.read_only)
+        self.password.setPlaceholderText(self.tr("Left as it is"))
+        self.name.setPlaceholderText(replace(place, name="").title)
+        if not place.added:
+            for field in (self.address, self.user, self.files):
+                field.setEnabled(False)
+            self.where.setText(
+                self.tr("The environment variable {} says where it is.").format(place.reason)
+            )
+
+    def _bare(self, address: Address) -> Address:
+        return replace(address, username="", ca_certs="", certfile="", keyfile="")
 
     def _lay_out(self) -> None:
         forms.field(
@@ -145,6 +171,9 @@ class ServerDialog(Dialog):
                 "The keys of PyTorch and Triton are shown; those of others are never touched."
             ),
         )
+        self.where = forms.label("", "muted", wrap=True)
+        if self.old is not None and not self.old.added:
+            self.body.addWidget(self.where)
         self.body.addSpacing(forms.GAP)
         login = QHBoxLayout()
         login.setSpacing(16)
@@ -156,22 +185,28 @@ class ServerDialog(Dialog):
             forms.field(part, text, control)
             login.addLayout(part, 1)
         self.body.addLayout(login)
-        self.body.addWidget(self.keep)
+        keeping = forms.row()
+        keeping.addWidget(self.keep, 1)
+        keeping.addWidget(self.forget)
+        self.body.addLayout(keeping)
         files = forms.column()
         files.setContentsMargins(0, forms.GAP, 0, 0)
         forms.field(files, self.tr("&CA certificates"), self.ca)
         forms.field(files, self.tr("Client c&ertificate"), self.certificate)
-        forms.field(files, self.tr("&Key of the certificate"), self.key)
+        forms.field(files, self.tr("Key of the certi&ficate"), self.key)
         self.files = forms.frame("tls", files)
         self.body.addWidget(self.files)
         self.body.addSpacing(forms.GAP)
+        forms.field(self.body, self.tr("&Name in the list"), self.name)
+        self.body.addSpacing(forms.GAP)
         self.body.addWidget(self.read_only)
         self.body.addWidget(forms.label(self._read_only_hint(), "muted", wrap=True))
-        self.body.addWidget(self.said)
+        self.body.addWidget(self.trial)
+        self.body.addStretch(1)
         self.buttons(self.test, self.cancel, self.go)
 
     def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
+        self.trial.clear()
         self.keep.stop()
         super().done(result)
 
@@ -184,6 +219,13 @@ class ServerDialog(Dialog):
             address = replace(address, username=self.user.text().strip())
         # Looked at again, with the files.
         return str(parse(str(self._with_files(address))).address)
+
+    @property
+    def keeps_password(self) -> bool:
+        """Whether the password of the server that is changed is that of what it is now, too."""
+        if self.old is None or self.forgets or self.password.text():
+            return False
+        return _alike(parse(self.old.path).address, parse(self.place).address)
 
     def _with_files(self, address: Address) -> Address:
         if address.scheme != "rediss":
@@ -198,6 +240,9 @@ class ServerDialog(Dialog):
     def _typed(self) -> None:
         """A password in the address moves to where it is not seen."""
         text = self.address.text()
+        if (found := _WITHIN.fullmatch(text)) and found[1] != text:
+            self.address.setText(found[1])
+            return
         if found := _LOGIN.fullmatch(text):
             user, colon, password = found[2].partition(":")
             if colon:
@@ -213,76 +258,52 @@ class ServerDialog(Dialog):
         self.files.setVisible(text.strip().lower().startswith("rediss://"))
         for button in (self.test, self.go):
             button.setEnabled(bool(text.strip()))
-        self._say("")
+        self.trial.clear()
 
-    def _say(self, text: str, role: str = "muted") -> None:
-        self._engines.forget(self._ticket)
-        self._ticket = None
-        self.said.setText(text)
-        self.said.setVisible(bool(text))
-        forms.set_role(self.said, role)
+    def _go_to_fault(self, error: UserError) -> None:
+        """Go to the field that is to be changed."""
+        fields = {"address": self.address, "password": self.password, "ca": self.ca,
+                  "own": self.certificate}  # fmt: skip
+        name = next((name for start, name in _AT_FAULT if error.code.startswith(start)), None)
+        if name and fields[name].isVisible() and fields[name].isEnabled():
+            fields[name].setFocus()
 
     def fail(self, error: UserError) -> None:
         """Say what is wrong, and stay open."""
-        self._say(_words(error), "error")
+        self.trial.fail(error)
 
     def _named(self) -> str | None:
         try:
-            return self.place
+            place = self.place
         except Problem as problem:
             self.fail(user_error(problem.code, problem.params))
-            self.address.setFocus()
             return None
+        if place in self._others and (self.old is None or place != self.old.path):
+            self.fail(
+                UserError(
+                    self.tr("This server is on the list already."),
+                    "",
+                    self.tr("Edit it there, or give another address or database."),
+                    code="address-taken",
+                )
+            )
+            return None
+        return place
+
+    def _forget(self) -> None:
+        self.forgets = True
+        self.password.clear()
+        self.password.setPlaceholderText("")
+        self.forget.setEnabled(False)
+        self.forget.setText(self.tr("Is forgotten"))
+        self._engines.forget_password(self.old.path if self.old else self.place)
 
     def _test(self) -> None:
         place = self._named()
-        if place is None:
-            return
-        self._say(self.tr("Asking the server…"))
-        if self.password.text():
-            self._engines.give(place, self.password.text(), Listener())
-        listener = Listener(result=self._answered, failed=self.fail)
-        self._ticket = self._engines.ask("facts", {"place": place, "items": []}, listener)
+        if place is not None:
+            login_of = self.old.path if self.old and self.keeps_password else None
+            self.trial.begin(place, Login(self.password.text() or None, login_of))
 
-    def _answered(self, _: dict[str, Any]) -> None:
-        self._ticket = None
-        self._say(self.tr("The server answers, and lets you in."), "good")
-
-    def _add(self) -> None:
+    def _go(self) -> None:
         if self._named() is not None:
             self.accept()
-
-
-class PasswordDialog(Dialog):
-    """Asks for the password of a server that wants one, or another one."""
-
-    def __init__(
-        self, parent: QWidget | None, engines: Engines, place: str, error: UserError
-    ) -> None:
-        super().__init__(parent, "", 480)
-        self.setWindowTitle(self.tr("Password of {}").format(Place(place).title))
-        self.place = place
-        self.password = _secret()
-        self.keep = KeepBox(engines)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setAutoDefault(False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Connect"), primary=True)
-        self.go.clicked.connect(self.accept)
-        self.go.setEnabled(False)
-        self.go.setDefault(True)
-        self.password.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
-        wrong = error.code == "password-wrong"
-        self.what = forms.label(error.what, "error" if wrong else "heading", wrap=True)
-        self.body.addWidget(self.what)
-        if wrong and error.why:
-            self.body.addWidget(forms.label(error.why, "muted", wrap=True))
-        self.body.addSpacing(forms.GAP)
-        forms.field(self.body, self.tr("&Password"), self.password)
-        self.body.addWidget(self.keep)
-        self.buttons(self.cancel, self.go)
-        self.password.setFocus()
-
-    def done(self, result: int) -> None:
-        self.keep.stop()
-        super().done(result)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QComboBox, QFormLayout, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.places import Place
@@ -23,30 +25,40 @@ def _tr(text: str) -> str:
 class ServerPage(Dialog):
     """Asks a server for its figures and shows them."""
 
-    def __init__(self, parent: QWidget | None, engines: Engines, place: str) -> None:
+    def __init__(
+        self, parent: QWidget | None, engines: Engines, place: str, title: str = ""
+    ) -> None:
         super().__init__(parent, "", 560)
         self.setWindowTitle(self.tr("Server"))
         self._engines = engines
-        self.title = forms.label(Place(place).title, "title")
+        self.title = forms.label(title or Place(place).title, "title", wrap=True)
         self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
         self.form.setVerticalSpacing(forms.GAP)
         self.body.addWidget(self.title)
+        self.body.addSpacing(4)
         self.body.addWidget(self.said)
         self.body.addLayout(self.form)
+        self.notice = Notice()
+        self.notice.again.connect(self._ask)
+        self.body.addWidget(self.notice)
         self.meaning = forms.column()
         self.body.addLayout(self.meaning)
         self.body.addStretch(1)
         self.close_button = forms.button(self.tr("Close"))
         self.close_button.clicked.connect(self.reject)
         self.buttons(self.close_button)
-        self._ticket = engines.ask(
-            "server",
-            {"place": place},
-            Listener(result=self._told, failed=self._failed),
-            shared=True,
-            aside=True,
+        self._place = place
+        self._ticket: int | None = None
+        self._ask()
+
+    def _ask(self) -> None:
+        self.notice.tell(None)
+        self.said.show()
+        listener = Listener(result=self._told, failed=self._failed)
+        self._ticket = self._engines.ask(
+            "server", {"place": self._place}, listener, shared=True, aside=True
         )
 
     def done(self, result: int) -> None:
@@ -56,7 +68,7 @@ class ServerPage(Dialog):
     def _told(self, page: dict[str, Any]) -> None:
         self.said.hide()
         for name, value in figures(page):
-            shown = forms.label(value)
+            shown = forms.label(value, wrap=True)
             shown.setAccessibleName(name)
             self.form.addRow(forms.label(name, "muted"), shown)
         found = meanings(page)
@@ -67,8 +79,8 @@ class ServerPage(Dialog):
             self.meaning.addWidget(forms.label(text, wrap=True))
 
     def _failed(self, error: UserError) -> None:
-        self.said.setText("\n".join(x for x in (error.what, error.why, error.remedy) if x))
-        forms.set_role(self.said, "error")
+        self.said.hide()
+        self.notice.tell(error, again=True)
 
 
 #: Seconds of the units that an expiry is given in.
@@ -102,17 +114,35 @@ class ExpiryDialog(Dialog):
             lambda chosen: self.number.setEnabled(chosen < len(_UNITS))
         )
         self.number.setFixedHeight(self.unit.sizeHint().height())
+        self.number.setMinimumWidth(88)
+        # A style sheet's padding does not reach the field in it.
+        self.number.lineEdit().setTextMargins(6, 0, 0, 0)
         line = forms.row()
         line.addWidget(self.number)
         line.addWidget(self.unit)
         line.addStretch(1)
         self.body.addLayout(line)
+        self.hint = forms.label("", "muted", wrap=True)
+        self.body.addWidget(self.hint)
+        self.number.valueChanged.connect(self._say)
+        self.unit.currentIndexChanged.connect(self._say)
+        self._say()
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Set expiry"), primary=True)
         self.go.clicked.connect(self.accept)
         self.go.setDefault(True)
         self.buttons(self.cancel, self.go)
+
+    def _say(self) -> None:
+        seconds = self.seconds
+        if seconds is None:
+            text = self.tr("They stay until somebody purges them, or the server is full.")
+        else:
+            text = self.tr("On {}. What they had before is replaced.").format(
+                say.when(time.time() + seconds)[:-3]
+            )
+        self.hint.setText(text)
 
     @property
     def seconds(self) -> float | None:

@@ -67,6 +67,8 @@ class WarmDialog(Dialog):
         )
         self.body.addSpacing(forms.GAP)
         forms.field(self.body, self.tr("Into the &place"), self.target)
+        self.wrong = forms.label("", "error", wrap=True)
+        self.body.addWidget(self.wrong)
         self.buttons(self.cancel, self.go)
         self._tickets.append(engines.interpreters(Listener(result=self._offered)))
         self._say()
@@ -125,4 +127,7 @@ class WarmDialog(Dialog):
         unable = unable or (found is not None and not isinstance(found, dict))
         forms.set_role(self.environment, "error" if unable else "muted")
         able = isinstance(found, dict) and environment.can_compile(found)
-        self.go.setEnabled(able and self.target.path is not None)
+        there = self.target.path is not None
+        self.wrong.setText("" if there else self.target.wrong)
+        self.wrong.setVisible(not there)
+        self.go.setEnabled(able and there)

@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import not_looked_at, printable
 
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
@@ -102,6 +102,7 @@ class Relatives:
 
     needs: list[Need]
     needed_by: list[Need]
+    unread: int = 0
 
 
 def relatives_from_json(told: dict[str, Any]) -> Relatives:
@@ -111,7 +112,9 @@ def relatives_from_json(told: dict[str, Any]) -> Relatives:
         pairs = [x for x in _list(told.get(name)) if isinstance(x, list) and len(x) == 2]
         return [Need(*x) for x in pairs if all(isinstance(part, str) for part in x)]
 
-    return Relatives([*named("needs"), *named("missing")], named("needed_by"))
+    unread = told.get("unread")
+    count = unread if isinstance(unread, int) else 0
+    return Relatives([*named("needs"), *named("missing")], named("needed_by"), count)
 
 
 def _list(value: object) -> list[Any]:
@@ -182,7 +185,10 @@ def sections(
     needs = related.needs if related else detail.needs if detail else []
     found.append(_needs(_tr("Needs"), needs, listed))
     if related:
-        found.append(_needs(_tr("Needed by"), related.needed_by, listed))
+        needed_by = _needs(_tr("Needed by"), related.needed_by, listed)
+        if related.unread:
+            needed_by.add(_tr("Not known"), Value(not_looked_at(related.unread), muted=True))
+        found.append(needed_by)
     found.append(_disk(entry, server))
     return [section for section in found if section.rows]
 
@@ -244,7 +250,9 @@ def _disk(entry: Entry, server: bool) -> Section:
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
     if entry.expires is not None:
-        section.add(_tr("Expires"), say.when(entry.expires))
+        never = _tr("never")
+        section.add(_tr("Expires"), f"{say.when(entry.expires)} ({say.until(entry.expires)})"
+                    if entry.expires else never)  # fmt: skip
     if entry.used is not None:
         section.add(_tr("Last used"), f"{say.when(entry.used)} ({say.ago(entry.used)})")
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
@@ -295,7 +303,7 @@ class Counts:
             self.entries += 1
             self.size += entry.size
             self.files += entry.files
-            self.broken += entry.problem is not None
+            self.broken += entry.broken
             self.orphans += entry.orphan is not None
             self.compile_s += entry.compile_s or 0.0
             if entry.torch is not None:

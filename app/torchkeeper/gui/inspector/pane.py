@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.engines import Engines, Listener
@@ -345,6 +345,9 @@ class Inspector(QFrame):
             self._failed(user_error("request-malformed", {"why": str(e)}))
             return
         self.detail = detail
+        # What was too large for the list has been read by now.
+        problem = detail.entry.problem or (None if entry.problem in UNREAD else entry.problem)
+        self.problem.tell(user_error(problem, {}) if problem else None)
         listed, server = self._lookup(detail.needs), is_server(self._place)
         self.facts.show_sections(sections(entry, detail, listed, server=server))
         self.graph.offer(detail.graphs)

@@ -48,6 +48,7 @@ class SampleEngines(Engines):
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
         self._places = places
+        self._read_only: set[str] = set()
 
     def ask(self, op: str, params: dict[str, Any], listener: Listener, **_: Any) -> int:
         """Answer after a turn of the event loop, as an engine would."""
@@ -79,6 +80,15 @@ class SampleEngines(Engines):
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Every password is taken."""
         return self._tell({"kept": keep and bool(server and password)}, listener)
+
+    def protected(self, listener: Listener) -> int:
+        """The places that were made read-only."""
+        return self._tell({"protected": sorted(self._read_only)}, listener)
+
+    def protect(self, place: str, on: bool, listener: Listener) -> int:
+        """Every place can be made read-only."""
+        self._read_only = self._read_only | {place} if on else self._read_only - {place}
+        return self.protected(listener)
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
@@ -124,6 +134,8 @@ class SampleEngines(Engines):
             return rows, result
         if op == "server":
             return [], samples.server()
+        if op == "du":
+            return [], {"kinds": samples.KINDS_ON_SERVER}
         if op == "factors":
             return samples.factors(), {}
         if op == "text":
@@ -153,7 +165,8 @@ class SampleEngines(Engines):
                 more |= {"made_in": None, "format": "mega-cache"}
         if is_server(place):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
-            rows = [e._replace(mtime=None) for e in rows if e.kind in kinds and not e.problem]
+            rows = [e for e in rows if e.kind in kinds and not e.problem]
+            rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
             more = {"format": "redis", "trash": None, "plan": 1}
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)

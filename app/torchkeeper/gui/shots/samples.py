@@ -268,6 +268,23 @@ def in_use(everything: bool = False) -> dict[str, Any]:
     return {"processes": told, "count": len(told), "hidden": 212, "sees": "all", "all": everything}
 
 
+#: What a server holds, as ``du`` says it.
+KINDS_ON_SERVER = [
+    {"kind": "fxgraph", "entries": 112_400, "files": 112_400, "bytes": 19_300_000_000},
+    {"kind": "aotautograd", "entries": 71_208, "files": 71_208, "bytes": 17_100_000_000},
+    {"kind": "triton", "entries": 1_840, "files": 14_720, "bytes": 410_000_000},
+]
+
+
+def on_server(entry: Entry, number: int) -> Entry:
+    """An entry as a server has it, of which most was asked for."""
+    now = time.time()
+    if number % 9 == 7:
+        return entry._replace(mtime=None)
+    expires = now + (number + 1) * 61_000 if number % 3 == 0 else 0.0
+    return entry._replace(mtime=None, expires=expires, used=now - number**3 * 700 - 30)
+
+
 def server() -> dict[str, Any]:
     """What a server says of itself."""
     return {
@@ -278,8 +295,9 @@ def server() -> dict[str, Any]:
         "evicted": 0,
         "hits": 182_340,
         "misses": 20_771,
-        "keys": 41_208,
+        "keys": 201_208,
         "expiring": 0,
         "clients": 12,
+        "changes": {"copy": None, "expire": None, "purge": "server-forbids"},
         "meanings": ["evicts-nothing-of-ours", "never-expires"],
     }

@@ -8,8 +8,16 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.link import say
 from torchkeeper.link.words import printable, user_error
 
-COLUMNS = ("kind", "name", "key", "size", "files", "mtime", "torch", "device", "compile_s")
-KIND, NAME, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE = range(len(COLUMNS))
+COLUMNS = (
+    "kind", "name", "key", "size", "files", "mtime", "torch", "device", "compile_s", "expires",
+    "used",
+)  # fmt: skip
+(
+    KIND, NAME, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE, EXPIRES, USED
+) = range(len(COLUMNS))  # fmt: skip
+#: Those that only a server has something to say in, and those that it has nothing to say in.
+SERVERS = frozenset({EXPIRES, USED})
+NOT_SERVERS = frozenset({MTIME})
 #: Those that stand to the right.
 NUMBERS = frozenset({SIZE, FILES, COMPILE})
 
@@ -48,6 +56,8 @@ def header_text(column: int) -> str:
         _tr("Torch"),
         _tr("Device"),
         _tr("Compile time"),
+        _tr("Expires"),
+        _tr("Last used"),
     )[column]
 
 
@@ -74,6 +84,10 @@ def cell_text(entry: Entry, column: int) -> str:
         return printable(entry.torch or "")
     if column == DEVICE:
         return printable(entry.device or "")
+    if column == EXPIRES:
+        return "" if entry.expires is None else say.until(entry.expires)
+    if column == USED:
+        return "" if entry.used is None else say.ago(entry.used)
     return "" if entry.compile_s is None else say.seconds(entry.compile_s)
 
 
@@ -81,7 +95,8 @@ def on_server(entry: Entry) -> list[str]:
     """When a server drops an entry, and when it was last used there; nothing where unknown."""
     lines = []
     if entry.expires is not None:
-        lines.append(_tr("Expires {}").format(say.when(entry.expires)))
+        never = _tr("Never expires")
+        lines.append(_tr("Expires {}").format(say.when(entry.expires)) if entry.expires else never)
     if entry.used is not None:
         lines.append(_tr("Last used {}").format(say.ago(entry.used)))
     return lines
@@ -111,13 +126,22 @@ def tooltip(entry: Entry, column: int) -> str:
         return _tr("{} bytes").format(f"{entry.size:,}")
     if column == MTIME and entry.mtime is not None:
         return say.when(entry.mtime)
+    if column == EXPIRES and entry.expires:
+        return say.when(entry.expires)
+    if column == USED and entry.used is not None:
+        return say.when(entry.used)
+    if column == USED:
+        return _tr("Not asked yet, or the server does not say: before version 7.2 it cannot tell "
+                   "a look from a use")  # fmt: skip
+    if column == EXPIRES:
+        return cell_text(entry, column) or _tr("Not asked yet, or the server does not say")
     return cell_text(entry, column) or _tr("Not recorded in this entry")
 
 
 def accessible_text(entry: Entry, column: int) -> str:
     """One cell for whoever listens."""
     text = cell_text(entry, column) or _tr("not known")
-    if column == NAME and entry.problem:
+    if column == NAME and entry.broken:
         text = _tr("{}, broken").format(text)
     if column == NAME and entry.orphan:
         text = _tr("{}, orphan").format(text)

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from torchkeeper.gui.table.cells import COLUMNS, NAME, SIZE, header_text
+from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
 from torchkeeper.gui.table.view import WIDTHS, EntryTable
 
 #: Where it is kept, and what it must say to be understood.
@@ -39,6 +39,11 @@ class Columns(QObject):
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST_MS)
         self._rest.timeout.connect(self.keep)
+        #: Those of no use in the place that is shown: they are neither shown nor offered.
+        self._useless = SERVERS
+        #: The widths that are kept, also of what is hidden; how the other sort of place is sorted.
+        self._widths: dict[str, int] = {}
+        self._other_sort: object = None
         self.actions = [self._action(column) for column in range(len(COLUMNS))]
         self._all = QAction(self.tr("&Reset columns"), self)
         self._all.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
@@ -53,7 +58,7 @@ class Columns(QObject):
         action = QAction(header_text(column), self)
         action.setCheckable(True)
         action.setChecked(True)
-        action.toggled.connect(lambda shown: self._show(column, shown))
+        action.toggled.connect(self._choose)
         return action
 
     def fill(self, menu: QMenu) -> None:
@@ -69,13 +74,36 @@ class Columns(QObject):
         self.fill(menu)
         menu.popup(self._header.viewport().mapToGlobal(at))
 
-    def _show(self, column: int, shown: bool) -> None:
-        self._header.setSectionHidden(column, not shown)
-        seen = [action for action in self.actions if action.isChecked()]
-        for action in self.actions:
-            # One column stays: a table without any has no header to bring them back with.
-            action.setEnabled(seen != [action])
+    def use(self, server: bool) -> None:
+        """Show a server's columns, or those of a folder or a bundle, as far as they are wanted."""
+        useless = NOT_SERVERS if server else SERVERS
+        if useless == self._useless:
+            return
+        waits = self._rest.isActive()
+        self._widths |= self._seen_widths()
+        self._useless = useless
+        self._show_wanted()
+        sort, self._other_sort = self._other_sort, self._sorted()
+        if sort is not None or self._header.sortIndicatorSection() in useless:
+            self._sort(sort)
+        if not waits:
+            self._rest.stop()  # nothing that the user has done
+
+    def _choose(self) -> None:
+        self._show_wanted()
         self._rest.start()
+
+    def _show_wanted(self) -> None:
+        wanted = [n for n, action in enumerate(self.actions) if action.isChecked()]
+        seen = [n for n in wanted if n not in self._useless]
+        if not seen:
+            seen = [NAME]
+        for column, action in enumerate(self.actions):
+            if self._header.isSectionHidden(column) == (column in seen):
+                self._header.setSectionHidden(column, column not in seen)
+            action.setVisible(column not in self._useless)
+            # One column stays: a table without any has no header to bring them back with.
+            action.setEnabled(seen != [column])
 
     def _resized(self, column: int, _old: int, new: int) -> None:
         # The name takes what the others leave; a width of 0 is a hidden column's.
@@ -100,21 +128,24 @@ class Columns(QObject):
     def keep(self) -> None:
         """Remember how it is now."""
         self._rest.stop()
-        header = self._header
-        order = sorted(range(len(COLUMNS)), key=header.visualIndex)
-        descending = header.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+        order = sorted(range(len(COLUMNS)), key=self._header.visualIndex)
+        self._widths |= self._seen_widths()
         kept = {
             "version": VERSION,
             "order": [COLUMNS[column] for column in order],
-            "hidden": [name for n, name in enumerate(COLUMNS) if header.isSectionHidden(n)],
-            "widths": {
-                name: header.sectionSize(n)
-                for n, name in enumerate(COLUMNS)
-                if n != NAME and not header.isSectionHidden(n)
-            },
-            "sort": [COLUMNS[header.sortIndicatorSection()], descending],
+            "hidden": [COLUMNS[n] for n, x in enumerate(self.actions) if not x.isChecked()],
+            "widths": self._widths,
+            "sort": self._sorted(),
         }
         self._settings.setValue(KEY, json.dumps(kept))
+
+    def _seen_widths(self) -> dict[str, int]:
+        header = self._header
+        return {
+            name: header.sectionSize(n)
+            for n, name in enumerate(COLUMNS)
+            if n != NAME and not header.isSectionHidden(n)
+        }
 
     def keep_if_changed(self) -> None:
         """Remember what has not rested yet."""
@@ -127,6 +158,7 @@ class Columns(QObject):
             hidden = set()
         for column, name in enumerate(COLUMNS):
             self.actions[column].setChecked(name not in hidden)
+        self._show_wanted()
         order = list(dict.fromkeys(_names(kept.get("order"))))
         # A column that this does not know of stands where it stands by default.
         for column, name in enumerate(COLUMNS):
@@ -135,18 +167,27 @@ class Columns(QObject):
         for place, name in enumerate(order):
             self._header.moveSection(self._header.visualIndex(COLUMNS.index(name)), place)
         widths = kept.get("widths")
+        self._widths = {}
         for column, width in WIDTHS.items():
             own = widths.get(COLUMNS[column]) if isinstance(widths, dict) else None
             if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
-                width = own
+                self._widths[COLUMNS[column]] = width = own
             self._header.resizeSection(column, width)
         self._table.fit_name()
+        self._other_sort = None
         self._sort(kept.get("sort"))
+
+    def _sorted(self) -> list[object]:
+        descending = self._header.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+        return [COLUMNS[self._header.sortIndicatorSection()], descending]
 
     def _sort(self, kept: object) -> None:
         column, descending = SIZE, True
         if isinstance(kept, list) and len(kept) == 2 and kept[0] in COLUMNS:
-            column, descending = COLUMNS.index(kept[0]), kept[1] is True
+            if COLUMNS.index(kept[0]) in self._useless:
+                self._other_sort = kept
+            else:
+                column, descending = COLUMNS.index(kept[0]), kept[1] is True
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self._table.sortByColumn(column, order)
 

@@ -78,7 +78,7 @@ class EntryDelegate(QStyledItemDelegate):
         self, painter: QPainter, entry: Entry, column: int, box: QRect, selected: bool
     ) -> None:
         indent = _PAD
-        if column == KIND or (column == NAME and entry.problem is not None):
+        if column == KIND or (column == NAME and entry.broken):
             self._mark(painter, box, entry.kind if column == KIND else "")
             indent = 28
         text = cell_text(entry, column)

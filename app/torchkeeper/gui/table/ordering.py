@@ -33,8 +33,10 @@ class Row:
         name = entry.name or ""
         low = name.lower()
         self.low = name if low == name else low
-        # What plain words are looked for in; none matches across the line break.
-        self.hay = f"{entry.key.lower()}\n{self.low}"
+        # What plain words are looked for in; none matches across the line break. A million keys
+        # of a server, which has no names, are there already.
+        key = entry.key.lower()
+        self.hay = f"{key}\n{self.low}" if name or key != entry.key else entry.key
 
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -51,7 +53,21 @@ def version(text: str | None) -> tuple[Any, ...]:
 
 Key = Callable[[Row], Any]
 
-#: What each column is sorted by; entries without a value come first, as the smallest.
+#: What is known to have no end, and what is not known: the first comes after all that has one.
+_NEVER, _UNKNOWN = 1e300, float("inf")
+
+
+def _expires(row: Row) -> float:
+    expires = row.entry.expires
+    return _UNKNOWN if expires is None else expires or _NEVER
+
+
+def _used(row: Row) -> float:
+    return _UNKNOWN if row.entry.used is None else row.entry.used
+
+
+#: What each column is sorted by; entries without a value come first, as the smallest. But where
+#: there is none because it was not asked for yet, last.
 SORT_KEYS: tuple[Key, ...] = (
     lambda r: _KIND_RANK[r.entry.kind],
     attrgetter("low"),
@@ -62,10 +78,23 @@ SORT_KEYS: tuple[Key, ...] = (
     lambda r: version(r.entry.torch),
     lambda r: r.entry.device or "",
     lambda r: -1.0 if r.entry.compile_s is None else r.entry.compile_s,
+    _expires,
+    _used,
 )
+
+
+def sort_key(column: int, descending: bool) -> Key:
+    """What a column is sorted by, so that what was not asked for yet is last either way."""
+    key = SORT_KEYS[column]
+    if not descending or key not in (_expires, _used):
+        return key
+    return lambda r: -_UNKNOWN if (value := key(r)) == _UNKNOWN else value
+
 
 #: Words that need no look at the entry itself.
 _PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+#: Fields whose values change by themselves.
+_PASSING = ("age", "used", "expires")
 _ENTRY: Callable[[Row], Entry] = attrgetter("entry")
 
 
@@ -88,7 +117,7 @@ def narrows(old: Query, new: Query) -> bool:
         if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
             if not any(term in word for word in words):
                 return False
-        elif term not in after or "age" in term:  # ages change by themselves
+        elif term not in after or any(x in term for x in _PASSING):
             return False
     return True
 

@@ -34,13 +34,16 @@ from torchkeeper.gui.table.arrangement import Line
 from torchkeeper.gui.table.cells import (
     COMPILE,
     DEVICE,
+    EXPIRES,
     FILES,
     KEY,
     KIND,
     MTIME,
     NAME,
+    SERVERS,
     SIZE,
     TORCH,
+    USED,
     cell_text,
 )
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
@@ -72,7 +75,11 @@ WIDTHS = {
     TORCH: 120,
     DEVICE: 76,
     COMPILE: 116,
+    EXPIRES: 92,
+    USED: 108,
 }
+#: Whose texts change with the time that passes.
+_PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
 _NAME_WIDTH = 120
 _SELECT = QItemSelectionModel.SelectionFlag.Select
@@ -125,10 +132,23 @@ class EntryTable(QTableView):
         header.setMinimumSectionSize(48)
         for column, width in WIDTHS.items():
             header.resizeSection(column, width)
+        for column in SERVERS:
+            header.hideSection(column)
         header.sectionResized.connect(self._resized)
+        # Meanwhile the header shows what is hidden, and hides it again.
+        self._relaid = False
+        model.layoutAboutToBeChanged.connect(self._lay_out_again)
+        model.layoutChanged.connect(self._laid_out)
         self.fit_name()
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
+        # What is selected may be a million entries, and the window asks whenever a job goes on.
+        self._chosen: list[Entry] | None = None
+        self._chosen_size: int | None = None
+        for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
+                        model.layoutChanged, model.rowsInserted, model.rowsRemoved,
+                        model.dataChanged):  # fmt: skip
+            changed.connect(self._forget_chosen)
         self._kept: tuple[set[Line], Line | None, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
@@ -155,8 +175,15 @@ class EntryTable(QTableView):
             header.resizeSection(NAME, _NAME_WIDTH)
 
     def _resized(self, column: int) -> None:
-        if column != NAME:
+        if column != NAME and not self._relaid:
             self.fit_name()
+
+    def _lay_out_again(self) -> None:
+        self._relaid = True
+
+    def _laid_out(self) -> None:
+        self._relaid = False
+        self.fit_name()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self.fit_name()
@@ -165,18 +192,37 @@ class EntryTable(QTableView):
     def _repaint(self) -> None:
         self.viewport().update()
 
-    def selected(self) -> list[Entry]:
-        """The entries that are selected, in the order of the table."""
-        return [line.entry for line in self._selected_lines() if isinstance(line, Row)]
+    def selected(self, most: int | None = None) -> list[Entry]:
+        """The entries that are selected, in the order of the table; the first ``most`` of them."""
+        if most is None and self._chosen is not None:
+            return self._chosen
+        lines = self._selected_lines(most)
+        found = [line.entry for line in lines if isinstance(line, Row)][:most]
+        if most is None:
+            self._chosen = found
+        return found
 
-    def _selected_lines(self) -> list[Line]:
+    def selected_size(self) -> int:
+        """The bytes of all that is selected."""
+        if self._chosen is None or self._chosen_size is None:
+            self._chosen_size = sum(entry.size for entry in self.selected())
+        return self._chosen_size
+
+    def _forget_chosen(self) -> None:
+        self._chosen = self._chosen_size = None
+
+    def _selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
         selection = self.selectionModel().selection()
         parts = (selection.at(number) for number in range(selection.count()))
         lines, found, at = self._model.lines, list[Line](), 0
         for first, last in sorted((part.top(), part.bottom()) for part in parts):
+            if most is not None:
+                last = min(last, first + 2 * most)  # headings are fewer than entries
             found += lines[max(first, at) : last + 1]
             at = max(at, last + 1)
+            if most is not None and len(found) >= 2 * most:
+                break
         return found
 
     def select(self, identities: set[tuple[str, str]]) -> None:
@@ -338,9 +384,13 @@ class EntryTable(QTableView):
         rows = len(self._model.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
 
+    def seen_lines(self) -> range:
+        """The lines that are on the screen, headings among them."""
+        return self._seen(self.viewport().rect())
+
     def seen(self) -> list[Entry]:
         """The entries that are on the screen, from the top."""
-        rows = self._seen(self.viewport().rect())
+        rows = self.seen_lines()
         lines = self._model.lines[rows.start : rows.stop]
         return [line.entry for line in lines if isinstance(line, Row)]
 
@@ -362,7 +412,7 @@ class EntryTable(QTableView):
             seen,
             [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
             [
-                (id(line.entry), cell_text(line.entry, MTIME))
+                (id(line.entry), *(cell_text(line.entry, column) for column in _PASSING))
                 for line in lines
                 if isinstance(line, Row)
             ],

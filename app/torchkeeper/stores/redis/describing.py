@@ -14,9 +14,12 @@ from torchkeeper.stores.describe import Described, describe, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.offering import portable as portable_ones
-from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 from torchkeeper.stores.redis.payloads import Fetched, Streamed, portable
 from torchkeeper.stores.redis.store import Redis
+
+#: Values over this hold payloads that no reader is given.
+MAX_READ = MAX_PAYLOAD // 3 * 4
 
 
 def described(
@@ -58,6 +61,13 @@ def described(
         yield bad
 
 
+def too_large(item: Item) -> Described:
+    """An entry of which nothing is read because its value is large, and which says so."""
+    one = unread(item)
+    code = "value-large" if item.size <= MAX_READ else "payload-too-large"
+    return replace(one, entry=one.entry._replace(problem=one.entry.problem or code))
+
+
 class FromServer:
     """Some entries of a Redis, as ``described`` gives them, for another place to take."""
 
@@ -73,11 +83,12 @@ class FromServer:
             # In a server it has the size of its value, elsewhere that of the payload in it.
             entry = one.entry._replace(size=one.item.size)
             self.chosen.append(replace(one, entry=entry))
+            sizes = {file.path: file.size for file in (one.origin or one.item).files}
             for file in one.item.files:
                 key = one.entry.path
                 if one.item.kind == "triton":
                     key = store.triton.key(one.item.key, file.name) or ""
-                self._files[file.path] = one.item.kind, File(key, file.size)
+                self._files[file.path] = one.item.kind, File(key, sizes.get(key, file.size))
 
     def items(self) -> list[Item]:
         """The entries."""

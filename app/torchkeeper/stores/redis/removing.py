@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
 from torchkeeper.stores.redis.payloads import Left
@@ -38,20 +39,36 @@ class Changed:
     failed: int = 0
 
 
-def remove(store: Redis, items: list[Item], report: Report, left: Left) -> Removed:
+class Items(Protocol):
+    """Any number of items."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Item]: ...
+
+
+def remove(store: Redis, items: Items, report: Report, left: Left) -> Removed:
     """Take these items out for good, in batches, with ``progress`` in entries.
 
     Only what is still as it was listed: an item of which a key is gone, or has a value of another
     length, is left as "entry-gone" or "entry-changed". The look and the removal are one
     transaction, so that nobody can write between them. Raises Problem("server-read-only") before
-    anything, and those of Connection where it breaks.
+    anything, and those of Connection where it breaks. Where it ends early, a finding ``removed``
+    says what is gone by then: {entries, bytes, of, sure}.
     """
     store.check_writable()
     done = Removed()
-    for batch in _batches(items):
-        report.check()
-        _remove(store, batch, done, left)
-        report.progress(done.entries + done.failed, len(items), "entries")
+    try:
+        for batch in _batches(items):
+            report.check()
+            _remove(store, batch, done, left)
+            report.progress(done.entries + done.failed, len(items), "entries")
+    except (Cancelled, Problem) as e:
+        # What was sent last before a connection broke may have been done.
+        sure = isinstance(e, Cancelled)
+        gone = {"entries": done.entries, "bytes": done.bytes, "of": len(items), "sure": sure}
+        report.finding(removed=gone)
+        raise
     report.progress(len(items), len(items), "entries")
     return done
 
@@ -189,9 +206,7 @@ def _difference(file: File, answer: object, place: str) -> Problem | None:
     return Problem("entry-changed") if answer else Problem("entry-gone", path=file.path)
 
 
-def expire(
-    store: Redis, items: list[Item], ttl_s: float | None, report: Report, left: Left
-) -> Changed:
+def expire(store: Redis, items: Items, ttl_s: float | None, report: Report, left: Left) -> Changed:
     """Have these items end in so many seconds, or with None never.
 
     Raises Problem("ttl-wrong") for a time that would remove them at once or makes no sense, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from torchkeeper.stores.redis.connecting import Refusal
+from torchkeeper.stores.redis.connecting import Refusal, pack, problem_of
 from torchkeeper.stores.redis.store import Redis, info
 
 
@@ -15,7 +15,8 @@ class Server:
     used_memory, max_memory: bytes; max_memory is 0 where there is no limit. evicted, hits, misses:
     counts since its start. keys: in this database. expiring: how many of them have an expiry.
     role: "master" or "slave". quiet: whether looking leaves idle times as they are.
-    forbidden: the commands it would not answer. meanings: codes of MEANINGS.
+    forbidden: the commands it would not answer. meanings: codes of MEANINGS. changes: for each of
+    CHANGES None where it is allowed, or the code of the problem that it ends with.
     """
 
     version: str | None = None
@@ -34,6 +35,7 @@ class Server:
     clients: int | None = None
     forbidden: list[str] = field(default_factory=list)
     meanings: list[str] = field(default_factory=list)
+    changes: dict[str, str | None] = field(default_factory=dict)
 
 
 #: What figures of a server can mean; the words are with who shows them.
@@ -47,6 +49,14 @@ MEANINGS = (
     "looking-counts-as-use",
     "facts-forbidden",
 )
+#: What can be changed on a server, and a command that would, of a key that there is none of: it
+#: changes nothing, and is refused as if it did.
+_NO_KEY = b"pt2:fx-graph-v1::torchkeeper-looks-whether-it-may:c1"
+CHANGES = {
+    "copy": pack("SET", _NO_KEY, "", "XX"),
+    "expire": pack("PEXPIRE", _NO_KEY, 1),
+    "purge": pack("UNLINK", _NO_KEY),
+}
 #: Of the limit, from where on a server that evicts nothing is as good as full.
 _FULL = 0.9
 
@@ -81,8 +91,19 @@ def look(store: Redis) -> Server:
         page.policy = _config(store, page, "maxmemory-policy")
     if page.max_memory is None:
         page.max_memory = _number(_config(store, page, "maxmemory"))
+    page.changes = _changes(store)
     page.meanings = _meanings(page)
     return page
+
+
+def _changes(store: Redis) -> dict[str, str | None]:
+    if store.read_only:
+        return dict.fromkeys(CHANGES, "server-read-only")
+    replies = store.connection.many(CHANGES.values())
+    return {
+        name: problem_of(str(reply), store.place).code if isinstance(reply, Refusal) else None
+        for name, reply in zip(CHANGES, replies, strict=True)
+    }
 
 
 def _config(store: Redis, page: Server, name: str) -> str | None:

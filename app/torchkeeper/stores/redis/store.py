@@ -17,6 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import CHUNK, File, Item, in_order
 from torchkeeper.stores.redis import address as addresses
+from torchkeeper.stores.redis import kernels as kernels_
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
@@ -27,6 +28,7 @@ from torchkeeper.stores.redis.connecting import (
     problem_of,
 )
 from torchkeeper.stores.redis.patience import PASSING, Patience, patiently
+from torchkeeper.stores.redis.seen import Seen
 
 T = TypeVar("T")
 
@@ -192,12 +194,13 @@ class Redis:
                 kernels.setdefault(key, []).append(file)
         self.total = count + len(kernels)
         for key, some in kernels.items():
-            some.sort()
-            yield Item("triton", key, f"triton:{key}", some)
+            yield kernels_.made(self.triton, key, some)
 
     def _pages(self, report: Report) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
         """As ``_scan``, from its beginning where the connection breaks and the store is patient."""
-        seen: set[str] = set()
+        # A scan gives some keys twice while the server makes its table smaller, and one that is
+        # begun anew gives them all in another order.
+        seen = Seen()
         untold: list[tuple[str, str]] = []
         patience: Patience | None = None
         while True:
@@ -212,8 +215,6 @@ class Redis:
             except Problem as problem:
                 if not self.patient or problem.code not in PASSING:
                     raise
-                # A server that was started anew gives its keys in another order.
-                self.others = self.kernels_maybe = 0
                 patience = patience or Patience(report)
                 patience.spend(problem)
 
@@ -237,17 +238,13 @@ class Redis:
             if length != 0
         ]
         known = {path for path, _ in mine}
-        kernels = {path for path in paths if path not in known}
-        if kernels:
-            # Only a scan tells the files of a kernel.
-            items += [item for item in self.stream(report) if item.path in kernels]
-        return items
+        return items + kernels_.items_at(self, [p for p in paths if p not in known], report)
 
     def _scan(
         self,
         connection: Connection,
         report: Report,
-        seen: set[str],
+        seen: Seen,
         untold: list[tuple[str, str]],
     ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
         """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
@@ -258,6 +255,7 @@ class Redis:
         """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
+        seen.expect(total or 0)
         told = 0.0
         looked = 0
         cursor, waiting, known = b"", untold.copy(), list[tuple[str, str]]()
@@ -266,9 +264,9 @@ class Redis:
             connection.send(b"".join([pack("SCAN", 0, "COUNT", PAGE), *lengths_of]))
             while cursor != b"0":
                 report.check()
-                cursor, keys = self._page(connection.read())
+                cursor, keys = self.page_of(connection.read())
                 looked += len(keys)
-                known, asked = self._ours(keys, seen)
+                known, asked = self._ours(seen.new(keys))
                 if cursor != b"0":
                     # Ahead of the lengths, so that we look at the next page while they are got.
                     asked.insert(0, pack("SCAN", cursor, "COUNT", PAGE))
@@ -299,14 +297,12 @@ class Redis:
                 files.append((found.key, _file(path, length)))
         return items, files
 
-    def _ours(self, keys: list[bytes], seen: set[str]) -> tuple[list[tuple[str, str]], list[bytes]]:
+    def _ours(self, keys: list[bytes]) -> tuple[list[tuple[str, str]], list[bytes]]:
         """Of a page's keys those of ours with their kinds, and the commands for their lengths."""
         known: list[tuple[str, str]] = []
         asked: list[bytes] = []
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
-            if path in seen:
-                continue  # a scan gives some keys twice while the server makes its table larger
             kind = remote.kind_of(path)
             if kind is None:
                 if not self.triton.locate(path):
@@ -314,12 +310,12 @@ class Redis:
                     self.kernels_maybe += remote.may_be_kernels(path)
                     continue
                 kind = "triton"
-            seen.add(path)
             known.append((path, kind))
             asked.append(b"*2\r\n$6\r\nSTRLEN\r\n$%d\r\n%b\r\n" % (len(key), key))
         return known, asked
 
-    def _page(self, reply: object) -> tuple[bytes, list[bytes]]:
+    def page_of(self, reply: object) -> tuple[bytes, list[bytes]]:
+        """The next cursor and the keys in an answer to SCAN. Raises Problem."""
         if isinstance(reply, Refusal):
             raise problem_of(str(reply), self.place)
         match reply:

@@ -1,0 +1,189 @@
+"""Who needs whom on a server, as far as that can be told in a moment.
+
+A server does not know what its values name. What an entry needs stands in the entry itself; what
+needs it, in any other, and of those only so many are fetched for one question. What they name is
+kept, so that the next question begins where the last one ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts import remote
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.needs import Name, Relatives, known_as, needed
+from torchkeeper.stores.redis.describing import described
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.session import Session
+    from torchkeeper.stores.redis.store import Redis
+
+#: Seconds for one question, bytes of all values fetched for it, and of any one of them.
+SECONDS = 4.0
+MAX_BYTES = 64 << 20
+MAX_VALUE = 8 << 20
+#: Entries of which it is kept what they name, and how many are fetched at once.
+_KEPT = 50_000
+_AT_ONCE = 64
+#: Keys that are told apart while one is looked for by its beginning.
+_MAX_KEYS = 10_000
+#: Whom entries of a kind can be needed by. Of the others nothing in a Redis speaks.
+_NEEDERS: dict[str, frozenset[str]] = {
+    "fxgraph": frozenset({"aotautograd"}),
+    "triton": frozenset({"fxgraph", "aotautograd", "autotune"}),
+}
+
+
+@dataclass
+class Named:
+    """What entries of one server name, by path, with the size they had."""
+
+    place: str
+    names: dict[str, tuple[int, frozenset[Name]]] = field(default_factory=dict)
+
+    def of(self, item: Item) -> frozenset[Name] | None:
+        """What an item names; None where that is not known."""
+        size, names = self.names.get(item.path, (-1, frozenset()))
+        return names if size == item.size else None
+
+    def keep(self, item: Item, names: frozenset[Name]) -> None:
+        """Remember that; the oldest is forgotten where it is too much."""
+        self.names[item.path] = item.size, names
+        if len(self.names) > _KEPT:
+            del self.names[next(iter(self.names))]
+
+
+def related(
+    session: Session, store: Redis, of: Item, wanted: dict[Name, None], report: Report
+) -> Relatives:
+    """The relatives of an item of a server that names ``wanted``.
+
+    ``unread`` of it is how many entries might need this one besides, and were not looked at in
+    time: the server's whole rest where not even its keys could be gone through.
+    """
+    if session.named is None or session.named.place != store.place:
+        session.named = Named(store.place)
+    search = _Search(session, store, of, report, session.named)
+    keys = {name: remote.redis_key(*name) for name in wanted}
+    needs = store.items_at([key for key in keys.values() if key], report)
+    kernels = {name for name in wanted if name[0] == "triton"}
+    if kernels or of.kind in _NEEDERS:
+        search.run(kernels)
+    needs += search.kernels
+    there = {(item.kind, item.key) for item in needs}
+    # Whether a kernel is there can only be said once all keys were seen.
+    known = wanted if search.whole else [name for name in wanted if name not in kernels]
+    return Relatives(
+        needs=needs,
+        missing=[name for name in known if name not in there and name[0] != "kernel"],
+        needed_by=search.found,
+        unread=search.unread,
+    )
+
+
+class _Search:
+    """Goes through a server once for what needs an item."""
+
+    def __init__(
+        self, session: Session, store: Redis, of: Item, report: Report, named: Named
+    ) -> None:
+        self._session = session
+        self._store = store
+        self._report = report
+        self._named = named
+        self._names = known_as(of, {})
+        self._needers = _NEEDERS.get(of.kind, frozenset())
+        self._end = time.monotonic() + SECONDS
+        self._bytes = MAX_BYTES
+        self.kernels: list[Item] = []
+        self.found: list[Item] = []
+        self.unread = 0
+        self.whole = False
+
+    def run(self, kernels: set[Name]) -> None:
+        """Look through all keys, and into what could need the item."""
+        waiting: list[Item] = []
+        for seen, item in enumerate(self._store.stream(self._report), 1):
+            if (item.kind, item.key) in kernels:
+                self.kernels.append(item)
+            if item.kind in self._needers:
+                self._look(item, waiting)
+            if not seen % 500 and self._late:
+                keys = self._store.connection.ask("DBSIZE")
+                left = (keys if isinstance(keys, int) else seen) - seen
+                self.unread += max(left, 1) + len(waiting)
+                return
+        self._read(waiting)
+        self.whole = True
+
+    @property
+    def _late(self) -> bool:
+        return time.monotonic() > self._end
+
+    def _look(self, item: Item, waiting: list[Item]) -> None:
+        if (names := self._named.of(item)) is not None:
+            if not names.isdisjoint(self._names):
+                self.found.append(item)
+        elif item.size > MAX_VALUE or item.size > self._bytes or self._late:
+            self.unread += 1
+        else:
+            self._bytes -= item.size
+            waiting.append(item)
+            if len(waiting) >= _AT_ONCE:
+                self._read(waiting)
+                waiting.clear()
+
+    def _read(self, items: list[Item]) -> None:
+        for batch in described(self._store, items, self._session.reader, self._report):
+            for one in batch:
+                item, names = one.origin or one.item, frozenset(needed(one.facts))
+                self._named.keep(item, names)
+                if not names.isdisjoint(self._names):
+                    self.found.append(item)
+
+
+def in_full(
+    session: Session, store: Redis, key: str, report: Report
+) -> Iterator[tuple[Described, Relatives]]:
+    """The entries of a key, or of the only one that begins so, with all that is known of them.
+
+    Raises Problem("key-unknown" | "key-ambiguous").
+    """
+    for item in _of_key(store, key, report):
+        # The graphs that it names tell what it is called.
+        brief = [x for some in described(store, [item], session.reader, report) for x in some]
+        wanted = {name: None for one in brief for name in needed(one.facts)}
+        paths = [path for name in wanted if (path := remote.redis_key(*name))]
+        items = in_order([item, *store.items_at(paths, report)])
+        for batch in described(store, items, session.reader, report, full=True):
+            for one in batch:
+                if (one.origin or one.item).identity == item.identity:
+                    yield one, related(session, store, item, wanted, report)
+
+
+def _of_key(store: Redis, key: str, report: Report) -> Sequence[Item]:
+    paths = [remote.redis_key(kind, key) for kind in ("fxgraph", "aotautograd", "pgo")]
+    if items := store.items_at([path for path in paths if path], report):
+        return items  # whatever else there is, nothing has this key and a longer one
+    found: dict[str, list[Item]] = {}
+    count = 0
+    for item in store.stream(report) if key else ():
+        if not item.key.startswith(key):
+            continue
+        if item.key in found or len(found) < _MAX_KEYS:
+            found.setdefault(item.key, []).append(item)
+        count += 1
+    if not found:
+        raise Problem("key-unknown", key=key, place=store.place)
+    if key in found:
+        return found[key]
+    if len(found) > 1:
+        many = max(len(found), count if len(found) == _MAX_KEYS else 0)
+        raise Problem("key-ambiguous", key=key, count=many, first=min(found))
+    return next(iter(found.values()))

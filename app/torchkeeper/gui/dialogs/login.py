@@ -1,0 +1,89 @@
+"""What a server wants to know of who asks: a password, and whether to keep it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.places import Place
+from torchkeeper.link.words import UserError
+
+
+class KeepBox(QCheckBox):
+    """Offers to keep a password in the system's keyring, where the system has one."""
+
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
+        self.setText(self.tr("&Keep in the system's keyring"))
+        self._engines = engines
+        self.setEnabled(False)
+        self._say(self.tr("Looking for a keyring…"))
+        self._ticket = engines.keyring(Listener(result=self._found))
+
+    def stop(self) -> None:
+        """Nobody waits for the answer any more."""
+        self._engines.forget(self._ticket)
+
+    def _found(self, found: dict[str, Any]) -> None:
+        there = bool(found.get("keyring"))
+        self.setEnabled(there)
+        self._say(
+            self.tr("Asked for only once; otherwise it is forgotten when the window is closed.")
+            if there
+            else self.tr("This system has no keyring: it is forgotten when the window is closed.")
+        )
+
+    def _say(self, text: str) -> None:
+        self.setToolTip(text)
+        self.setAccessibleDescription(text)
+
+
+def secret() -> QLineEdit:
+    """A field whose text nobody sees."""
+    made = QLineEdit()
+    made.setEchoMode(QLineEdit.EchoMode.Password)
+    return made
+
+
+class PasswordDialog(Dialog):
+    """Asks for the password of a server that wants one, or another one."""
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        place: str,
+        error: UserError,
+        title: str = "",
+    ) -> None:
+        super().__init__(parent, "", 480)
+        self.setWindowTitle(self.tr("Password of {}").format(title or Place(place).title))
+        self.place = place
+        self.password = secret()
+        self.keep = KeepBox(engines)
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAutoDefault(False)
+        self.cancel.clicked.connect(self.reject)
+        self.go = forms.button(self.tr("Connect"), primary=True)
+        self.go.clicked.connect(self.accept)
+        self.go.setEnabled(False)
+        self.go.setDefault(True)
+        self.password.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
+        wrong = error.code == "password-wrong"
+        self.what = forms.label(error.what, "error" if wrong else "heading", wrap=True)
+        self.body.addWidget(self.what)
+        if wrong and error.why:
+            self.body.addWidget(forms.label(error.why, "muted", wrap=True))
+        self.body.addSpacing(forms.GAP)
+        forms.field(self.body, self.tr("&Password"), self.password)
+        self.body.addWidget(self.keep)
+        self.buttons(self.cancel, self.go)
+        self.password.setFocus()
+
+    def done(self, result: int) -> None:
+        self.keep.stop()
+        super().done(result)

@@ -1,0 +1,156 @@
+"""Triton's kernels in a Redis: a key for each of their files, and no list of them.
+
+Their paths are the redis keys of their group files, which say what other files there are, so that
+a kernel can be looked at without a scan. Where there is no group file, it is that of the JSON
+file, or of whatever there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchkeeper.artifacts import remote, triton
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
+from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.reader import Reader, Reading
+from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.redis.store import Redis
+
+#: Files of one kernel that a group file may name; Triton's have ten.
+_MAX_FILES = 200
+
+
+def made(keys: remote.TritonKeys, key: str, files: list[File]) -> Item:
+    """The item of a kernel, given all its files."""
+    files.sort()
+    home = files[0]
+    if len(files) > 1:
+        home = min(files, key=lambda file: _rank(_name(keys, file)))
+    return Item("triton", key, home.path, files)
+
+
+def _rank(name: str) -> tuple[int, str]:
+    group = name.startswith(triton.GROUP_PREFIX)
+    return (0 if group else 1 if name.endswith(".json") else 2), name
+
+
+def _name(keys: remote.TritonKeys, file: File) -> str:
+    found = keys.locate(file.path)
+    return found.file or "" if found else ""
+
+
+def named(keys: remote.TritonKeys, item: Item) -> Described:
+    """What the names of a kernel's files tell."""
+    names = [_name(keys, file) for file in item.files]
+    one = unread(item)
+    problem = one.entry.problem
+    if not problem and triton.unfinished(names):
+        problem = "triton-incomplete"
+    entry = one.entry._replace(name=triton.name_of(names), problem=problem, orphan=None)
+    return replace(one, entry=entry)
+
+
+def is_known(store: Redis, path: str) -> bool:
+    """Whether what is at a path can be found without a scan: a payload, or a kernel's group."""
+    at = store.triton.locate(path)
+    return at is None or _is_group(at.file)
+
+
+def items_at(store: Redis, paths: Sequence[str], report: Report) -> list[Item]:
+    """The kernels that some paths are of; those without a group file take a scan each."""
+    found = [(path, at) for path in paths if (at := store.triton.locate(path))]
+    grouped = [(path, at.key) for path, at in found if _is_group(at.file)]
+    items = _grouped(store, grouped)
+    known = {item.path for item in items}
+    for path, at in found:
+        if path not in known:
+            item = _scanned(store, at.key, report)
+            if item is not None and item.path == path:
+                items.append(item)
+    return items
+
+
+def _is_group(name: str | None) -> bool:
+    return (name or "").startswith(triton.GROUP_PREFIX)
+
+
+def _grouped(store: Redis, groups: list[tuple[str, str]]) -> list[Item]:
+    """Kernels by what their group files name: of those only that are there and can be read."""
+    replies = store.connection.many([
+        pack("GETRANGE", encoded(path), 0, MAX_SOURCE) for path, _ in groups
+    ])  # fmt: skip
+    asked: list[tuple[str, str, list[str]]] = []
+    for (path, key), reply in zip(groups, replies, strict=True):
+        names = remote.group_names(reply) if isinstance(reply, bytes) else []
+        paths = [store.triton.key(key, name) for name in names[:_MAX_FILES]]
+        others = dict.fromkeys(x for x in paths if x and store.triton.locate(x))
+        if names:
+            asked.append((path, key, [path, *(x for x in others if x != path)]))
+    flat = [path for _, _, some in asked for path in some]
+    lengths = iter(store.connection.many([pack("STRLEN", encoded(path)) for path in flat]))
+    items = []
+    for _, key, some in asked:
+        files = []
+        for path in some:
+            length = next(lengths)
+            if isinstance(length, int) and length:
+                files.append(File(path, length))
+            elif isinstance(length, Refusal):
+                files.append(File(path, 0, regular=False))
+        if files:
+            items.append(made(store.triton, key, files))
+    return items
+
+
+def _scanned(store: Redis, key: str, report: Report) -> Item | None:
+    """A kernel by a scan of the server for its key; nothing else comes over the wire."""
+    pattern = store.triton.key("\0", "\1") or ""
+    escaped = re.sub(r"([*?\[\]\\])", r"\\\1", pattern).replace("\0", key).replace("\1", "*")
+    cursor, paths = b"0", set[str]()
+    while True:
+        report.check()
+        reply = store.connection.ask("SCAN", cursor, "MATCH", escaped, "COUNT", 5000)
+        if isinstance(reply, Refusal):
+            raise problem_of(str(reply), store.place)
+        cursor, some = store.page_of(reply)
+        paths |= {one.decode("utf-8", "surrogateescape") for one in some}
+        if cursor == b"0":
+            break
+    mine = [path for path in paths if (at := store.triton.locate(path)) and at.key == key]
+    lengths = store.connection.many([pack("STRLEN", encoded(path)) for path in mine])
+    files = [
+        File(path, length if isinstance(length, int) else 0, regular=isinstance(length, int))
+        for path, length in zip(mine, lengths, strict=True)
+        if length != 0
+    ]
+    return made(store.triton, key, files) if files else None
+
+
+def described(
+    store: Redis, items: Iterable[Item], reader: Reader, report: Report
+) -> Iterator[list[Described]]:
+    """Kernels with what their JSON says; no other file is fetched, so that no digest is known."""
+    for item in items:
+        report.check()
+        files = [(file, _name(store.triton, file)) for file in item.files]
+        small = [(f, name) for f, name in files if name.endswith(".json") and f.regular]
+        commands = [pack("GETRANGE", encoded(f.path), 0, MAX_SOURCE) for f, _ in small]
+        contents = {}
+        for (_, name), reply in zip(small, store.connection.many(commands), strict=True):
+            if isinstance(reply, bytes) and reply:
+                contents[name] = remote.group_from_redis(reply) if _is_group(name) else reply
+        one = named(store.triton, item)
+        reading = Reading("triton", [name for _, name in files], contents)
+        [facts] = reader.facts([reading], report)
+        entry = one.entry._replace(
+            name=facts.get("name") or one.entry.name,
+            device=facts.get("device"),
+            problem=one.entry.problem or facts.get("problem"),
+        )
+        yield [Described(entry, item, facts)]
