@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import resource
+import shutil
 import statistics
 import sys
 import tempfile
@@ -60,7 +61,7 @@ class _Watched:
         self.took = 0.0
         self.waits: list[float] = []
         self.window: Window | QMainWindow
-        folder = tempfile.mkdtemp(prefix="torchkeeper-bench-")
+        folder = self.folder = tempfile.mkdtemp(prefix="torchkeeper-bench-")
         if shown:
             settings = QSettings(str(Path(folder) / "settings.ini"), QSettings.Format.IniFormat)
             self.window = Window(settings, engines)
@@ -120,7 +121,6 @@ class _Watched:
             self._scroll.stop()
 
     def _finish(self) -> None:
-        self._rest = time.perf_counter()
         QTimer.singleShot(1500, self.app.quit)
 
 
@@ -158,6 +158,7 @@ def watch(server: str, shown: bool) -> dict[str, Any]:
     print(json.dumps(found), flush=True)
     engines.stop()
     engines.join(10)
+    shutil.rmtree(watched.folder, ignore_errors=True)
     os._exit(0)
 
 
