@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import triton
+from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.layout import Located, is_scratch, kernel_folder, locate
 
@@ -106,7 +107,8 @@ def located(files: Iterable[File]) -> list[Item]:
     """Files as items, each where its own path says."""
     found: dict[tuple[str, str], Item] = {}
     for file in files:
-        at = locate(file[0]) if file[6] else Located("unknown", file.name, file[0])
+        known = file[6] or is_known_link(file[0])
+        at = locate(file[0]) if known else Located("unknown", file.name, file[0])
         identity = (at.kind, at.entry_path)
         if identity not in found:
             found[identity] = Item(at.kind, at.key, at.entry_path)
