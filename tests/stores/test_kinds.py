@@ -208,6 +208,30 @@ def test_kernels_of_one_list_are_purged_together_and_come_back(other_cache: Path
     assert snapshot(other_cache) == before
 
 
+def test_a_purge_counts_as_its_plan_did(other_cache: Path) -> None:
+    """Also where the list goes with several entries, of which one has lost its library."""
+    library = next((other_cache / "aoti_eager").rglob("*.wrapper.so"))
+    for path in library.parent.glob(f"{library.name.partition('.')[0]}.*"):
+        path.unlink()
+    before = snapshot(other_cache)
+    taken = chosen(other_cache, filter="kind:aoti_eager")
+    plan = trash.Plan(str(other_cache), [one.item for one in taken])
+    paths = {file.path for item in plan.items for file in item.files}
+    assert (len(plan.items), plan.files) == (3, len(paths))
+    done = trash.purge(plan, False, Report(), never)
+    assert (done.entries, done.files) == (3, plan.files)
+    assert not [path for path in paths if (other_cache / path).exists()]
+    (receipt,) = trash.receipts(str(other_cache))
+    assert (receipt.entries, receipt.files) == (3, plan.files)
+    back = trash.undo(str(other_cache), Report(), never)
+    assert (back.entries, back.files) == (3, plan.files)
+    assert snapshot(other_cache) == before
+    plan = trash.Plan(str(other_cache), [one.item for one in taken])
+    trash.purge(plan, False, Report(), never)
+    gone = trash.empty(str(other_cache), Report())
+    assert (gone.entries, gone.files) == (3, plan.files)
+
+
 @pytest.mark.parametrize(
     "content", ["", "{", "[1]", "{}", '[{"kernel_path": 5}]', '[{"meta_info": 1}]', "[" * 100_000]
 )

@@ -15,8 +15,10 @@ that it has started), the programs it was started from where they have but the v
 lies in the trash: a file that is mapped from there goes on to work, and so it does when it is
 deleted.
 
-What cannot be seen: what a process has put into its environment after its start, and the paths of
-a process that has other mounts, in a container say.
+A process that has mounts of its own, in a container say, may know the folder by another path, and
+another folder by this one: there files and folders are compared themselves (stores/other_mounts).
+
+What cannot be seen: what a process has put into its environment after its start.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ import contextlib
 import os
 import pwd
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.other_mounts import OtherMounts
 
 _PROC = "/proc"
 #: Characters of a name, and processes that are told of by name.
@@ -47,6 +50,8 @@ _TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
 _PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
 #: The end of a line of maps: a path is the sixth column, and may hold spaces.
 _MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)
+#: What Linux says after the path of a file that was removed.
+_DELETED = b" (deleted)"
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,11 @@ class InUse:
         }
 
 
-def users(root: str, report: Report) -> InUse:
+def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
     """The processes that use a folder; those that may need any entry first, then by number.
 
-    root: its real path. Processes that end meanwhile are left out.
+    root: its real path. items: those that matter, to be known where a process has other mounts.
+    Processes that end meanwhile are left out.
     """
     try:
         names = os.listdir(_PROC)
@@ -131,7 +137,7 @@ def users(root: str, report: Report) -> InUse:
         return InUse(sees="none")
     found, hidden = [], 0
     above = set(_ancestors())
-    look = _Look(os.path.realpath(root))
+    look = _Look(os.path.realpath(root), items)
     for pid in pids:
         report.check()
         try:
@@ -179,8 +185,9 @@ def _read(pid: int, name: str) -> bytes:
 class _Look:
     """Looks into one process after the other, for one folder."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, items: Sequence[Item]) -> None:
         self._root = root
+        self._others = OtherMounts(root, items)
         self._below = os.fsencode(root.rstrip("/") + "/")
         self._real: dict[str, str] = {}
 
@@ -188,9 +195,13 @@ class _Look:
         """What a process uses. Raises OSError where it has ended or cannot be looked into."""
         if pid == os.getpid():
             return None
-        opened = self._opened(pid)
         maps = _read(pid, "maps")
-        mapped = self._mapped(maps)
+        if self._others.has(pid):
+            opened = self._others.opened(pid)
+            mapped = self._others.mapped(pid, {match[1] for match in _MAPPED.finditer(maps)})
+        else:
+            opened = self._opened(pid)
+            mapped = self._mapped(maps)
         caches = self._runs_with(pid, maps)
         if not (opened or mapped or caches):
             return None
@@ -205,6 +216,8 @@ class _Look:
     def _inside(self, path: bytes) -> str | None:
         if not path.startswith(self._below):
             return None
+        if path.endswith(_DELETED) and not os.path.lexists(path):
+            return None  # nobody else finds it any more
         inside = os.fsdecode(path[len(self._below) :])
         return None if inside.split("/", 1)[0] == TRASH else inside
 
@@ -240,6 +253,8 @@ class _Look:
         return any(self._overlaps(pid, path) for path in (inductor, kernels) if path)
 
     def _overlaps(self, pid: int, path: str) -> bool:
+        if self._others.has(pid):
+            return self._others.overlaps(pid, path)
         if not os.path.isabs(path):
             path = os.path.join(os.readlink(f"{_PROC}/{pid}/cwd"), path)
         if path not in self._real:

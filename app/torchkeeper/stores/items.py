@@ -121,12 +121,16 @@ def located(files: Iterable[File]) -> list[Item]:
     return list(found.values())
 
 
+#: The order in which kinds are read: what may need code comes before it.
+_READING = tuple(dict.fromkeys(("fxgraph", "aotautograd", "precompile", "aoti_eager", *KINDS)))
+
+
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """Items in the order of KINDS, then by path; of code, what names others comes first.
+    """Items in the order in which they are read, then by path; of code, what names others first.
 
     So that whatever tells something about another entry is read before that.
     """
-    by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
+    by_kind: dict[str, list[Item]] = {kind: [] for kind in _READING}
     for item in items:
         by_kind[item.kind].append(item)
     for some in by_kind.values():
