@@ -19,6 +19,7 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.session import Session, chosen_of
+from torchkeeper.link.facts import told
 from torchkeeper.stores import places, trash
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
@@ -298,7 +299,16 @@ def test_a_rank_of_vllm(vllm_rank: Path, filled: Path, kernels: Path) -> None:
     }  # fmt: skip
     (graph,) = [e for e in own if e.files == 3]
     assert graph.name == "vLLM's graph and key factors"
-    assert "cache_key_factors.json" in full_of(vllm_rank, graph).texts()
+    full = full_of(vllm_rank, graph)
+    assert "cache_key_factors.json" in full.texts()
+    assert full.facts["hashes"] == {"code": "c", "compiler": "d"}
+    assert [(fact.label, fact.values) for fact in told("code", full.facts)] == [
+        ("Code hash", ["c"]), ("Compiler hash", ["d"]),
+    ]  # fmt: skip
+    for bad in ("{", "[]", '{"code_hash": 3}', "[" * 100_000):
+        (vllm_rank / "backbone" / "cache_key_factors.json").write_text(bad)
+        again = full_of(vllm_rank, graph)
+        assert (again.entry.problem, again.facts["hashes"]) == (None, {})
 
 
 def test_a_rank_moves_to_a_cache_and_back(

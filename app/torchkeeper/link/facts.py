@@ -18,6 +18,7 @@ WORDED = {
     ),
     "autotune": frozenset({"gpu", "versions", "choices"}),
     "ondisk": frozenset({"prefix", "version"}),
+    "code": frozenset({"hashes"}),
 }
 #: Triton's is a hash of its sources.
 _VERSIONS = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
@@ -38,6 +39,7 @@ def told(kind: str, facts: dict[str, Any]) -> list[Fact]:
         "precompile": _precompiled,
         "autotune": _autotuned,
         "ondisk": _stored,
+        "code": _vllm,
     }.get(kind)
     return [fact for fact in (make(facts) if make else ()) if fact.values]
 
@@ -87,6 +89,13 @@ def _stored(facts: dict[str, Any]) -> list[Fact]:
         Fact("Cache version", [f"{version:,}"] if known else ["unknown"] if prefix else []),
         Fact("Version prefix", prefix, fixed=True),
     ]
+
+
+def _vllm(facts: dict[str, Any]) -> list[Fact]:
+    hashes = facts.get("hashes")
+    said = hashes if isinstance(hashes, dict) else {}
+    labels = (("code", "Code hash"), ("compiler", "Compiler hash"), ("config", "Config hash"))
+    return [Fact(label, _text(said.get(name)), fixed=True) for name, label in labels]
 
 
 def _text(value: object) -> list[str]:

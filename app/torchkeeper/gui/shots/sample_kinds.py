@@ -40,7 +40,8 @@ _KINDS: dict[str, tuple[str, int, str, str | None, dict[str, Any]]] = {
     ),
     "code": (
         "vLLM's graph and key factors", 96_400, f"{_RANK}/backbone/cache_key_factors.json", None,
-        {},
+        {"hashes": {"code": "d3b07384d113edec49eaa6238ad5ff00", "compiler": "c157a79031",
+                    "config": "6512bd43d9"}},
     ),
 }  # fmt: skip
 
