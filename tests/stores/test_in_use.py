@@ -215,6 +215,27 @@ def test_the_default_folder_of_torch(start: Start, tmp_path: Path, torch_python:
     assert (found[pid].why, found[pid].holds_all) == ("environment", True)
 
 
+def test_the_folders_of_vllm(start: Start, folder: Path, tmp_path: Path) -> None:
+    """It sets torch's variables after its start, which nobody else sees."""
+    rank = tmp_path / ".cache" / "vllm" / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
+    rank.mkdir(parents=True)
+    library = tmp_path / "site-packages" / "vllm" / "_C.abi3.so"
+    library.parent.mkdir(parents=True)
+    shutil.copy(folder / "ab" / f"{ONE}.so", library)
+    loaded = [sys.executable, "-c", MAP, library]
+    serving = {
+        start(*loaded, HOME=str(tmp_path), XDG_CACHE_HOME=""),
+        start(*loaded, XDG_CACHE_HOME=str(tmp_path / ".cache")),
+        start(sys.executable, "-c", WAIT, VLLM_CACHE_ROOT=str(tmp_path / ".cache" / "vllm")),
+    }
+    start(*loaded, HOME=str(tmp_path / "nowhere"), XDG_CACHE_HOME="")
+    start(*loaded, HOME=str(tmp_path), VLLM_CACHE_ROOT=str(tmp_path / "elsewhere"))
+    start(sys.executable, "-c", WAIT, HOME=str(tmp_path), XDG_CACHE_HOME="")
+    found = using(rank)
+    assert set(found) == serving
+    assert all(user.holds_all for user in found.values())
+
+
 def test_no_more_of_a_command_line_than_the_program(start: Start, folder: Path) -> None:
     script = folder.parent / "tra\x1bin.py"
     script.write_text(WAIT)

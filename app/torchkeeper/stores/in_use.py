@@ -4,11 +4,11 @@ What counts, and what a purge does about it unless the user insists:
 
 - A process that has a file below the folder open or mapped uses the entry which that file
   belongs to: this entry is left out.
-- A process that runs with the folder as its cache, that is with TORCHINDUCTOR_CACHE_DIR or
-  TRITON_CACHE_DIR at, below or above it, or, with torch or Triton loaded and no such variable,
-  with the folder as its default, may need any entry next. If it is one that can, because it runs
-  Python or has torch or Triton loaded, nothing of the folder is purged. A shell or an editor that
-  merely inherited the variable is named and holds nothing back.
+- A process that runs with the folder as its cache, that is with TORCHINDUCTOR_CACHE_DIR,
+  TRITON_CACHE_DIR or VLLM_CACHE_ROOT at, below or above it, or, with torch, Triton or vLLM loaded
+  and no such variable, with the folder as its default, may need any entry next. If it is one that
+  can, because it runs Python or has torch or Triton loaded, nothing of the folder is purged. A
+  shell or an editor that merely inherited the variable is named and holds nothing back.
 
 Not counted: Torchkeeper itself (its windows, commands, engines and readers, though not a compile
 that it has started), the programs it was started from where they have but the variable, and what
@@ -47,6 +47,9 @@ _OURS = (
 )
 _TORCH = re.compile(rb"/libtorch[^/\n]*\.so")
 _TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
+#: vLLM sets torch's variables itself, after its start.
+_VLLM = re.compile(rb"/vllm/[^\n]*\.so")
+_VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 _PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
 #: The end of a line of maps: a path is the sixth column, and may hold spaces.
 _MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)
@@ -238,8 +241,8 @@ class _Look:
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
         data = _read(pid, "environ")
-        torch, triton = _TORCH.search(maps), _TRITON.search(maps)
-        if not (torch or triton or b"_CACHE_DIR=" in data):
+        torch, triton, vllm = (found.search(maps) for found in (_TORCH, _TRITON, _VLLM))
+        if not (torch or triton or vllm or any(name in data for name in _VARIABLES)):
             return False
         pairs = (part.partition(b"=") for part in data.split(b"\0"))
         env = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
@@ -250,7 +253,10 @@ class _Look:
             # triton/knobs.py; under Inductor, kernels go below Inductor's own folder.
             home = env.get("TRITON_HOME") or env.get("HOME")
             kernels = os.path.join(home, ".triton", "cache") if home else None
-        return any(self._overlaps(pid, path) for path in (inductor, kernels) if path)
+        models = env.get("VLLM_CACHE_ROOT")
+        if vllm and not models:
+            models = _vllm_root(env)
+        return any(self._overlaps(pid, path) for path in (inductor, kernels, models) if path)
 
     def _overlaps(self, pid: int, path: str) -> bool:
         if self._others.has(pid):
@@ -278,6 +284,13 @@ def _default_folder(pid: int, env: dict[str, str]) -> str:
     folders = (env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name))
     temporary = next((folder for folder in folders if os.path.isdir(folder)), "/tmp")  # noqa: S108
     return os.path.join(temporary, "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+
+
+def _vllm_root(env: dict[str, str]) -> str | None:
+    """Where vLLM keeps its caches without variables of its own (vllm/envs.py)."""
+    if base := env.get("XDG_CACHE_HOME"):
+        return os.path.join(base, "vllm")
+    return os.path.join(env["HOME"], ".cache", "vllm") if env.get("HOME") else None
 
 
 def _is_ours(arguments: list[str]) -> bool:
