@@ -151,11 +151,12 @@ def canonical(path: str) -> str:
     inner = inner_cache(path)
     name = path.rpartition("/")[2]
     alone = path[len(inner) :]
+    parts = alone.split("/")
     if (
         (inner and not inner.endswith(_PLAIN_INNER))
         or is_vllm(name)
         or is_artifact(name)
-        or beside.locate(alone, alone.split("/"))
+        or (beside.locate(alone, parts) and not _locate_code(alone, parts))
     ):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
