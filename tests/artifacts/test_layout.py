@@ -41,6 +41,17 @@ STEM = "c" + "abcdefgh" * 6 + "abc"
         (f"dynamo/{SHA}/.1.2.tmp", "lock", ".1.2.tmp"),
         ("aoti_eager/aten/cpu/add.Tensor.json", "aoti_eager", "add.Tensor"),
         (f"aoti_eager/aten/cpu/lib/ab/{STEM}.so", "code", STEM),
+        (f"0a1b2c3d4e/rank_0_0/inductor_cache/ab/{STEM}.py", "code", STEM),
+        (
+            f"torch_aot_compile/{SHA}/rank_0_0/model",
+            "precompile",
+            f"torch_aot_compile/{SHA}/rank_0_0/model",
+        ),
+        (f"{SHA}/triton_cache/{'A' * 52}/k.cubin", "triton", "A" * 52),
+        (f"{SHA}/k.json", "triton", SHA),
+        ("rank_0_0/backbone/computation_graph.py", "code", "rank_0_0/backbone"),
+        ("rank_0_0/computation_graph.py", "code", "rank_0_0"),
+        ("model", "unknown", "model"),
         (f"aoti_eager/aten/cpu/lib/{STEM}/{STEM}.wrapper.so", "code", STEM),
         ("aoti_eager/aten/cpu/lib/locks/add.Tensor.lock", "lock", "add.Tensor"),
         (f"cache/{SHA}", "autotune", SHA),
@@ -101,7 +112,13 @@ def test_other_keys_of_mega_caches() -> None:
 def test_what_a_cache_inside_a_place_is_in_one_of_its_own() -> None:
     assert layout.canonical(f"inductor_cache/ab/{STEM}.py") == f"ab/{STEM}.py"
     assert layout.canonical(f"triton_cache/{'A' * 52}/k") == f"{'A' * 52}/k"
-    for path in ("aoti_eager/aten/cpu/lib/ab/x", "backbone/artifact_0/ab/x", "a/artifact_0"):
+    rank = "torch_compile_cache/0a1b2c3d4e/rank_0_12"
+    assert layout.canonical(f"{rank}/inductor_cache/ab/{STEM}.py") == f"ab/{STEM}.py"
+    for path in (f"{STEM}/{STEM}.wrapper.so", f"{SHA}/k.json", f"cache/{SHA}"):
+        assert layout.canonical(path) == path
+    for path in ("aoti_eager/aten/cpu/lib/ab/x", "backbone/artifact_0/ab/x", "a/artifact_0",
+                 f"ab/{STEM}.debug/x.py", f"{STEM}/{STEM}/CMakeLists.txt", f"{rank}/model",
+                 f"{rank}/inductor_cache/aoti_eager/aten/cpu/lib/ab/x"):  # fmt: skip
         with pytest.raises(Problem, match="part-of-artifact"):
             layout.canonical(path)
 

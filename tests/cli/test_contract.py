@@ -123,6 +123,34 @@ def test_orphans(tk: Tk, fixture_cache: Path) -> None:
     assert {row["path"] for row in ran.objects if "path" in row} == {r["path"] for r in listed}
 
 
+def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
+    (graph, *_) = sorted((fixture_cache / "fxgraph").rglob("*/*/*"))
+    graph.unlink()
+    for folder, _, names in os.walk(fixture_cache):
+        for name in names:
+            os.utime(Path(folder) / name, (1e9, 1e9))
+
+    def orphans() -> dict[str, object]:
+        rows = tk("du", fixture_cache, "--json").objects
+        assert [row["kind"] for row in rows[-3:]] == ["orphans", "trash", "total"]
+        return dict(rows[-3])
+
+    before = orphans()
+    assert before["whole"] is False
+    assert "Of these at least " in tk("du", fixture_cache).out
+    listed = tk("ls", fixture_cache, "--json", "--filter", "is:orphan").objects
+    assert before["entries"] == len([row for row in listed if row["kind"] == "lock"])
+    assert orphans() == {
+        "kind": "orphans",
+        "entries": len(listed),
+        "files": sum(row["files"] for row in listed),
+        "bytes": sum(row["size"] for row in listed),
+        "whole": True,
+    }
+    assert {"lock", "code", "aotautograd"} == {row["kind"] for row in listed}
+    assert f"Of these {len(listed)} orphans, " in tk("du", fixture_cache).out
+
+
 def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     tk("export", kept_291, "-o", tmp_path / "b")
     kinds = {row["kind"] for row in tk("du", tmp_path / "b", "--json").objects}

@@ -1,12 +1,14 @@
 """Has stock torch write what only some programs have in their caches.
 
 Precompiled functions, eager operators compiled ahead of time, GEMM timings, values of the generic
-caches, and a graph saved as vLLM saves its pieces. Arguments: a folder for temporary files, a
-folder for the saved graph. With ``again``, only the precompiled function is called, as any program
-would call it. Prints a line of JSON: the counters, and a mega-cache's artifacts by type.
+caches, a graph saved as vLLM saves its pieces, and a whole function compiled ahead. Arguments: a
+folder for temporary files, a folder for the saved graph. With ``again``, only the precompiled
+function is called, as any program would call it. Prints a line of JSON: the counters, and a
+mega-cache's artifacts by type.
 """
 
 import json
+import pickle
 import sys
 import tempfile
 
@@ -30,6 +32,7 @@ def others(temporary, saved):
     from torch._inductor.aoti_eager import aoti_compile_with_persistent_cache
     from torch._inductor.cache import InductorOnDiskCache, OnDiskCache
     from torch._inductor.codecache import LocalCache
+    from torch._inductor.runtime.caching.implementations import _OnDiskCacheImpl
 
     ops = torch.ops.aten
     x, y = torch.rand(4, 8), torch.rand(3, dtype=torch.float64)
@@ -46,6 +49,7 @@ def others(temporary, saved):
     usual, tempfile.tempdir = tempfile.tempdir, temporary
     assert InductorOnDiskCache().insert(("a", "key"), {"x": [1, 2]})
     assert OnDiskCache("mine").insert("z", "text")
+    assert _OnDiskCacheImpl(sub_dir="memo").insert("0a" * 16, pickle.dumps({"a": 1, "b": 2}))
     tempfile.tempdir = usual
 
     graphs = []
@@ -60,6 +64,9 @@ def others(temporary, saved):
     made = torch._inductor.standalone_compile(graph, inputs)
     made.save(path=f"{saved}/artifact_compile_range_1_8_subgraph_0", format="binary")
     made.save(path=f"{saved}/artifact_compile_range_1_8_subgraph_1", format="unpacked")
+
+    ahead = torch.compile(wave, fullgraph=True).aot_compile(((torch.rand(4, 4),) * 2, {}))
+    ahead.save_compiled_function(f"{temporary}/model")
 
 
 call()

@@ -9,6 +9,7 @@ import pickle
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,34 @@ def test_an_orphan_says_why_and_what_to_do(
     settle(qtbot)
     choose(qtbot, window, first(window, "fxgraph"))
     assert not inspector.orphan.isVisible()
+
+
+def test_what_only_some_kinds_have(
+    qtbot: QtBot, open_window: OpenWindow, other_kinds: Path
+) -> None:
+    window = open_inspector(qtbot, open_window, other_kinds / "cache")
+    said = {
+        ("aoti_eager", "add.Tensor"): (
+            "Operator\naten::add.Tensor", "float32[4, 8]\nfloat32[4, 8]\n2", "Library exists\nyes",
+        ),
+        ("precompile", "wave"): ("2 sets of guards", "Compiled graphs\n2", "Needs Python\n3."),
+        ("autotune", "GEMM"): ("2 timings", "System\nno GPU"),
+    }  # fmt: skip
+    for (kind, words), texts in said.items():
+        inspector = choose(qtbot, window, first(window, kind, words))
+        shown = inspector.facts.toPlainText()
+        for text in texts:
+            assert text in shown
+        assert shown.count("Inputs") == (kind == "aoti_eager")
+
+
+def test_a_cache_inside_the_place_is_named(qtbot: QtBot) -> None:
+    path = "3f1c0e77aa/rank_1_0/inductor_cache/ab/x.py"
+    rows = sections(replace(entry(1), path=path), None, {})[-1].rows
+    told = {label: [value.text for value in values] for label, values in rows}
+    assert told["Cache inside"] == ["3f1c0e77aa/rank_1_0/inductor_cache/"]
+    plain = sections(replace(entry(1), path="ab/x.py"), None, {})[-1].rows
+    assert "Cache inside" not in dict(plain)
 
 
 def test_an_entry_that_has_gone_is_told_in_place(

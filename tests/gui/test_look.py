@@ -69,6 +69,8 @@ STATES = {
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several",
+    "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
+    "inspector-code",
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "

@@ -120,6 +120,60 @@ def test_the_trash_and_what_was_deleted_are_not_in_use(start: Start, folder: Pat
     assert left == []
 
 
+def test_what_was_deleted_is_nobodys(start: Start, folder: Path) -> None:
+    start(sys.executable, "-c", MAP, folder / f"ab/{ONE}.so")
+    start(sys.executable, "-c", OPEN, folder / f"ab/{ONE}.py")
+    for ending in ("so", "py"):
+        (folder / f"ab/{ONE}.{ending}").unlink()
+    assert using(folder) == {}
+    odd = folder / "ab" / "odd (deleted)"
+    odd.touch()
+    pid = start(sys.executable, "-c", OPEN, odd)
+    assert using(folder)[pid].paths == {"ab/odd (deleted)"}
+
+
+def mounted(folder: Path, elsewhere: Path) -> list[str]:
+    """A command line that runs what follows with the folder mounted elsewhere as well."""
+    elsewhere.mkdir()
+    script = f'mount --bind {folder} {elsewhere} && exec "$@"'
+    argv = ["unshare", "--mount", "/bin/sh", "-c", script, "sh"]
+    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system does not let one mount")
+    return argv
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs to mount")
+def test_a_process_with_other_mounts(start: Start, folder: Path, tmp_path: Path) -> None:
+    there = tmp_path / "elsewhere"
+    argv = mounted(folder, there)
+    opening = start(*argv, sys.executable, "-c", OPEN, there / f"ab/{ONE}.py")
+    mapping = start(*argv, sys.executable, "-c", MAP, there / f"ab/{TWO}.so")
+    python = [*argv, sys.executable, "-c", WAIT]
+    named = {
+        start(*python, TORCHINDUCTOR_CACHE_DIR=str(path))
+        for path in (there, there / "triton" / "0", tmp_path)
+    }
+    relative = start(*python, cwd=tmp_path, TRITON_CACHE_DIR="elsewhere/ab")
+    start(*python, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "nowhere"))
+    # Mounted over: what it calls by the name of the folder is another one.
+    other = tmp_path / "other"
+    other.mkdir()
+    over = ["unshare", "--mount", "/bin/sh", "-c", f'mount --bind {other} {folder} && exec "$@"']
+    start(*over, "sh", sys.executable, "-c", WAIT, TORCHINDUCTOR_CACHE_DIR=str(folder))
+    items = Folder(str(folder)).items(Report())
+    found = users(str(folder), Report(), items)
+    by_pid = {user.pid: user for user in found.processes}
+    assert set(by_pid) == {opening, mapping, relative, *named}
+    assert by_pid[opening].why == "open"
+    assert by_pid[opening].paths == {f"ab/{ONE}.py"}
+    assert by_pid[mapping].why == "mapped"
+    assert by_pid[mapping].paths == {f"ab/{TWO}.so"}
+    assert all(by_pid[pid].holds_all for pid in (*named, relative))
+    free, left = found.split(items)
+    assert not free
+    assert {item.key for item, _ in left} == {ONE, TWO}
+
+
 @pytest.mark.parametrize("variable", ["TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"])
 @pytest.mark.parametrize("where", ["cache", "cache/triton", ".", "link", "cache/../cache/"])
 def test_the_folder_in_the_environment(
@@ -159,6 +213,27 @@ def test_the_default_folder_of_torch(start: Start, tmp_path: Path, torch_python:
     found = using(place)
     assert set(found) == {pid}
     assert (found[pid].why, found[pid].holds_all) == ("environment", True)
+
+
+def test_the_folders_of_vllm(start: Start, folder: Path, tmp_path: Path) -> None:
+    """It sets torch's variables after its start, which nobody else sees."""
+    rank = tmp_path / ".cache" / "vllm" / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0"
+    rank.mkdir(parents=True)
+    library = tmp_path / "site-packages" / "vllm" / "_C.abi3.so"
+    library.parent.mkdir(parents=True)
+    shutil.copy(folder / "ab" / f"{ONE}.so", library)
+    loaded = [sys.executable, "-c", MAP, library]
+    serving = {
+        start(*loaded, HOME=str(tmp_path), XDG_CACHE_HOME=""),
+        start(*loaded, XDG_CACHE_HOME=str(tmp_path / ".cache")),
+        start(sys.executable, "-c", WAIT, VLLM_CACHE_ROOT=str(tmp_path / ".cache" / "vllm")),
+    }
+    start(*loaded, HOME=str(tmp_path / "nowhere"), XDG_CACHE_HOME="")
+    start(*loaded, HOME=str(tmp_path), VLLM_CACHE_ROOT=str(tmp_path / "elsewhere"))
+    start(sys.executable, "-c", WAIT, HOME=str(tmp_path), XDG_CACHE_HOME="")
+    found = using(rank)
+    assert set(found) == serving
+    assert all(user.holds_all for user in found.values())
 
 
 def test_no_more_of_a_command_line_than_the_program(start: Start, folder: Path) -> None:

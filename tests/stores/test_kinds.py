@@ -19,6 +19,7 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.session import Session, chosen_of
+from torchkeeper.link.facts import told
 from torchkeeper.stores import places, trash
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
@@ -53,8 +54,8 @@ def never(item: Item, problem: Problem) -> None:
     raise AssertionError(f"{item.path} was left: {problem}")
 
 
-def moved(source: Path, target: Path, bundle: Path) -> list[tuple[str, str]]:
-    """Export one place and import it into another; what the bundle could not hold."""
+def exported(source: Path, bundle: Path) -> list[tuple[str, str]]:
+    """Export a place; what the bundle could not hold."""
     left: list[tuple[str, str]] = []
     folder = Folder(str(source))
     export(
@@ -64,6 +65,12 @@ def moved(source: Path, target: Path, bundle: Path) -> list[tuple[str, str]]:
         Report(),
         lambda item, problem: left.append((item.kind, problem.code)),
     )
+    return left
+
+
+def moved(source: Path, target: Path, bundle: Path) -> list[tuple[str, str]]:
+    """Export one place and import it into another; what the bundle could not hold."""
+    left = exported(source, bundle)
     with Bundle(str(bundle), Report()) as opened:
         assert opened.refused == []
         import_bundle(opened, str(target), Report(), never)
@@ -202,6 +209,30 @@ def test_kernels_of_one_list_are_purged_together_and_come_back(other_cache: Path
     assert snapshot(other_cache) == before
 
 
+def test_a_purge_counts_as_its_plan_did(other_cache: Path) -> None:
+    """Also where the list goes with several entries, of which one has lost its library."""
+    library = next((other_cache / "aoti_eager").rglob("*.wrapper.so"))
+    for path in library.parent.glob(f"{library.name.partition('.')[0]}.*"):
+        path.unlink()
+    before = snapshot(other_cache)
+    taken = chosen(other_cache, filter="kind:aoti_eager")
+    plan = trash.Plan(str(other_cache), [one.item for one in taken])
+    paths = {file.path for item in plan.items for file in item.files}
+    assert (len(plan.items), plan.files) == (3, len(paths))
+    done = trash.purge(plan, False, Report(), never)
+    assert (done.entries, done.files) == (3, plan.files)
+    assert not [path for path in paths if (other_cache / path).exists()]
+    (receipt,) = trash.receipts(str(other_cache))
+    assert (receipt.entries, receipt.files) == (3, plan.files)
+    back = trash.undo(str(other_cache), Report(), never)
+    assert (back.entries, back.files) == (3, plan.files)
+    assert snapshot(other_cache) == before
+    plan = trash.Plan(str(other_cache), [one.item for one in taken])
+    trash.purge(plan, False, Report(), never)
+    gone = trash.empty(str(other_cache), Report())
+    assert (gone.entries, gone.files) == (3, plan.files)
+
+
 @pytest.mark.parametrize(
     "content", ["", "{", "[1]", "{}", '[{"kernel_path": 5}]', '[{"meta_info": 1}]', "[" * 100_000]
 )
@@ -241,7 +272,9 @@ def test_values_of_generic_caches(other_kinds: Path) -> None:
     assert (mine.facts["prefix"], mine.facts["version"]) == ("5feceb66", 0)
     folder = next((other_kinds / "temporary").glob("torchinductor_*"))
     kinds = Counter(e.kind for e in entries(folder))
-    assert kinds == {"ondisk": 1, "lock": 1}
+    assert kinds == {"ondisk": 2, "lock": 1}
+    (remembered,) = [e for e in entries(folder, "ondisk") if "/memo/" in e.path]
+    assert (remembered.name, remembered.problem) == ("dict of 2", None)
 
 
 def test_a_bad_value_is_broken(tmp_path: Path) -> None:
@@ -266,7 +299,16 @@ def test_a_rank_of_vllm(vllm_rank: Path, filled: Path, kernels: Path) -> None:
     }  # fmt: skip
     (graph,) = [e for e in own if e.files == 3]
     assert graph.name == "vLLM's graph and key factors"
-    assert "cache_key_factors.json" in full_of(vllm_rank, graph).texts()
+    full = full_of(vllm_rank, graph)
+    assert "cache_key_factors.json" in full.texts()
+    assert full.facts["hashes"] == {"code": "c", "compiler": "d"}
+    assert [(fact.label, fact.values) for fact in told("code", full.facts)] == [
+        ("Code hash", ["c"]), ("Compiler hash", ["d"]),
+    ]  # fmt: skip
+    for bad in ("{", "[]", '{"code_hash": 3}', "[" * 100_000):
+        (vllm_rank / "backbone" / "cache_key_factors.json").write_text(bad)
+        again = full_of(vllm_rank, graph)
+        assert (again.entry.problem, again.facts["hashes"]) == (None, {})
 
 
 def test_a_rank_moves_to_a_cache_and_back(
@@ -292,6 +334,155 @@ def test_a_rank_moves_to_a_cache_and_back(
     ]
     assert files[0] == files[1] != set()
     assert not [e for e in entries(rank) if e.problem]
+
+
+@pytest.fixture
+def vllm_root(vllm_rank: Path, other_kinds: Path) -> Path:
+    """vLLM's whole folder: two ranks of one model, and another that was compiled ahead."""
+    caches = vllm_rank.parent.parent
+    other = vllm_rank.parent / "rank_1_0"
+    shutil.copytree(vllm_rank / "backbone", other / "eagle_head")
+    model = caches / "torch_aot_compile" / ("ab" * 32)
+    (model / "rank_0_0").mkdir(parents=True)
+    shutil.copytree(vllm_rank / "inductor_cache", model / "inductor_cache")
+    shutil.copy(other_kinds / "temporary" / "model", model / "rank_0_0" / "model")
+    (caches.parent / "modelinfos").mkdir()
+    (caches.parent / "modelinfos" / "vllm-model_executor-models-llama.json").write_text("{}")
+    (caches.parent / "gpu_p2p_access_cache_for_0,1.json").write_text("{}")
+    return caches.parent
+
+
+def test_every_folder_of_vllm_is_a_place(vllm_root: Path) -> None:
+    rank = entries(vllm_root / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0")
+    model = "torch_compile_cache/torch_aot_compile/" + "ab" * 32
+    for folder in (
+        ".",
+        "torch_compile_cache",
+        "torch_compile_cache/1a2b3c4d5e",
+        "torch_compile_cache/1a2b3c4d5e/rank_0_0",
+        "torch_compile_cache/1a2b3c4d5e/rank_1_0",
+        "torch_compile_cache/1a2b3c4d5e/rank_0_0/backbone",
+        "torch_compile_cache/torch_aot_compile",
+        model,
+        f"{model}/rank_0_0",
+    ):
+        found = entries(vllm_root / folder)
+        assert found
+        assert not [e.path for e in found if e.kind == "unknown" or e.problem]
+        assert len({e.identity for e in found}) == len(found)
+        inside = "1a2b3c4d5e/rank_0_0/"
+        kinds = Counter(e.kind for e in found if inside in e.path)
+        assert not kinds or kinds == Counter(e.kind for e in rank)
+        for one in found:
+            if one.kind == "precompile" or "vLLM's" in str(one.name):
+                assert full_of(vllm_root / folder, one).entry == one
+    keys = {e.key for e in entries(vllm_root / "torch_compile_cache") if "vLLM's" in str(e.name)}
+    assert keys == {"1a2b3c4d5e/rank_0_0/backbone", "1a2b3c4d5e/rank_1_0/eagle_head"}
+
+
+def test_a_model_that_was_compiled_ahead(vllm_root: Path, tmp_path: Path) -> None:
+    place = vllm_root / "torch_compile_cache" / "torch_aot_compile" / ("ab" * 32) / "rank_0_0"
+    (whole,) = described(place, full=True)
+    assert (whole.entry.kind, whole.entry.name, whole.entry.torch) == (
+        "precompile", "wave", "2.13.0+cpu",
+    )  # fmt: skip
+    assert whole.facts["functions"][0].startswith("wave at ")
+    left = exported(place, tmp_path / "a.torchcache")
+    assert left == [("precompile", "part-of-artifact")]
+    (place / "model").write_bytes((place / "model").read_bytes()[:900])
+    assert [e.problem for e in entries(place)] == ["payload-unreadable"]
+    other = tmp_path / "anything"
+    shutil.copytree(place, other)
+    assert [e.kind for e in entries(other)] == ["unknown"], "a model may be anybody's"
+
+
+def test_a_rank_of_vllms_folder_moves_to_a_cache(vllm_root: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    moved(vllm_root, target, tmp_path / "a.torchcache")
+    rank = vllm_root / "torch_compile_cache" / "1a2b3c4d5e" / "rank_0_0" / "inductor_cache"
+    graphs = {e.path for e in entries(rank, "fxgraph")}
+    assert {e.path for e in entries(target, "fxgraph")} >= graphs
+
+
+MODULE, MODEL = "c" + "ab" * 25 + "c", "c" + "de" * 25 + "f"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name"),
+    [
+        (f"ab/{MODULE}.debug/output_code.py", "code", None),
+        (f"{MODEL}/{MODULE}/CMakeLists.txt", "code", None),
+        (f"{MODEL}/{MODULE}/{MODULE}.weights.o", "code", None),
+        (f"{MODEL}/custom_objs_config.json", "code", None),
+        (f"ab/{MODULE}.halide/generate_kernel.py", "code", None),
+        ("halide-runtime-host-x/hooks.cpp", "code", None),
+        ("cutedsl_compile_cache/" + "0a" * 32 + ".o", "code", None),
+        ("cutedsl_compile_cache/x.o.tmp", "lock", "x.o.tmp"),
+        ("ab/triton_poi_fused_0_run_0/tensor_0.pt", "code", None),
+        ("unhashed_kernel_inputs/triton_run_0/tensor_0.pt", "code", None),
+        ("tmp0a1b2c3d.py", "lock", "tmp0a1b2c3d.py"),
+        (f"tmpabcd_012/ab/{MODULE}.py", "lock", f"{MODULE}.py"),
+        ("bisect/inductor/lowerings_run_state.txt", "lock", "lowerings_run_state.txt"),
+        ("compiled_cache.db", "code", None),
+    ],
+)
+def test_what_lies_beside_the_entries(tmp_path: Path, path: str, kind: str, name: str) -> None:
+    place = tmp_path / "place"
+    (place / path).parent.mkdir(parents=True)
+    (place / path).write_text("# nothing\n")
+    (one,) = entries(place)
+    assert (one.kind, one.name, one.problem, one.files) == (kind, name, None, 1)
+    assert full_of(place, one).entry == one
+    if kind == "code":
+        assert exported(place, tmp_path / "a.torchcache") == [("code", "part-of-artifact")]
+
+
+def test_collected_measurements(tmp_path: Path) -> None:
+    for path, text in (
+        ("configs_0a1b2c3d.json", '["{}", "{}"]'),
+        ("autoheuristic/NVIDIA_H200/pad_mm.txt", "{}\nm,k,n\n"),
+        ("memoizer_cache.json", '{"collections": {"should_pad": {"a": {}}}, "cache_size": 1}'),
+        ("cache/" + "0a" * 16, "\x5f"),
+        ("cache/should_pad/dir.lock", ""),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert {e.path.rpartition("/")[2]: (e.kind, e.name, e.problem) for e in entries(tmp_path)} == {
+        "configs_0a1b2c3d.json": ("autotune", "2 operations of CUTLASS", None),
+        "pad_mm.txt": ("autotune", "measurements for pad_mm", None),
+        "memoizer_cache.json": ("ondisk", "1 remembered calls of should_pad", None),
+        "0a" * 16: ("ondisk", None, "payload-unreadable"),
+        "dir.lock": ("lock", "dir.lock", None),
+    }
+
+
+def test_links_of_torch_are_not_broken(tmp_path: Path) -> None:
+    place, away = tmp_path / "place", tmp_path / "away"
+    (place / "torch_cutlass").mkdir(parents=True)
+    away.mkdir()
+    (place / "torch_cutlass" / "cutlass_library").symlink_to(away)
+    (place / "ab").mkdir()
+    (place / "ab" / f"{MODULE}.py").symlink_to(away)
+    found = {e.key: (e.kind, e.problem) for e in entries(place)}
+    assert found == {
+        "cutlass_library": ("code", None),
+        f"{MODULE}.py": ("unknown", "not-a-file"),
+    }
+
+
+def test_a_compile_without_caches_leaves_one_thing(tmp_path: Path, kernels: Path) -> None:
+    place, old = tmp_path / "place", tmp_path / "place" / "tmp0a1b2c3d"
+    shutil.copytree(kernels, old / "triton" / "0")
+    (one,) = entries(place)
+    assert (one.kind, one.path, one.name) == ("lock", "tmp0a1b2c3d", "tmp0a1b2c3d")
+    assert one.files == len([path for path in old.rglob("*") if path.is_file()])
+    assert full_of(place, one).item.size == one.size
+    before = snapshot(place)
+    (item,) = [one.item for one in described(place)]
+    assert trash.purge(trash.Plan(str(place), [item]), False, Report(), never).entries == 1
+    assert not old.exists()
+    trash.undo(str(place), Report(), never)
+    assert snapshot(place) == before
 
 
 def test_what_pytorch_is_at_work_on(other_kinds: Path) -> None:
@@ -327,13 +518,8 @@ def test_places_of_vllm_and_of_generic_caches(
     monkeypatch.delenv("VLLM_CACHE_ROOT")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert found()[str(vllm_rank)] == "vllm"
-    model = tmp_path / "vllm" / "torch_compile_cache" / "torch_aot_compile" / ("ab" * 32)
-    shutil.copytree(vllm_rank / "inductor_cache", model / "inductor_cache")
-    (model / "rank_0_0").mkdir()
-    (model / "rank_0_0" / "model").write_bytes(b"whatever")
-    assert found()[str(model)] == "vllm"
-    (whole,) = entries(model, "precompile")
-    assert (whole.path, whole.problem) == ("rank_0_0/model", None)
-    assert not entries(model, "unknown")
+    ahead = tmp_path / "vllm" / "torch_aot_compile" / ("cd" * 32)
+    ahead.mkdir(parents=True)
+    assert found()[str(ahead)] == "vllm"
     monkeypatch.setattr(tempfile, "tempdir", str(other_kinds / "temporary"))
     assert found()[str(other_kinds / "temporary" / "cache" / "mine")] == "ondisk"

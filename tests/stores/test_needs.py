@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,10 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from torchkeeper.artifacts import code
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import trash
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
@@ -131,6 +134,58 @@ def test_locks_and_temporary_files(tmp_path: Path) -> None:
         path.write_bytes(b"")
     assert [x.entry.orphan for x in listed(tmp_path, OLD - 100)] == [None] * 3
     assert [x.entry.orphan for x in listed(tmp_path, OLD + 100)] == ["left-behind"] * 3
+
+
+def test_libraries_of_eager_kernels_that_no_list_names(other_cache: Path) -> None:
+    lists = other_cache / "aoti_eager" / "aten" / "cpu"
+    assert orphans(other_cache) == {}
+    conf = lists / "abs.json"
+    kept = conf.read_text()
+    first, second = json.loads(kept)
+    conf.write_text(json.dumps([first]))
+    library = Path(second["kernel_path"])
+    stem = library.name.partition(".")[0]
+    (found,) = orphans(other_cache).items()
+    assert found[0].startswith(f"aoti_eager/aten/cpu/{library.parent}/{stem}.")
+    assert found[1] == "library-unlisted"
+    assert orphans(other_cache, 0) == {}, "a compile writes its list last"
+    conf.write_text("{")
+    assert orphans(other_cache) == {}, "it could name that library"
+    conf.unlink()
+    gone = orphans(other_cache)
+    assert set(gone.values()) == {"library-unlisted"}
+    beside = {path.partition("lib/")[2].partition("/")[0] for path in gone}
+    assert beside == {library.parent.name}, "sources go with the last library of their folder"
+    assert len(gone) == 4
+    conf.write_text(kept)
+    assert orphans(other_cache) == {}
+
+
+def test_code_is_not_judged_where_graphs_are_packed(other_cache: Path) -> None:
+    graphs = sorted((other_cache / "fxgraph").rglob("*/f*/*"))
+    (keep,) = [path for path in graphs if graph_of(other_cache, "tanh").item.key in str(path)]
+    for path in {*graphs} - {keep}:
+        path.unlink()
+    shutil.rmtree(other_cache / "aotautograd")
+    assert orphans(other_cache) == {}, "the precompiled function may need it"
+    shutil.rmtree(other_cache / "dynamo")
+    assert set(orphans(other_cache).values()) == {"code-unnamed"}
+
+
+def test_a_lock_that_is_held_stays(tmp_path: Path) -> None:
+    for name in ("held", "free"):
+        path = tmp_path / "place" / "locks" / f"{name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    place = tmp_path / "place"
+    left: list[str] = []
+    with FileLock(place / "locks" / "held.lock"):
+        found = [x.item for x in listed(place, OLD + 100) if x.entry.orphan == "left-behind"]
+        plan = trash.Plan(str(place), found)
+        done = trash.purge(plan, False, Report(), lambda item, p: left.append(f"{item.key} {p}"))
+    assert (len(found), done.entries) == (2, 1)
+    assert left == ["held ('in-use', {})"]
+    assert [path.name for path in (place / "locks").iterdir()] == ["held.lock"]
 
 
 def test_the_index_keeps_what_tells(fixture_cache: Path, tmp_path: Path) -> None:

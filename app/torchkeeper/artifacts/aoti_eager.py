@@ -27,7 +27,7 @@ def digest(item: dict[str, Any]) -> str:
 
 
 def facts(data: bytes, names: list[str]) -> dict[str, Any]:
-    """name: the operator and its inputs; device; inputs; library, and whether it is there.
+    """name: the operator and its inputs; op, device, inputs; library, and whether it is there.
 
     data: ``{"op", "device", "item"}`` as JSON, or a list that could not be taken apart.
     names: the files there are. Raises ValueError or TypeError for what it is not.
@@ -43,6 +43,7 @@ def facts(data: bytes, names: list[str]) -> dict[str, Any]:
     inputs = [_input(one) for one in meta[:64]]
     found: dict[str, Any] = {
         "name": f"{about.get('op')}({', '.join(inputs)})",
+        "op": about.get("op"),
         "device": about.get("device"),
         "inputs": inputs,
         "library": library,

@@ -1,8 +1,9 @@
 """Autotune results: ``.best_config`` of single kernels, and GEMM choices of a whole system.
 
-Both are JSON. Sources: torch/_inductor/runtime/autotune_cache.py (AutotuneCache.save),
-torch/_inductor/codecache.py (CacheBase, PersistentCache: ``cache[op][inputs][precision][choice]``
-is a time in milliseconds).
+Both are JSON, as are lists of CUTLASS's operations; what AutoHeuristic collects is text.
+Sources: torch/_inductor/runtime/autotune_cache.py (AutotuneCache.save), codecache.py (CacheBase,
+PersistentCache: ``cache[op][inputs][precision][choice]`` is a time in milliseconds),
+codegen/cutlass/cache.py, autoheuristic/autoheuristic.py, all below torch/_inductor.
 """
 
 from __future__ import annotations
@@ -11,9 +12,16 @@ import json
 from typing import Any
 
 
-def facts(data: bytes, full: bool) -> dict[str, Any]:
-    """name: the chosen configuration; device where recorded. Raises ValueError if not JSON."""
+def facts(data: bytes, full: bool, file: str = "") -> dict[str, Any]:
+    """name: the chosen configuration; device where recorded. Raises ValueError if not JSON.
+
+    file: its name, which tells a text that AutoHeuristic collected.
+    """
+    if file.endswith(".txt"):
+        return {"name": f"measurements for {file.removesuffix('.txt')}"}
     config = json.loads(data)
+    if isinstance(config, list) and file.startswith("configs_"):
+        return {"name": f"{len(config):,} operations of CUTLASS", "device": "cuda"}
     if not isinstance(config, dict):
         raise TypeError("not a JSON object")
     if isinstance(config.get("system"), dict) and isinstance(config.get("cache"), dict):

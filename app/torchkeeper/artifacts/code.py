@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import base64
 import hashlib
+import json
 import re
 import warnings
 from typing import Any
@@ -86,7 +87,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     """What the sources of one stem are: name, device where the text tells, kernels, digest.
 
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
-    keys of the sources that a module names.
+    keys of the sources that a module names; hashes: of what vLLM made a key.
 
     texts: the source files by name, each possibly cut.
     """
@@ -104,9 +105,26 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
                 found["device"] = "cpu"
     if any(map(is_vllm, texts)):
         found["name"] = "vLLM's graph and key factors"
+        found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
         found["sources"] = {n: d.decode("utf-8", "replace") for n, d in sorted(texts.items())}
     return found
+
+
+def _hashes(factors: bytes) -> dict[str, str]:
+    """What vLLM's key was made of: ``code``, ``compiler``, ``config``, each as a hash.
+
+    A list that was cut or is none of vLLM's tells nothing (VllmBackend.__call__ in
+    vllm/compilation/backends.py).
+    """
+    try:
+        said = json.loads(factors)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    parts = {name: said.get(f"{name}_hash") for name in ("code", "compiler", "config")}
+    return {name: value[:100] for name, value in parts.items() if isinstance(value, str)}
 
 
 def _module(text: str) -> dict[str, Any]:

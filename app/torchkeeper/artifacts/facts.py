@@ -15,7 +15,7 @@ from torchkeeper.artifacts import (
     precompile,
     triton,
 )
-from torchkeeper.artifacts.layout import ARTIFACT, PRECOMPILED, VLLM_MODEL
+from torchkeeper.artifacts.layout import ARTIFACT, MEMOIZED, PRECOMPILED, VLLM_MODEL
 
 #: Bytes of an entry from which on running out of memory is no sign of damage.
 LARGE = 32 << 20
@@ -58,11 +58,11 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
     if kind == "pgo":
         return pgo.facts(data, full)
     if kind == "autotune":
-        return autotune.facts(data, full)
+        return autotune.facts(data, full, names[0])
     if kind == "aoti_eager":
         return aoti_eager.facts(data, names)
     if kind == "ondisk":
-        return ondisk.facts(data)
+        return ondisk.memoized(data) if names[0] == MEMOIZED else ondisk.facts(data)
     raise ValueError(f"nothing to read in {kind}")
 
 
@@ -71,7 +71,7 @@ def _precompile(files: dict[str, bytes], full: bool) -> dict[str, Any]:
     if not files[name]:
         return {"problem": "payload-empty"}
     if name == VLLM_MODEL:
-        return {"name": "model compiled by vLLM"}
+        return precompile.model(files[name], full)
     if name.startswith(ARTIFACT):
         return precompile.artifact(name, files[name])
     return precompile.facts(files[name], full)

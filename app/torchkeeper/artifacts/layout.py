@@ -8,7 +8,7 @@ Sources: torch/_inductor/codecache.py (FxGraphCache, get_path, write_atomic),
 torch/_functorch/_aot_autograd/autograd_cache.py, torch/_dynamo/pgo.py (code_state_path),
 torch/_dynamo/package.py (DiskDynamoCache), torch/_inductor/aoti_eager.py, torch/_inductor/cache.py
 (OnDiskCache), torch/_inductor/runtime/autotune_cache.py, triton/runtime/cache.py; of vLLM
-vllm/compilation/backends.py and compiler_interface.py (initialize_cache).
+vllm/compilation/backends.py, decorators.py and compiler_interface.py (initialize_cache).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import base64
 import re
 from dataclasses import dataclass
 
+from torchkeeper.artifacts import beside
 from torchkeeper.artifacts.entry import Problem
 
 #: Our own folder inside a place; never part of a listing.
@@ -24,7 +25,6 @@ TRASH = ".torchkeeper-trash"
 
 _FX_KEY = re.compile(r"f[a-z2-7]{51}")
 _AOT_KEY = re.compile(r"a[a-z2-7]{51}")
-_CODE_STEM = re.compile(r"[a-z2-7]{40,64}")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
 _AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{40,64}")
 _TRITON_KEY = re.compile(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{43}")
@@ -33,16 +33,21 @@ _PGO_KEY = re.compile(r"[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9_+-]{1,40}){1,4}")
 _TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = re.compile(r"[A-Za-z0-9_-]{1,20}")
-#: Hexadecimal digits are legal base32 letters except 0, 1, 8 and 9, hence the wider class.
-_SHARD = re.compile(r"[a-z0-9]{2}")
 _BUILD_FOLDER = "_CxxBuild"
-#: A cache inside a place: those of a vLLM rank, an artifact that torch saved unpacked there
-#: (torch/_inductor/standalone_compile.py), and where AOTInductor builds eager kernels.
+#: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
+#: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
+#: and where AOTInductor builds eager kernels.
 _INNER = re.compile(
-    r"(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+|aoti_eager/[^/]+/[^/]+/lib)/"
+    r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
+    r"(?:[^/]+/(?=rank_[0-9]{1,6}_[0-9]{1,6}/|inductor_cache/|triton_cache/))?"
+    r"(?:rank_[0-9]{1,6}_[0-9]{1,6}/)?"
+    r"(?:(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+)/)?"
+    r"(?:aoti_eager/[^/]+/[^/]+/lib/)?"
 )
 #: The inner caches whose entries PyTorch would find as well in a cache of its own.
 _PLAIN_INNER = ("inductor_cache/", "triton_cache/")
+#: Where AOTInductor builds the libraries of eager kernels.
+_EAGER_LIB = re.compile(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
 _VLLM_FILES = frozenset(
@@ -50,9 +55,16 @@ _VLLM_FILES = frozenset(
 )
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
+#: The key of vLLM's own files where no folder names the part of the model.
+VLLM = "vllm"
 _RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
 #: The file of a precompiled function (DiskDynamoStore._write_to_local_cache).
 PRECOMPILED = "entry"
+#: What tempfile calls its files and folders: of a compile without caches, or its tuning code
+#: (fresh_cache in torch/_inductor/utils.py, codegen/wrapper.py).
+_TEMPORARY = re.compile(r"tmp[a-z0-9_]{8}(?:\.py)?")
+#: What the memoizers of torch/_inductor/runtime/caching leave at the end of a program.
+MEMOIZED = "memoizer_cache.json"
 _HEX64 = re.compile(r"[0-9a-f]{64}")
 _HEX32 = re.compile(r"[0-9a-f]{32}")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
@@ -69,7 +81,7 @@ class Located:
 
 def is_code_stem(name: str) -> bool:
     """Whether PyTorch names generated code so: the key of its text (CODE_CACHE_KEY_STRATEGY)."""
-    return _CODE_STEM.fullmatch(name) is not None
+    return beside.CODE_STEM.fullmatch(name) is not None
 
 
 def is_vllm(name: str) -> bool:
@@ -80,6 +92,17 @@ def is_vllm(name: str) -> bool:
 def is_artifact(name: str) -> bool:
     """Whether a file of this name is what vLLM had compiled: a graph's piece, or a whole model."""
     return name.startswith(ARTIFACT) or name == VLLM_MODEL
+
+
+def is_rank(name: str) -> bool:
+    """Whether vLLM calls the folder of one of its processes so."""
+    return _RANK.fullmatch(name) is not None
+
+
+def eager_folder(path: str) -> str | None:
+    """The folder of the lists of eager kernels among whose libraries a path lies, or None."""
+    match = _EAGER_LIB.match(path)
+    return match[0].removesuffix("/lib/") if match else None
 
 
 def is_triton_key(name: str) -> bool:
@@ -102,7 +125,15 @@ def locate(path: str) -> Located:
     inner = inner_cache(path) if found.kind == "unknown" else ""
     if not inner:
         return found
-    found = _locate(path[len(inner) :])
+    rest = path[len(inner) :]
+    above = inner.rstrip("/")
+    if rest == VLLM_MODEL and is_rank(above.rpartition("/")[2]):
+        return Located("precompile", path, path)
+    found = _locate(rest)
+    if is_vllm(path.rpartition("/")[2]):
+        # Each rank has files of the same names.
+        key = above if found.key == VLLM else f"{above}/{found.key}"
+        return Located(found.kind, key, inner + found.entry_path)
     return Located(found.kind, found.key, inner + found.entry_path)
 
 
@@ -119,9 +150,16 @@ def canonical(path: str) -> str:
     """
     inner = inner_cache(path)
     name = path.rpartition("/")[2]
-    if (inner and inner not in _PLAIN_INNER) or is_vllm(name) or is_artifact(name):
+    alone = path[len(inner) :]
+    parts = alone.split("/")
+    if (
+        (inner and not inner.endswith(_PLAIN_INNER))
+        or is_vllm(name)
+        or is_artifact(name)
+        or (beside.locate(alone, parts) and not _locate_code(alone, parts))
+    ):
         raise Problem("part-of-artifact", path=path[:200])
-    return path[len(inner) :]
+    return alone
 
 
 def _locate(path: str) -> Located:
@@ -133,7 +171,9 @@ def _locate(path: str) -> Located:
     folder = path.rpartition("/")[0]
     if folder and (key := kernel_folder(folder)):
         return Located("triton", key, folder)
-    return _locate_code(path, parts) or Located("unknown", name, path)
+    if code := _locate_code(path, parts):
+        return code
+    return Located(*(beside.locate(path, parts) or ("unknown", name, path)))
 
 
 def is_scratch(name: str) -> bool:
@@ -149,6 +189,8 @@ def kernel_folder(folder: str) -> str | None:
     parts = folder[len(inner_cache(folder + "/")) :].split("/")
     if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", "precompiled_headers"):
         return None
+    if _TEMPORARY.fullmatch(parts[0]):
+        return None
     return None if "locks" in parts or any(map(is_scratch, parts)) else parts[-1]
 
 
@@ -156,6 +198,9 @@ def _locate_scratch(path: str, parts: list[str]) -> Located | None:
     name = parts[-1]
     if parts[0] == "precompiled_headers" and not name.endswith(".lock"):
         return Located("header", name, path)
+    if _TEMPORARY.fullmatch(parts[0]) or parts[0] == "bisect":
+        # All of it goes when its program ends, or nobody needs any of it.
+        return Located("lock", parts[0], parts[0])
     if "locks" in parts[:-1] or any(map(is_scratch, parts)):
         # A lock is named after what it guards, and so shown with it.
         return Located("lock", name.removesuffix(".lock"), path)
@@ -183,7 +228,9 @@ def _locate_generic(path: str, parts: list[str]) -> Located | None:
     """
     if parts[0] == "cache" and len(parts) == 2 and _HEX64.fullmatch(parts[1]):
         return Located("autotune", parts[1], path)
-    alone = len(parts) == 1 or (parts[0] == "cache" and len(parts) == 3)
+    if parts == [MEMOIZED]:
+        return Located("ondisk", MEMOIZED, path)
+    alone = len(parts) == 1 or (parts[0] == "cache" and len(parts) <= 3)
     return Located("ondisk", parts[-1], path) if alone and _HEX32.fullmatch(parts[-1]) else None
 
 
@@ -196,7 +243,7 @@ def _locate_vllm(path: str, parts: list[str]) -> Located | None:
     if len(parts) > 2:
         return None
     if parts[-1] in _VLLM_FILES:
-        return Located("code", "/".join(parts[:-1]) or "vllm", "/".join([*parts[:-1], "vllm"]))
+        return Located("code", "/".join(parts[:-1]) or VLLM, "/".join([*parts[:-1], VLLM]))
     if parts[-1].startswith(ARTIFACT):
         return Located("precompile", parts[-1], path)
     if parts[-1] == VLLM_MODEL and len(parts) == 2 and _RANK.fullmatch(parts[0]):
@@ -206,16 +253,11 @@ def _locate_vllm(path: str, parts: list[str]) -> Located | None:
 
 def _locate_code(path: str, parts: list[str]) -> Located | None:
     stem, dot, _ = parts[-1].partition(".")
-    if len(parts) != 2 or not _is_code_folder(parts[0]) or not dot:
+    if len(parts) != 2 or not beside.is_code_folder(parts[0]) or not dot:
         return None
     if parts[-1] == f"{stem}.best_config" and _AUTOTUNE_STEM.fullmatch(stem):
         return Located("autotune", stem, path)
-    return Located("code", stem, f"{parts[0]}/{stem}") if _CODE_STEM.fullmatch(stem) else None
-
-
-def _is_code_folder(name: str) -> bool:
-    """Two letters of the stem; AOTInductor has one for each model, named as code is."""
-    return bool(_SHARD.fullmatch(name) or _CODE_STEM.fullmatch(name))
+    return Located("code", stem, f"{parts[0]}/{stem}") if beside.CODE_STEM.fullmatch(stem) else None
 
 
 def eager_library(conf: str, kernel_path: str) -> str | None:
@@ -256,7 +298,7 @@ def payload_path(kind: str, key: str, sha256_hex: str) -> str:
         stem = name.removesuffix(".best_config")
         if shard == "cache" and _HEX64.fullmatch(name):
             return key
-        if _SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
+        if beside.SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
             return key
     raise _refused(kind, key)
 
@@ -278,8 +320,8 @@ def code_path(shard: str, name: str) -> str:
     """Where a generated source or built object goes. Raises Problem("name-refused")."""
     stem, _, _ = name.partition(".")
     if (
-        _is_code_folder(shard)
-        and _CODE_STEM.fullmatch(stem)
+        beside.is_code_folder(shard)
+        and beside.CODE_STEM.fullmatch(stem)
         and _SUFFIX.fullmatch(name[len(stem) :])
     ):
         return f"{shard}/{name}"

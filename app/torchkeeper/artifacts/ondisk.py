@@ -1,11 +1,13 @@
 """Values of the generic caches of PyTorch: a 4-byte version prefix, then a pickle.
 
-Source: torch/_inductor/cache.py (OnDiskCache, version_prefix).
+Sources: torch/_inductor/cache.py (OnDiskCache, version_prefix), and of memoizers, which do the
+same, runtime/caching/implementations.py and interfaces.py (CacheDump).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 from torchkeeper.artifacts import inert
@@ -27,3 +29,17 @@ def facts(data: bytes) -> dict[str, Any]:
     if isinstance(loaded, (str, bytes, tuple, list, dict)):
         kind += f" of {len(loaded):,}"
     return {"name": kind, "prefix": prefix.hex(), "version": _VERSIONS.get(prefix)}
+
+
+def memoized(data: bytes) -> dict[str, Any]:
+    """name: how many calls a program's memoizers remembered at its end, and of what.
+
+    Raises ValueError or TypeError for what is no such list.
+    """
+    collections = json.loads(data).get("collections")
+    if not isinstance(collections, dict):
+        raise TypeError("not what a memoizer writes")
+    held = [len(calls) for calls in collections.values() if isinstance(calls, dict)]
+    named = sorted(name for name in collections if name != "null")[:5]
+    said = f" of {', '.join(named)}" if named else ""
+    return {"name": f"{sum(held):,} remembered calls{said}"}

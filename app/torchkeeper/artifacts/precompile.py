@@ -1,7 +1,8 @@
 """Precompiled functions: what Dynamo made of a function, with its guards and compiled graphs.
 
 Source: torch/_dynamo/package.py (PrecompileCacheEntry, ``dynamo/<key>/entry``). What vLLM saves
-of a graph's pieces is in torch/_inductor/standalone_compile.py (CompiledArtifact.save).
+of a graph's pieces is in torch/_inductor/standalone_compile.py (CompiledArtifact.save), a whole
+model in torch/_dynamo/aot_compile.py (AOTCompiledFunction.serialize).
 """
 
 from __future__ import annotations
@@ -44,14 +45,19 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
             f"{code.get('co_name')} at {code.get('co_filename')}:{code.get('co_firstlineno')}"
             for code in python_codes
         ]
-        traced = inert.fields(dynamo.get("source_info")).get("inlined_sources")
-        names = {
-            name
-            for source in (traced if isinstance(traced, (set, frozenset, list)) else ())
-            if (name := inert.text(inert.fields(source).get("module")))
-        }
-        found["modules"] = sorted(names)[:500]
+        found["modules"] = _modules(inert.fields(dynamo.get("source_info")))
     return found
+
+
+def _modules(source_info: dict[str, Any]) -> list[str]:
+    """The modules that a function was traced through."""
+    traced = source_info.get("inlined_sources")
+    names = {
+        name
+        for source in (traced if isinstance(traced, (set, frozenset, list)) else ())
+        if (name := inert.text(inert.fields(source).get("module")))
+    }
+    return sorted(names)[:500]
 
 
 def _list(value: Any) -> list[Any]:
@@ -63,6 +69,32 @@ def _version(value: Any) -> str | None:
     if isinstance(value, inert.Inert) and value.args:
         value = value.args[0]
     return inert.text(value)
+
+
+def model(data: bytes, full: bool) -> dict[str, Any]:
+    """Of a function or model that was compiled ahead as a whole: as ``facts``, without variants.
+
+    backend: what it was compiled with. Of a pickle that is built otherwise, as other versions may
+    do, only a name. Raises as ``fxgraph.facts`` does.
+    """
+    state = inert.load(data)
+    if not isinstance(state, dict) or "original_code" not in state:
+        return {"name": "compiled model"}
+    code = inert.fields(state["original_code"])
+    system = inert.fields(state.get("system_info"))
+    found: dict[str, Any] = {
+        "name": inert.text(code.get("co_qualname")) or inert.text(code.get("co_name")),
+        "torch": _version(system.get("torch_version")),
+        "device": inert.text(state.get("device_type")),
+        "python": inert.text(system.get("python_version")),
+        "gpu": inert.text(system.get("gpu_name")),
+        "backend": inert.text(state.get("backend_name")),
+    }
+    if full:
+        place = f"{code.get('co_filename')}:{code.get('co_firstlineno')}"
+        found["functions"] = [f"{code.get('co_name')} at {place}"]
+        found["modules"] = _modules(inert.fields(state.get("source_info")))
+    return found
 
 
 def artifact(name: str, data: bytes) -> dict[str, Any]:

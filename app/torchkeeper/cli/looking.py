@@ -12,6 +12,7 @@ from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
+from torchkeeper.link.facts import WORDED, told
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -322,13 +323,16 @@ def du(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         answer = asker.ask("du", place=args.place)
     rows: list[Answer] = list(answer["kinds"])
-    # The trash has its own line before the total, and is part of neither the kinds nor the total.
+    # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
+    # as well, the trash is part of neither the kinds nor the total.
     total = {
         "kind": "total",
         "entries": sum(row["entries"] for row in rows),
         "files": sum(row["files"] for row in rows),
         "bytes": sum(row["bytes"] for row in rows),
     }
+    if orphans := answer.get("orphans"):
+        rows.append({"kind": "orphans", **orphans})
     if trash := answer.get("trash"):
         rows.append({"kind": "trash", **{k: trash[k] for k in ("entries", "files", "bytes")}})
     if "others" in answer:
@@ -341,10 +345,24 @@ def du(args: argparse.Namespace) -> int:
     cells = [
         [row["kind"], f"{row['entries']:,}", f"{row['files']:,}", say.size(row["bytes"])]
         for row in rows
+        if row["kind"] != "orphans"
     ]
     output.table(["KIND", "ENTRIES", "FILES", "SIZE"], cells, frozenset({1, 2, 3}))
+    if orphans and total["entries"] and (said := _orphans_of(orphans)):
+        output.line(said)
     _note_others(answer)
     return int(asker.unreadable)
+
+
+def _orphans_of(orphans: Answer) -> str:
+    """What is said of orphans: how many there are, and whether there may be more."""
+    count = say.count(orphans["entries"], "orphan", "orphans")
+    found = f"{count}, {say.size(orphans['bytes'])}"
+    if orphans["whole"]:
+        return f"Of these {found}: “ls --filter is:orphan” says why." if orphans["entries"] else ""
+    if not orphans["entries"]:
+        return "Which of them are orphans is known once “ls” has read them."
+    return f"Of these at least {found}; “ls” reads the entries and finds the others."
 
 
 def add_show(command: argparse.ArgumentParser) -> None:
@@ -410,8 +428,12 @@ def _print_shown(one: dict[str, Any]) -> None:
     if one.get("unread"):
         output.line(f"needed by more? {not_looked_at(one['unread'])}")
     factors = facts.pop("factors", None)
+    for fact in told(entry["kind"], facts):
+        label = fact.label[0].lower() + fact.label[1:] if fact.label[1:2].islower() else fact.label
+        _print_fact(label, fact.values if len(fact.values) > 1 else fact.values[0])
+    worded = WORDED.get(entry["kind"], frozenset())
     for name, value in facts.items():
-        if name not in entry and name not in _JOINING and value:
+        if name not in entry and name not in _JOINING and name not in worded and value:
             _print_fact(name.replace("_", " "), value)
     if factors:
         output.line(f"key factors: ({len(factors)})")

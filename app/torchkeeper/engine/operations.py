@@ -27,6 +27,7 @@ from torchkeeper.engine.session import (
     entries_of,
     items_of,
     keys_tell,
+    orphans_of,
     others_in,
     path_of,
     place_of,
@@ -138,15 +139,19 @@ def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
     store = session.store(place_of(params, "place"), report)
     totals = {kind: {"kind": kind, "entries": 0, "files": 0, "bytes": 0} for kind in KINDS}
     server = is_server(store.place)
-    for item in store.stream(report) if server else items_of(store, report):
+    items = [] if server else items_of(store, report)
+    for item in store.stream(report) if server else items:
         total: dict[str, Any] = totals[item.kind]
         total["entries"] += 1
         total["files"] += len(item.files) if item.kind == "triton" or not server else 1
         total["bytes"] += item.size
     kinds = [total for total in totals.values() if total["entries"]]
-    trash_of = _trash_totals(store.root) if isinstance(store, Folder) else None
+    trash_of = orphans = None
+    if isinstance(store, Folder):
+        trash_of, orphans = _trash_totals(store.root), orphans_of(store, items)
     store.close()
-    return {"kinds": kinds, "trash": trash_of, **(others_in(store) if server else {})}
+    more = others_in(store) if server else {}
+    return {"kinds": kinds, "trash": trash_of, "orphans": orphans, **more}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

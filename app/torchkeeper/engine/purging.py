@@ -77,7 +77,7 @@ def _plan_folder(
     if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
         raise Problem("place-no-cache", place=store.place)
     items = [one.item for one in chosen]
-    used = users(store.root, report)
+    used = users(store.root, report, items)
     in_use = used.told(items)
     if not insisted:
         # Where any entry may be needed, none goes, and nobody wants to hear that of each.
@@ -124,7 +124,7 @@ def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         raise Problem("plan-unknown")
     if not plan.insisted:
         # A process may have come since the preview.
-        used = users(plan.root, report)
+        used = users(plan.root, report, plan.items)
         if user := used.holder:
             raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
         items, taken = used.split(plan.items)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import query
@@ -214,6 +214,35 @@ def told_of(session: Session, store: Store, report: Report, items: list[Item]) -
     finally:
         if index:
             index.close()
+
+
+def orphans_of(store: Folder, items: list[Item]) -> dict[str, Any]:
+    """How many of all the items of a folder nothing needs, as far as that costs no reading.
+
+    What a listing has kept tells of entries; ``whole`` says whether it has of all of them. Of
+    others only locks and temporary files are known to be left behind.
+    """
+    file = os.environ.get(wire.INDEX)
+    index = Index(store.root, file if file and os.path.exists(file) else None)
+    try:
+        kept = [index.get(item) if item.kind in READ else None for item in items]
+    finally:
+        index.close()
+    whole = store.whole and all(
+        known or item.kind not in READ for item, known in zip(items, kept, strict=True)
+    )
+    living = Living(lambda: whole)
+    found = [
+        item
+        for item, known in zip(items, kept, strict=True)
+        if living.orphan(item, known.facts if known else {})
+    ]
+    return {
+        "entries": len(found),
+        "files": sum(len(item.files) for item in found),
+        "bytes": sum(item.size for item in found),
+        "whole": whole,
+    }
 
 
 def batches_of(

@@ -166,10 +166,17 @@ CATALOGUE: dict[str, Words] = {
         "Its graph was removed, or was one that PyTorch does not keep.",
         "Purge it: if it is needed once more, PyTorch writes it again.",
     ),
+    "library-unlisted": Words(
+        "No list of eager kernels names this.",
+        "PyTorch finds these libraries through the lists alone: its list was removed, or a compile "
+        "was cut off.",
+        "Purge it: nothing can find it any more.",
+    ),
     "left-behind": Words(
         "It is older than a day.",
-        "Locks and temporary files serve a writer for seconds, and are often left behind.",
-        "Purge it, unless a compile of more than a day is running.",
+        "Locks and temporary files serve a writer for seconds. PyTorch never removes its locks: "
+        "every cache has them, and they do no harm.",
+        "Keep it or purge it, as you like; what a process holds is never taken.",
     ),
     "file-unreadable": Words(
         "A file of it cannot be read.", "", "Check its owner and permissions."

@@ -173,7 +173,8 @@ class _Loaded:
 def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     if not all(file.regular for file in item.files):
-        return _Loaded(item, None, None, "not-a-file")
+        # Links that torch makes are known by where they are; nothing is read through them.
+        return _Loaded(item, None, None, "not-a-file" if item.kind == "unknown" else None)
     if item.kind not in READ:
         return _Loaded(item, None, None, None)
     if item.about:
@@ -336,5 +337,5 @@ def _joined(item: Item, facts: dict[str, Any], known: _Known) -> dict[str, Any]:
 
 def _plain_name(item: Item) -> str | None:
     if item.kind in ("header", "lock", "unknown"):
-        return item.files[0].name if item.files else item.key
+        return item.files[0].name if len(item.files) == 1 else item.key
     return None

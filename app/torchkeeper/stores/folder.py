@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import TRASH, VLLM_MODEL, is_rank, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import FilesIn, taken_apart
@@ -69,7 +69,7 @@ class Folder:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        items = in_order(taken_apart(located(rest), _folders(rest), self))
+        items = in_order(taken_apart(self._own(located(rest)), _folders(rest), self))
         self.total = count + len(items)
         yield from items
 
@@ -85,9 +85,27 @@ class Folder:
             raise Problem("link-in-place", path=path)
         here = os.path.join(self.root, path)
         below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
-        items = group(self._files_in(below))
+        beneath = locate(f"{path}/x")
+        deep = beneath.kind == "lock" and beneath.entry_path == path == below
+        items = self._own(group(self._files_below(path) if deep else self._files_in(below)))
         report.check()
         return taken_apart(items, self._files_in, self)
+
+    def _own(self, items: list[Item]) -> list[Item]:
+        """The items, with the model that is all there is in a rank's own folder of vLLM's."""
+        if is_rank(os.path.basename(self.root)):
+            for item in items:
+                if item.identity == ("unknown", VLLM_MODEL):
+                    item.kind = "precompile"
+        return items
+
+    def _files_below(self, folder: str) -> list[File]:
+        """All files below a folder; none where a link leads there."""
+        found = self._files_in(folder)
+        for above, names, _ in os.walk(os.path.join(self.root, folder)):
+            for name in names:
+                found += self._files_in(os.path.relpath(os.path.join(above, name), self.root))
+        return found
 
     def _links(self, parts: list[str]) -> bool:
         """Whether a link is on the way to a folder."""

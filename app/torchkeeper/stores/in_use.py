@@ -4,19 +4,21 @@ What counts, and what a purge does about it unless the user insists:
 
 - A process that has a file below the folder open or mapped uses the entry which that file
   belongs to: this entry is left out.
-- A process that runs with the folder as its cache, that is with TORCHINDUCTOR_CACHE_DIR or
-  TRITON_CACHE_DIR at, below or above it, or, with torch or Triton loaded and no such variable,
-  with the folder as its default, may need any entry next. If it is one that can, because it runs
-  Python or has torch or Triton loaded, nothing of the folder is purged. A shell or an editor that
-  merely inherited the variable is named and holds nothing back.
+- A process that runs with the folder as its cache, that is with TORCHINDUCTOR_CACHE_DIR,
+  TRITON_CACHE_DIR or VLLM_CACHE_ROOT at, below or above it, or, with torch, Triton or vLLM loaded
+  and no such variable, with the folder as its default, may need any entry next. If it is one that
+  can, because it runs Python or has torch or Triton loaded, nothing of the folder is purged. A
+  shell or an editor that merely inherited the variable is named and holds nothing back.
 
 Not counted: Torchkeeper itself (its windows, commands, engines and readers, though not a compile
 that it has started), the programs it was started from where they have but the variable, and what
 lies in the trash: a file that is mapped from there goes on to work, and so it does when it is
 deleted.
 
-What cannot be seen: what a process has put into its environment after its start, and the paths of
-a process that has other mounts, in a container say.
+A process that has mounts of its own, in a container say, may know the folder by another path, and
+another folder by this one: there files and folders are compared themselves (stores/other_mounts).
+
+What cannot be seen: what a process has put into its environment after its start.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ import contextlib
 import os
 import pwd
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.other_mounts import OtherMounts
 
 _PROC = "/proc"
 #: Characters of a name, and processes that are told of by name.
@@ -44,9 +47,14 @@ _OURS = (
 )
 _TORCH = re.compile(rb"/libtorch[^/\n]*\.so")
 _TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
+#: vLLM sets torch's variables itself, after its start.
+_VLLM = re.compile(rb"/vllm/[^\n]*\.so")
+_VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 _PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
 #: The end of a line of maps: a path is the sixth column, and may hold spaces.
 _MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)
+#: What Linux says after the path of a file that was removed.
+_DELETED = b" (deleted)"
 
 
 @dataclass(frozen=True)
@@ -117,10 +125,11 @@ class InUse:
         }
 
 
-def users(root: str, report: Report) -> InUse:
+def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
     """The processes that use a folder; those that may need any entry first, then by number.
 
-    root: its real path. Processes that end meanwhile are left out.
+    root: its real path. items: those that matter, to be known where a process has other mounts.
+    Processes that end meanwhile are left out.
     """
     try:
         names = os.listdir(_PROC)
@@ -131,7 +140,7 @@ def users(root: str, report: Report) -> InUse:
         return InUse(sees="none")
     found, hidden = [], 0
     above = set(_ancestors())
-    look = _Look(os.path.realpath(root))
+    look = _Look(os.path.realpath(root), items)
     for pid in pids:
         report.check()
         try:
@@ -179,8 +188,9 @@ def _read(pid: int, name: str) -> bytes:
 class _Look:
     """Looks into one process after the other, for one folder."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, items: Sequence[Item]) -> None:
         self._root = root
+        self._others = OtherMounts(root, items)
         self._below = os.fsencode(root.rstrip("/") + "/")
         self._real: dict[str, str] = {}
 
@@ -188,9 +198,13 @@ class _Look:
         """What a process uses. Raises OSError where it has ended or cannot be looked into."""
         if pid == os.getpid():
             return None
-        opened = self._opened(pid)
         maps = _read(pid, "maps")
-        mapped = self._mapped(maps)
+        if self._others.has(pid):
+            opened = self._others.opened(pid)
+            mapped = self._others.mapped(pid, {match[1] for match in _MAPPED.finditer(maps)})
+        else:
+            opened = self._opened(pid)
+            mapped = self._mapped(maps)
         caches = self._runs_with(pid, maps)
         if not (opened or mapped or caches):
             return None
@@ -205,6 +219,8 @@ class _Look:
     def _inside(self, path: bytes) -> str | None:
         if not path.startswith(self._below):
             return None
+        if path.endswith(_DELETED) and not os.path.lexists(path):
+            return None  # nobody else finds it any more
         inside = os.fsdecode(path[len(self._below) :])
         return None if inside.split("/", 1)[0] == TRASH else inside
 
@@ -225,8 +241,8 @@ class _Look:
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
         data = _read(pid, "environ")
-        torch, triton = _TORCH.search(maps), _TRITON.search(maps)
-        if not (torch or triton or b"_CACHE_DIR=" in data):
+        torch, triton, vllm = (found.search(maps) for found in (_TORCH, _TRITON, _VLLM))
+        if not (torch or triton or vllm or any(name in data for name in _VARIABLES)):
             return False
         pairs = (part.partition(b"=") for part in data.split(b"\0"))
         env = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
@@ -237,9 +253,14 @@ class _Look:
             # triton/knobs.py; under Inductor, kernels go below Inductor's own folder.
             home = env.get("TRITON_HOME") or env.get("HOME")
             kernels = os.path.join(home, ".triton", "cache") if home else None
-        return any(self._overlaps(pid, path) for path in (inductor, kernels) if path)
+        models = env.get("VLLM_CACHE_ROOT")
+        if vllm and not models:
+            models = _vllm_root(env)
+        return any(self._overlaps(pid, path) for path in (inductor, kernels, models) if path)
 
     def _overlaps(self, pid: int, path: str) -> bool:
+        if self._others.has(pid):
+            return self._others.overlaps(pid, path)
         if not os.path.isabs(path):
             path = os.path.join(os.readlink(f"{_PROC}/{pid}/cwd"), path)
         if path not in self._real:
@@ -263,6 +284,13 @@ def _default_folder(pid: int, env: dict[str, str]) -> str:
     folders = (env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name))
     temporary = next((folder for folder in folders if os.path.isdir(folder)), "/tmp")  # noqa: S108
     return os.path.join(temporary, "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+
+
+def _vllm_root(env: dict[str, str]) -> str | None:
+    """Where vLLM keeps its caches without variables of its own (vllm/envs.py)."""
+    if base := env.get("XDG_CACHE_HOME"):
+        return os.path.join(base, "vllm")
+    return os.path.join(env["HOME"], ".cache", "vllm") if env.get("HOME") else None
 
 
 def _is_ours(arguments: list[str]) -> bool:

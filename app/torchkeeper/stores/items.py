@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import triton
+from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.layout import Located, is_scratch, kernel_folder, locate
 
@@ -106,7 +107,8 @@ def located(files: Iterable[File]) -> list[Item]:
     """Files as items, each where its own path says."""
     found: dict[tuple[str, str], Item] = {}
     for file in files:
-        at = locate(file[0]) if file[6] else Located("unknown", file.name, file[0])
+        known = file[6] or is_known_link(file[0])
+        at = locate(file[0]) if known else Located("unknown", file.name, file[0])
         identity = (at.kind, at.entry_path)
         if identity not in found:
             found[identity] = Item(at.kind, at.key, at.entry_path)
@@ -119,12 +121,16 @@ def located(files: Iterable[File]) -> list[Item]:
     return list(found.values())
 
 
+#: The order in which kinds are read: what may need code comes before it.
+_READING = tuple(dict.fromkeys(("fxgraph", "aotautograd", "precompile", "aoti_eager", *KINDS)))
+
+
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """Items in the order of KINDS, then by path; of code, what names others comes first.
+    """Items in the order in which they are read, then by path; of code, what names others first.
 
     So that whatever tells something about another entry is read before that.
     """
-    by_kind: dict[str, list[Item]] = {kind: [] for kind in KINDS}
+    by_kind: dict[str, list[Item]] = {kind: [] for kind in _READING}
     for item in items:
         by_kind[item.kind].append(item)
     for some in by_kind.values():

@@ -8,9 +8,11 @@ carry their writer's process id.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
+from collections.abc import Iterator
 
 from torchkeeper.artifacts.layout import inner_cache
 
@@ -32,6 +34,23 @@ def take(lock: str) -> tuple[int | None, bool]:
     return handle, True
 
 
+@contextlib.contextmanager
+def ours(lock: str) -> Iterator[bool]:
+    """Hold a lock meanwhile; whether nobody else does.
+
+    So that nobody gets it between a look at it and its removal.
+    """
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        yield True
+        return
+    try:
+        yield not _locked(handle)
+    finally:
+        os.close(handle)
+
+
 def held(lock: str) -> bool:
     """Whether another process holds a lock; False where there is none or it cannot be asked."""
     try:
@@ -39,13 +58,19 @@ def held(lock: str) -> bool:
     except OSError:
         return False
     try:
+        return _locked(handle)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether somebody else holds a lock; ours it is otherwise, where there is such a thing."""
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
         return False
-    finally:
-        os.close(handle)
     return False
 
 

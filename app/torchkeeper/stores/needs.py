@@ -3,7 +3,8 @@
 What names what: an AOTAutograd entry the keys of its graphs (``fx_graph_cache_info``), or holds
 the graphs itself; an FX graph its generated module (``cache_key`` in
 torch/_inductor/output_code.py) and the kernels it bundles (torch/_inductor/triton_bundler.py); the
-text of that module the C++ kernels and Triton sources; an autotune result the kernel it chose.
+text of that module the C++ kernels and Triton sources; an autotune result the kernel it chose;
+the lists of eager kernels their libraries.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
@@ -74,8 +76,8 @@ class Living:
 
     To be asked about every entry once, graphs before what they name (items.in_order).
     Nothing is called an orphan that could be needed by something unread: code is judged only
-    where every graph could be read, and only code that is written for FX graphs alone; nothing that
-    a compile may be at work on.
+    where every graph could be read and none is packed into something else, and only code that is
+    written for FX graphs alone, or for eager kernels; nothing that a compile may be at work on.
     """
 
     def __init__(self, whole: Callable[[], bool], now: float | None = None) -> None:
@@ -86,6 +88,9 @@ class Living:
         self._named: set[Name] = set()
         self._blind = False
         self._cached = False
+        #: Of eager kernels: folders with lists that cannot be read, and with libraries in a list.
+        self._unread_lists: set[str] = set()
+        self._listed: set[str] = set()
 
     def orphan(self, item: Item, facts: dict[str, Any]) -> str | None:
         """Why nothing needs this entry, as a code for ``link.words``, or None."""
@@ -99,7 +104,18 @@ class Living:
             return self._code(item, facts)
         if kind in ("fxgraph", "aotautograd"):
             return self._graph(item, facts)
+        if kind == "precompile":
+            # It holds graphs of its own, of which nobody knows the code.
+            self._blind = True
+        if kind == "aoti_eager":
+            self._list(item, facts)
         return None
+
+    def _list(self, item: Item, facts: dict[str, Any]) -> None:
+        libraries = [file.path for file in item.files if file.name.endswith(".so")]
+        self._listed.update(path.rpartition("/")[0] for path in libraries)
+        if not item.about and not facts.get("name"):
+            self._unread_lists.add(item.path.rpartition("/")[0])
 
     def _graph(self, item: Item, facts: dict[str, Any]) -> str | None:
         self._cached = True
@@ -113,7 +129,19 @@ class Living:
         gone = set(facts.get("fx_keys") or ()) - self._graphs
         return "graph-gone" if gone and self._age(item) > YOUNG and self._whole() else None
 
+    def _library(self, item: Item, lists: str) -> str | None:
+        """Of a library no list names, and of what libraries were built from that are gone."""
+        if lists in self._unread_lists or self._age(item) <= YOUNG or not self._whole():
+            return None
+        built = any(file.name.endswith(".so") for file in item.files)
+        beside = item.files[0].path.rpartition("/")[0] in self._listed
+        return "library-unlisted" if built or not beside else None
+
     def _code(self, item: Item, facts: dict[str, Any]) -> str | None:
+        if lists := eager_folder(item.path):
+            return self._library(item, lists)
+        if not is_code_stem(item.key):
+            return None
         known = facts.get("role") and self._cached and not self._blind and self._whole()
         if not known or self._age(item) <= YOUNG:
             return None

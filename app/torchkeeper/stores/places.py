@@ -71,19 +71,20 @@ def _candidates() -> Iterator[tuple[str, str]]:
 
 
 def _vllm_ranks() -> Iterator[str]:
-    """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` in there.
+    """``torch_compile_cache/<hash>/rank_i_j``, and ``torch_aot_compile/<hash>`` there or beside.
 
     Sources: vllm/envs.py, vllm/compilation/backends.py, decorators.py.
     """
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     root = os.environ.get("VLLM_CACHE_ROOT") or os.path.join(base, "vllm")
-    caches = os.path.join(os.path.expanduser(root), "torch_compile_cache")
-    if os.path.isabs(caches):
-        for folder in _folders(caches, ""):
+    root = os.path.expanduser(root)
+    if os.path.isabs(root):
+        for folder in _folders(os.path.join(root, "torch_compile_cache"), ""):
             if os.path.basename(folder) == "torch_aot_compile":
                 yield from _folders(folder, "")
             else:
                 yield from _folders(folder, "rank_")
+        yield from _folders(os.path.join(root, "torch_aot_compile"), "")
 
 
 def _folders(above: str, start: str) -> list[str]:

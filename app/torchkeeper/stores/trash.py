@@ -25,7 +25,8 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, group
-from torchkeeper.stores.locks import in_use
+from torchkeeper.stores.lists import taken_apart
+from torchkeeper.stores.locks import in_use, ours
 from torchkeeper.stores.walking import file_at
 
 _RECEIPT = "receipt.json"
@@ -47,8 +48,8 @@ class Plan:
 
     @property
     def files(self) -> int:
-        """How many files go."""
-        return sum(len(item.files) for item in self.items)
+        """How many files go; one that lists several entries counts once."""
+        return len({file.path for item in self.items for file in item.files})
 
     @property
     def allocated(self) -> int:
@@ -98,6 +99,7 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
         if bin_:
             done.receipt = os.path.basename(bin_)
         taken: list[File] = []
+        paths: set[str] = set()
         emptied: set[str] = set()
         try:
             for number, item in enumerate(plan.items):
@@ -105,7 +107,9 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
                 report.progress(number, len(plan.items), "entries")
                 gone = _purge_item(plan.root, item, bin_, left)
                 taken += gone
-                done.entries += len(gone) == len(item.files)
+                paths.update(file.path for file in gone)
+                # What lists several entries has gone with the first of them.
+                done.entries += all(file.path in paths for file in item.files)
                 emptied |= {os.path.dirname(file.path) for file in gone}
         finally:
             for folder in emptied:
@@ -171,10 +175,19 @@ def _discard_receipt(bin_: str) -> None:
 
 def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
     """Take the files of an entry, all of them if they are what was planned, else none."""
+    used = in_use(root, item.kind, item.key, item.path)
+    with contextlib.ExitStack() as stack:
+        if not used and item.kind == "lock" and item.path.endswith(".lock"):
+            used = not stack.enter_context(ours(os.path.join(root, item.path)))
+        if not used:
+            return _take_files(root, item, bin_, left)
+    left(item, Problem("in-use"))
+    return []
+
+
+def _take_files(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
     gone: list[File] = []
     try:
-        if in_use(root, item.kind, item.key, item.path):
-            raise Problem("in-use")
         for file in item.files:
             with contextlib.suppress(FileNotFoundError):
                 if not _same(file, file_at(file.path, os.lstat(os.path.join(root, file.path)))):
@@ -252,6 +265,18 @@ def _trashed(bin_: str) -> list[File]:
     return sorted(found, key=lambda file: file.path)
 
 
+def _items(bin_: str, files: list[File]) -> list[Item]:
+    """The files of one receipt as the entries that they were."""
+    folders: dict[str, list[File]] = {}
+    for file in files:
+        folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    try:
+        source = Folder(os.path.join(bin_, _FILES))
+    except Problem:
+        return group(files)
+    return taken_apart(group(files), lambda folder: folders.get(folder, []), source)
+
+
 def receipts(place: str) -> list[Receipt]:
     """What lies in the trash of a place, oldest first."""
     found = []
@@ -263,7 +288,7 @@ def receipts(place: str) -> list[Receipt]:
             Receipt(
                 os.path.basename(bin_),
                 when,
-                len(group(files)),
+                len(_items(bin_, files)),
                 len(files),
                 sum(file.size for file in files),
             )
@@ -353,11 +378,13 @@ def _undo_receipt(root: str, bin_: str, files: list[File], report: Report, left:
     done = Purged(receipt=os.path.basename(bin_))
     back: list[File] = []
     touched: set[str] = {""}
-    items = group(files)
+    paths: set[str] = set()
+    items = _items(bin_, files)
     for number, item in enumerate(items):
         report.progress(number, len(items), "entries")
-        restored = 0
         for file in item.files:
+            if file.path in paths:
+                continue  # it came with another entry that it lists
             try:
                 _put_back(root, bin_, file, folders)
             except Problem as problem:
@@ -366,12 +393,12 @@ def _undo_receipt(root: str, bin_: str, files: list[File], report: Report, left:
                 left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
             else:
                 back.append(file)
-                restored += 1
+                paths.add(file.path)
                 folder = os.path.dirname(file.path)
                 while folder and folder not in touched:
                     touched.add(folder)
                     folder = os.path.dirname(folder)
-        done.entries += restored == len(item.files)
+        done.entries += all(file.path in paths for file in item.files)
     if not _trashed(bin_):
         _discard_receipt(bin_)
         if not files:
@@ -416,11 +443,12 @@ def empty(place: str, report: Report) -> Purged:
             report.check()
             report.progress(number, len(bins), "entries")
             files = _trashed(bin_)
+            entries = len(_items(bin_, files))
             try:
                 shutil.rmtree(bin_)
             except OSError as e:
                 raise Problem("trash-unremovable", place=place, why=e.strerror) from e
-            done.entries += len(group(files))
+            done.entries += entries
             done.files += len(files)
             done.bytes += allocated(files)
         with contextlib.suppress(OSError):

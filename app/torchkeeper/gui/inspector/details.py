@@ -194,14 +194,20 @@ def sections(
 
 
 def _what(entry: Entry, facts: dict[str, Any]) -> Section:
+    # Loaded here: the window starts without it.
+    from torchkeeper.link.facts import WORDED, told
+
     section = Section("")
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))
     section.add(_tr("Functions"), *_several(facts.get("functions")))
     section.add(_tr("Direction"), _text(facts.get("direction")))
     ops = [printable(str(op)) for op in _list(facts.get("ops"))]
     section.add(_tr("Main ops"), ", ".join(ops))
-    inputs = [_input(str(x)) for x in _list(facts.get("inputs"))]
-    section.add(_tr("Inputs"), *_several(inputs))
+    for fact in told(entry.kind, facts):
+        section.add(_tr(fact.label), *_several(fact.values, fixed=fact.fixed))
+    if "inputs" not in WORDED.get(entry.kind, ()):
+        inputs = [_input(str(x)) for x in _list(facts.get("inputs"))]
+        section.add(_tr("Inputs"), *_several(inputs))
     section.add(_tr("Device"), printable(entry.device or ""))
     if entry.compile_s is not None:
         section.add(_tr("Compile time"), say.seconds(entry.compile_s))
@@ -242,6 +248,8 @@ def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Sectio
 
 
 def _disk(entry: Entry, server: bool) -> Section:
+    from torchkeeper.artifacts.layout import inner_cache
+
     section = Section(_tr("On the server") if server else _tr("On disk"))
     exact = _tr("{} bytes").format(f"{entry.size:,}")
     size = say.size(entry.size)
@@ -255,6 +263,9 @@ def _disk(entry: Entry, server: bool) -> Section:
                     if entry.expires else never)  # fmt: skip
     if entry.used is not None:
         section.add(_tr("Last used"), f"{say.when(entry.used)} ({say.ago(entry.used)})")
+    if inside := inner_cache(entry.path):
+        # One of several caches in the place: of a rank of vLLM, say.
+        section.add(_tr("Cache inside"), Value(printable(inside, 4096), fixed=True))
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
     section.add(_tr("SHA-256"), Value(printable(entry.sha256 or ""), fixed=True)
                 if entry.sha256 else None)  # fmt: skip

@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.shots import sample_kinds
 
 PLACE = "/tmp/torchinductor_ada"  # noqa: S108  # only its name is shown
 KERNELS = "/home/ada/.triton/cache"
@@ -194,7 +195,7 @@ def factors() -> list[dict[str, str]]:
 def detail(entry: Entry, every: list[Entry]) -> dict[str, Any]:
     """What an engine would tell of an entry."""
     graph = entry.kind in ("fxgraph", "aotautograd") and entry.problem is None
-    facts: dict[str, Any] = {"name": entry.name}
+    facts: dict[str, Any] = {"name": entry.name, **sample_kinds.facts(entry)}
     needs: dict[str, list[str]] = {}
     texts: list[dict[str, Any]] = []
     if graph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.shots import sample_kinds
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
@@ -84,4 +85,14 @@ def _nothing(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"entry": _entry, "nothing": _nothing}
+def _kinds(stage: Stage) -> None:
+    engines = SampleEngines(entries=sample_kinds.entries())
+    window = _open(stage, engines)
+    for entry in engines.entries:
+        window.table.select({entry.identity})
+        turn(2 * _REST)
+        stage.take(f"inspector-{entry.kind}", window)
+    stage.close(window)
+
+
+SCENES = {"entry": _entry, "nothing": _nothing, "kinds": _kinds}
