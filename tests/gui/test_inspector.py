@@ -9,7 +9,6 @@ import pickle
 import shutil
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,10 +284,10 @@ def test_what_only_some_kinds_have(
 
 def test_a_cache_inside_the_place_is_named(qtbot: QtBot) -> None:
     path = "3f1c0e77aa/rank_1_0/inductor_cache/ab/x.py"
-    rows = sections(replace(entry(1), path=path), None, {})[-1].rows
+    rows = sections(entry(1)._replace(path=path), None, {})[-1].rows
     told = {label: [value.text for value in values] for label, values in rows}
     assert told["Cache inside"] == ["3f1c0e77aa/rank_1_0/inductor_cache/"]
-    plain = sections(replace(entry(1), path="ab/x.py"), None, {})[-1].rows
+    plain = sections(entry(1)._replace(path="ab/x.py"), None, {})[-1].rows
     assert "Cache inside" not in dict(plain)
 
 
