@@ -20,7 +20,8 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
-from torchkeeper.stores.placing import Plan, Target, contents, in_order, missing_folders
+from torchkeeper.stores.placing import Plan, Target, deliver, in_order, missing_folders
+from torchkeeper.stores.pouring import Pouring, whole
 from torchkeeper.stores.progress import Progress
 
 Offer = TypeVar("Offer", bound=Offered)
@@ -114,7 +115,7 @@ def _import(
     done = Imported()
     ordered = [in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
-    target = Target(root)
+    target, pouring = Target(root), Pouring(progress)
     past = 0
     for offered, items in zip(bundles, ordered, strict=True):
         for item, problem in items:
@@ -122,7 +123,7 @@ def _import(
             try:
                 if problem is not None:
                     raise problem
-                plan = _placed(target, item, offered, root, trace, progress)
+                plan = _placed(target, item, offered, trace, pouring)
             except Problem as e:
                 left(offered, item, e)
             else:
@@ -140,38 +141,36 @@ def _import(
     return done
 
 
-def _placed(
-    target: Target, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
-) -> Plan:
+def _placed(target: Target, item: Item, offered: Offered, trace: _Trace, pouring: Pouring) -> Plan:
     """Place one entry; returns what was to be done. Raises as ``Target.plan`` and ``_place``."""
-    plan = target.plan(item, progress)
+    plan = target.plan(item, offered, pouring)
     try:
-        _place(plan, item, offered, root, trace, progress)
+        _place(plan, item, offered, target.root, trace, pouring)
     except OSError as e:
         if not plan.whole or e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         # Triton has begun the same kernel meanwhile: only what is still missing is placed.
-        plan = target.plan(item, progress)
-        _place(plan, item, offered, root, trace, progress)
+        plan = target.plan(item, offered, pouring)
+        _place(plan, item, offered, target.root, trace, pouring)
     return plan
 
 
 def _place(
-    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
 ) -> None:
     """Write what a plan says.
 
-    Raises Problem as ``contents``, after taking back what it wrote, and OSError for what concerns
+    Raises Problem as ``deliver``, after taking back what it wrote, and OSError for what concerns
     the whole target.
     """
     mine = _Trace()
     try:
         if plan.whole:
-            _place_kernel(plan, item, offered, root, mine, progress)
+            _place_kernel(plan, item, offered, root, mine, pouring)
             return
         for file, target in plan.todo:
             _make_folders(os.path.dirname(target), mine, root)
-            partial = _written(offered, item, file, os.path.dirname(target), progress, plan.folder)
+            partial = _written(offered, item, file, os.path.dirname(target), pouring, plan.folder)
             _rename(partial, target, mine, target in plan.replaced)
     except Problem:
         _take_back(mine)
@@ -182,7 +181,7 @@ def _place(
 
 
 def _place_kernel(
-    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
 ) -> None:
     """Place a kernel's folder at once."""
     above = os.path.dirname(plan.folder)
@@ -191,7 +190,7 @@ def _place_kernel(
     os.mkdir(partial)
     try:
         for file, _ in plan.todo:
-            written = _written(offered, item, file, partial, progress, plan.folder)
+            written = _written(offered, item, file, partial, pouring, plan.folder)
             os.rename(written, os.path.join(partial, file.name))
         os.rename(partial, plan.folder)
     except BaseException:
@@ -206,19 +205,18 @@ def _aside(folder: str) -> str:
 
 
 def _written(
-    offered: Offered, item: Item, file: File, folder: str, progress: Progress, group_folder: str
+    offered: Offered, item: Item, file: File, folder: str, pouring: Pouring, group_folder: str
 ) -> str:
     """Write one file under a temporary name in a folder, and check it.
 
-    Raises Problem as ``contents``, and OSError for what concerns the target.
+    Raises Problem as ``deliver``, and OSError for what concerns the target.
     """
     partial = _aside(folder)
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(partial, flags, mode), "wb") as out:
-            for data in contents(offered, item, file, progress, group_folder):
-                out.write(data)
+        with os.fdopen(os.open(partial, flags, mode), "wb", buffering=0) as out:
+            deliver(offered, item, file, pouring, whole(out), group_folder)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(partial)
