@@ -44,12 +44,14 @@ class Described:
     """An entry, its item, and everything its reader said.
 
     origin: the item as its own place has it, where that is under other names.
+    unhashed: whether it has no sha256 yet because that is found while it is copied.
     """
 
     entry: Entry
     item: Item
     facts: dict[str, Any]
     origin: Item | None = None
+    unhashed: bool = False
 
 
 @dataclass
