@@ -216,9 +216,11 @@ class Bundle:
         members = _members(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
-        if members[manifest.NAME].file_size > manifest.MAX_SIZE:
+        listed = members[manifest.NAME]
+        stored = listed.compress_type == zipfile.ZIP_STORED
+        if listed.file_size > (manifest.MAX_SIZE if stored else manifest.MAX_PACKED):
             raise Problem("bundle-damaged", why="Its manifest is too large")
-        said = manifest.parse(self._read_member(manifest.NAME))
+        said = manifest.begin(self._read_member(manifest.NAME))
         self.made_in = said.made_in
         promised = {}
         for entry in said.entries:

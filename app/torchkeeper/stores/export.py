@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import tempfile
@@ -181,7 +182,14 @@ def _write(
             common_origin(one.facts.get("made_in") for one in taken),
             tuple(exported.listed),
         )
-        archive.writestr(info(manifest.NAME), made.to_bytes())
+        with archive.open(info(manifest.NAME), "w") as member:
+            size = 0
+            for piece in made.pieces():
+                report.check()
+                size += len(piece)
+                if size > manifest.MAX_SIZE:
+                    raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
+                member.write(piece)
     return exported
 
 

@@ -67,8 +67,9 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
         listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
-    whole = manifest.Manifest(made_by, made_in, tuple(listed)).to_bytes()
-    size = _zip([*members, (manifest.NAME, len(whole), False)])
+    whole = manifest.Manifest(made_by, made_in, tuple(listed))
+    about = sum(map(len, whole.pieces()))
+    size = _zip([*members, (manifest.NAME, about, False)])
     entries = [one.entry for one in taken]
     return Planned(
         entries=len(taken),
