@@ -18,6 +18,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import (
     Session,
+    carrying,
     chosen_of,
     path_of,
     place_of,
@@ -57,7 +58,9 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
     output = path_of(params, "output")
     store = session.store(place_of(params, "place"), report)
-    chosen = chosen_of(session, store, params.get("select", {}), report)
+    select = params.get("select", {})
+    carried = carrying(select, with_needed=False)
+    chosen = chosen_of(session, store, select, report, carried=carried)
     replace = bool(params.get("replace", True))
     done = export(chosen, store, output, report, lambda i, p: tell_left(report, i, p), replace)
     return {

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.placing import Plan, Target, deliver, in_order
+from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order
 from torchkeeper.stores.pouring import Pouring, drop
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.space import needed
@@ -119,8 +119,8 @@ def compare(
 
 def _checked(plan: Plan, item: Item, offered: Offered, pouring: Pouring) -> Plan:
     """The plan, once what it would write has proven sound. Raises Problem as ``deliver``."""
-    for file, _ in plan.todo:
-        deliver(offered, item, file, pouring, drop, plan.folder)
+    digests = [deliver(offered, item, file, pouring, drop, plan.folder) for file, _ in plan.todo]
+    check_whole(plan, item, digests)
     return plan
 
 

@@ -1,7 +1,7 @@
 """Placing entries of bundles and other places in a folder, without torch or running anything.
 
-Every file is written under a temporary name beside its own and renamed; payloads that name others
-come last, so that a torch process at work meanwhile never finds one whose needs are missing.
+Every file is written under a temporary name beside its own, checked and renamed; payloads that name
+others come last, so that a torch process at work meanwhile never finds one whose needs are missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
-from torchkeeper.stores.placing import Plan, Target, deliver, in_order, missing_folders
+from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order, missing_folders
 from torchkeeper.stores.pouring import Pouring, whole
 from torchkeeper.stores.progress import Progress
 
@@ -168,16 +168,36 @@ def _place(
         if plan.whole:
             _place_kernel(plan, item, offered, root, mine, pouring)
             return
-        for file, target in plan.todo:
-            _make_folders(os.path.dirname(target), mine, root)
-            partial = _written(offered, item, file, os.path.dirname(target), pouring, plan.folder)
-            _rename(partial, target, mine, target in plan.replaced)
+        _place_files(plan, item, offered, root, mine, pouring)
     except Problem:
         _take_back(mine)
         mine = _Trace()
         raise
     finally:
         trace.take(mine)
+
+
+def _place_files(
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
+) -> None:
+    """Place files one by one, when all of them are written and have proven sound."""
+    written: list[tuple[str, str]] = []
+    digests = []
+    try:
+        for file, target in plan.todo:
+            folder = os.path.dirname(target)
+            _make_folders(folder, trace, root)
+            aside = _aside(folder)
+            digests.append(_write(aside, offered, item, file, pouring, plan.folder))
+            written.append((aside, target))
+        check_whole(plan, item, digests)
+        while written:
+            _rename(*written[0], trace, written[0][1] in plan.replaced)
+            del written[0]
+    finally:
+        for aside, _ in written:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
 
 
 def _place_kernel(
@@ -189,9 +209,11 @@ def _place_kernel(
     partial = os.path.join(above, f"tmp.torchkeeper-{secrets.token_hex(6)}")
     os.mkdir(partial)
     try:
-        for file, _ in plan.todo:
-            written = _written(offered, item, file, partial, pouring, plan.folder)
-            os.rename(written, os.path.join(partial, file.name))
+        digests = [
+            _write(os.path.join(partial, file.name), offered, item, file, pouring, plan.folder)
+            for file, _ in plan.todo
+        ]
+        check_whole(plan, item, digests)
         os.rename(partial, plan.folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -204,38 +226,32 @@ def _aside(folder: str) -> str:
     return os.path.join(folder, f".torchkeeper-{secrets.token_hex(6)}.tmp")
 
 
-def _written(
-    offered: Offered, item: Item, file: File, folder: str, pouring: Pouring, group_folder: str
+def _write(
+    path: str, offered: Offered, item: Item, file: File, pouring: Pouring, group_folder: str
 ) -> str:
-    """Write one file under a temporary name in a folder, and check it.
+    """Write one file to a path where nothing is, and check it; returns its sha256.
 
-    Raises Problem as ``deliver``, and OSError for what concerns the target.
+    Raises Problem as ``deliver``, and OSError for what concerns the target; nothing is left then.
     """
-    partial = _aside(folder)
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    out = os.fdopen(os.open(path, flags, mode), "wb", buffering=0)
     try:
-        with os.fdopen(os.open(partial, flags, mode), "wb", buffering=0) as out:
-            deliver(offered, item, file, pouring, whole(out), group_folder)
+        with out:
+            return deliver(offered, item, file, pouring, whole(out), group_folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(partial)
+            os.unlink(path)
         raise
-    return partial
 
 
 def _rename(partial: str, target: str, trace: _Trace, replaces: bool) -> None:
     """Give a file its name. What is broken is put aside, for the case that all is taken back."""
-    try:
-        if replaces:
-            aside = _aside(os.path.dirname(target))
-            os.rename(target, aside)
-            trace.replaced.append((aside, target))
-        os.rename(partial, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+    if replaces:
+        aside = _aside(os.path.dirname(target))
+        os.rename(target, aside)
+        trace.replaced.append((aside, target))
+    os.rename(partial, target)
     trace.files.append(target)
 
 

@@ -9,11 +9,20 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.items import CHUNK, File, Item, Offered, is_group, portable_bytes
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Offered,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
@@ -27,7 +36,8 @@ class Plan:
     home: its path in the folder. todo: the files to be written, in this order, with their full
     paths; none where everything is there. replaced: those paths that hold something broken.
     folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
-    there, so that its folder can appear at once.
+    there, so that its folder can appear at once. there: the digests of the files that are there,
+    by name.
     """
 
     home: str
@@ -35,6 +45,7 @@ class Plan:
     replaced: frozenset[str] = frozenset()
     folder: str = ""
     whole: bool = False
+    there: tuple[tuple[str, str], ...] = ()
 
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
@@ -64,13 +75,14 @@ class Target:
         """
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
-        todo, replaced = [], []
+        todo, replaced, there = [], [], []
         inner = "inductor_cache/" if self._style == "vllm" else ""
         for file in item.files:
             target = os.path.join(self.root, inner + file.path)
             known = self._digest(target, "", pouring)
             if known is not None:
-                if known == (file.sha256 or deliver(offered, item, file, pouring, drop)):
+                if known == _promised(offered, item, file, target, pouring):
+                    there.append((file.name, known))
                     continue
                 if not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
@@ -79,7 +91,7 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
-        return Plan(inner + item.path, tuple(todo), frozenset(replaced))
+        return Plan(inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there))
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         home = item.path
@@ -96,16 +108,18 @@ class Target:
         if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
             missing_folders(os.path.dirname(folder), self.root)
             return Plan(home, tuple(files), folder=folder, whole=True)
-        missing = []
+        missing, there = [], []
         for file, target in files:
             known = self._digest(target, item.kind, pouring)
             if known is None:
                 missing.append((file, target))
-            elif known != (file.sha256 or deliver(offered, item, file, pouring, drop)):
+            elif known != _promised(offered, item, file, target, pouring):
                 raise Problem("key-taken", path=item.path)
+            else:
+                there.append((file.name, known))
         # The group files last: they say that the others are there.
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
-        return Plan(home, tuple(missing), folder=folder)
+        return Plan(home, tuple(missing), folder=folder, there=tuple(there))
 
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
@@ -197,13 +211,33 @@ def deliver(
         if file.sha256 is None and not (size == file.size and unchanged(file, source)):
             raise Problem("entry-changed")
     if file.sha256 not in (None, digest):
-        raise Problem("checksum-wrong")
+        # A bundle promises; a folder is listed, and may change afterwards.
+        raise Problem("checksum-wrong" if file.mtime_ns is None else "entry-changed")
     if group:
         try:
             take(triton.group_for(b"".join(group), folder))
         except (ValueError, TypeError, RecursionError) as e:
             raise Problem("payload-unreadable") from e
     return digest
+
+
+def check_whole(plan: Plan, item: Item, digests: Sequence[str]) -> None:
+    """Compare an entry with what was promised of all its files, when what a plan says is
+    delivered: ``digests`` are those of its ``todo``. Raises Problem("entry-changed").
+    """
+    if plan.todo and item.sha256:
+        parts = [(file.name, digest) for (file, _), digest in zip(plan.todo, digests, strict=True)]
+        if payload_digest([*plan.there, *parts]) != item.sha256:
+            raise Problem("entry-changed")
+
+
+def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Pouring) -> str:
+    """The sha256 of a file that is offered, to be compared with that of what is at a path."""
+    if file.sha256:
+        return file.sha256
+    if os.path.getsize(target) != file.size:
+        return ""  # of no file
+    return deliver(offered, item, file, pouring, drop)
 
 
 def missing_folders(path: str, root: str | None = None) -> list[str]:
