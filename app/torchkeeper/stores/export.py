@@ -218,7 +218,9 @@ def _account(exported: Exported, one: Described, path: str, files: tuple[ListedF
     exported.files += len(one.item.files)
     exported.bytes += entry.size
     sha256 = entry.sha256 or ""
-    exported.listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
+    # What the bundle holds: a kernel's group file has another size in each folder.
+    size = sum(file.size for file in files) if files else entry.size
+    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
 
 
 def _mega_cache(

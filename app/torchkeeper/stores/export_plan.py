@@ -64,7 +64,8 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
         entry = one.entry
         path = bundled(one.item.path) if files else manifest.MEGA_CACHE
         sha256 = entry.sha256 or ""
-        listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
+        size = sum(file.size for file in files) if files else entry.size
+        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
     whole = manifest.Manifest(made_by, made_in, tuple(listed))
