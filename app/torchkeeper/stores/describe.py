@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -101,20 +102,23 @@ def describe(
     index = index if index and not full else None
     waiting: list[_Loaded] = []
     for loaded in itertools.chain(_batches(items, source, index, carried, report), ([],)):
-        # While the reader is at one batch, the next is loaded.
-        facts = iter(reader.facts(_readings(waiting), report, full))
-        reader.begin(_readings(loaded), full)
-        found = []
-        for one in waiting:
-            if one.reading:
-                one.facts = next(facts)
-                one.reading = None
-            if index and not one.kept and not one.partly and _lasting(one):
-                index.add(one.item, _to_keep(one))
-            found.append(_describe(one, one.facts, known, living))
-        if found:
-            yield found
-        waiting = loaded
+        # While the reader is at one batch, the next is loaded; but for one that is large, which is
+        # not to be in memory with another.
+        heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
+        for batch, coming in ((waiting, loaded), (loaded, [])) if heavy else ((waiting, loaded),):
+            facts = iter(reader.facts(_readings(batch), report, full))
+            reader.begin(_readings(coming), full)
+            found = []
+            for one in batch:
+                if one.reading:
+                    one.facts = next(facts)
+                    one.reading = None
+                if index and not one.kept and not one.partly and _lasting(one):
+                    index.add(one.item, _to_keep(one))
+                found.append(_describe(one, one.facts, known, living))
+            if found:
+                yield found
+        waiting = [] if heavy else loaded
 
 
 def unread(item: Item) -> Described:
@@ -310,7 +314,7 @@ def _read(
             data = portable_bytes(kind, name, stream.read(MAX_SOURCE + 1))
             return hashlib.sha256(data).hexdigest(), data, data[: elf.HEADER]
         digest = hashlib.sha256()
-        kept: list[bytes] = []
+        kept = io.BytesIO()  # which grows in place, and gives away what it holds
         head = b""
         size = 0
         # A buffer of CHUNK for each of a hundred thousand small files would take its time.
@@ -320,14 +324,14 @@ def _read(
             digest.update(data)
             head = head or data[: elf.HEADER]
             if size < wanted:
-                kept.append(data[: wanted - size])
+                kept.write(data[: wanted - size])
             size += len(data)
             if len(data) < step and size >= file.size:
                 break
         whole = kind not in ("code", "triton")
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head
-        return digest.hexdigest(), b"".join(kept), head
+        return digest.hexdigest(), kept.getvalue(), head
 
 
 def _describe(

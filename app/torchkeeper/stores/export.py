@@ -162,7 +162,7 @@ def _write(
             def fill(stream: BufferedRandom) -> tuple[int, int]:
                 writer = megacache.Writer(stream)
                 for one in _mega_cache(mega, reading, writer, done, left):
-                    _account(exported, one, manifest.MEGA_CACHE, ())
+                    _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
                 return writer.close(report)
 
             members.add_written(manifest.MEGA_CACHE, fill)
@@ -171,12 +171,12 @@ def _write(
                 done.begin(one.item)
                 mark = members.mark()
                 try:
-                    one, files = _files(one, reading, members)
+                    sha256, files = _files(one, reading, members)
                 except Problem as problem:
                     members.take_back(mark)
                     left(one.item, problem)
                 else:
-                    _account(exported, one, bundled(one.item.path), files)
+                    _account(exported, one, sha256, bundled(one.item.path), files)
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
             common_origin(one.facts.get("made_in") for one in taken),
@@ -210,16 +210,19 @@ def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Desc
     return sorted(found, key=_order)
 
 
-def _account(exported: Exported, one: Described, path: str, files: tuple[ListedFile, ...]) -> None:
+def _account(
+    exported: Exported, one: Described, sha256: str, path: str, files: tuple[ListedFile, ...]
+) -> None:
     entry = one.entry
     if entry.kind == "autotune" and not files:
         return  # listed once, with its file
     exported.entries += 1
     exported.files += len(one.item.files)
     exported.bytes += entry.size
-    sha256 = entry.sha256 or ""
     # What the bundle holds: a kernel's group file has another size in each folder.
     size = sum(file.size for file in files) if files else entry.size
+    if files and files[0].path == path:
+        path = files[0].path  # one text for both
     exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
 
 
@@ -295,8 +298,8 @@ def bundled(path: str) -> str:
 
 def _files(
     one: Described, reading: _Reading, members: Members
-) -> tuple[Described, tuple[ListedFile, ...]]:
-    """Write the files of an entry; returns it with its digest, and them as the manifest lists them.
+) -> tuple[str, tuple[ListedFile, ...]]:
+    """Write the files of an entry; returns its sha256, and them as the manifest lists them.
 
     Raises Problem as ``_Reading.pour``, also when some of them are written.
     """
@@ -307,12 +310,10 @@ def _files(
         parts.append((file.name, digest))
         listed.append(ListedFile(path, size, digest))
     sha256 = payload_digest(parts)
-    if sha256 != one.entry.sha256:
-        if not one.unhashed:
-            raise Problem("entry-changed")
-        one = replace(one, entry=replace(one.entry, sha256=sha256), unhashed=False)
+    if not one.unhashed and sha256 != one.entry.sha256:
+        raise Problem("entry-changed")
     listed.sort(key=lambda file: file.path)
-    return one, tuple(listed)
+    return sha256, tuple(listed)
 
 
 def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
