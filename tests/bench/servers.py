@@ -93,12 +93,15 @@ def copies(scratch: Path, source: Path, what: str, times: int = 3) -> Figure:
 def code(folder: Path, count: int, size: int) -> None:
     """So many C++ sources; what is in them makes no difference to a copy."""
     chance = random.Random(3)
-    block = chance.randbytes(size)
+    block = chance.randbytes(min(size, 8 << 20))
     for number in range(count):
         stem = "c" + "".join(chance.choices(_LETTERS, k=51))
         path = folder / stem[1:3] / f"{stem}.cpp"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(number.to_bytes(8, "big") + block[8:])
+        with path.open("wb") as file:
+            file.write(number.to_bytes(8, "big") + block[8:])
+            for _ in range(size // len(block) - 1):
+                file.write(block)
 
 
 def all_copies(scratch: Path) -> list[Figure]:
