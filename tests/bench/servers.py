@@ -57,34 +57,43 @@ def figures(scratch: Path, keys: int = KEYS) -> list[Figure]:
     ]
 
 
-def copies(scratch: Path, source: Path, what: str, times: int = 3) -> Figure:
+def copies(scratch: Path, source: Path, what: str, times: int = 4) -> Figure:
     """A folder of code into a bundle and out again, beside ``tar`` of the same files.
 
     Nothing is known of the folder beforehand. The two take turns, so that both see the same
-    machine; the figure is the medians of the sums.
+    machine; the figure is the sum of the medians.
     """
     env = measure.environment(scratch)
     bundle, tarred = scratch / "b.torchcache", scratch / "b.tar"
     out, untarred = scratch / "out", scratch / "untarred"
     copy = [sys.executable, "-m", "torchkeeper", "copy"]
-    sums: list[tuple[float, float]] = []
-    memory = 0.0
-    for _ in range(times):
+    commands = {
+        "there": [*copy, str(source), str(bundle)],
+        "back": [*copy, str(bundle), str(out), "--trust"],
+        "tar there": ["tar", "-cf", str(tarred), "-C", str(source), "."],
+        "tar back": ["tar", "-xf", str(tarred), "-C", str(untarred)],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    memory = size = 0.0
+    for number in range(times):
         shutil.rmtree(scratch / "cache", ignore_errors=True)
         untarred.mkdir()
-        there = measure.run([*copy, str(source), str(bundle)], env)
-        tar_there = measure.run(["tar", "-cf", str(tarred), "-C", str(source), "."])
-        back = measure.run([*copy, str(bundle), str(out), "--trust"], env)
-        tar_back = measure.run(["tar", "-xf", str(tarred), "-C", str(untarred)])
-        sums.append((there.seconds + back.seconds, tar_there.seconds + tar_back.seconds))
-        memory = max(memory, there.memory, back.memory)
+        # Each is the first in turn: what the system has at hand of free memory decides much.
+        order = ("there", "tar there", "back", "tar back")
+        for name in order if number % 2 else ("tar there", "there", "tar back", "back"):
+            run = measure.run(commands[name], env)
+            seconds[name].append(run.seconds)
+            if not name.startswith("tar"):
+                memory = max(memory, run.memory)
         size = bundle.stat().st_size / 1e6
         bundle.unlink()
         tarred.unlink()
         shutil.rmtree(out)
         shutil.rmtree(untarred)
+    middle = {name: statistics.median(some) for name, some in seconds.items()}
+    ours = middle["there"] + middle["back"]
+    reference = middle["tar there"] + middle["tar back"]
     print(f"peak memory of a copy of {size:,.0f} MB of {what}: {memory:.0f} MB (aim: under 300 MB)")
-    ours, reference = (statistics.median(one) for one in zip(*sums, strict=True))
     limit = 2 if source.name == "large" else None
     return Figure(f"{size:,.0f} MB of {what}: folder to bundle to folder", ours, reference, limit,
                   "tar, both ways")  # fmt: skip
