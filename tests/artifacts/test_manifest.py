@@ -74,3 +74,43 @@ def test_damage(changes: dict[str, Any]) -> None:
 def test_no_json(data: bytes) -> None:
     with pytest.raises(Problem, match="bundle-damaged"):
         parse(data)
+
+
+def two() -> Manifest:
+    files = tuple(ListedFile(f'files/é"\\{name}\n', 7, SHA) for name in "ab")
+    entries = (Listed("code", "k\u2028", SHA, 14, "p", files), Listed("pgo", "k", SHA, 1, "p", ()))
+    made_in = origin({"torch": "2.13.0", "gpus": ["A \n ]", "B"], "threads": 2})
+    return Manifest("torchkeeper 1", made_in, entries)
+
+
+@pytest.mark.parametrize("made", [two(), Manifest("x", None, ()), Manifest("x", {}, ())])
+def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
+    entries = [
+        {"kind": e.kind, "key": e.key, "sha256": e.sha256, "size": e.size, "path": e.path,
+         "files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in e.files]}
+        for e in made.entries
+    ]  # fmt: skip
+    whole = {"format": "torchcache", "format_version": 1, "made_by": made.made_by,
+             "made_in": made.made_in, "entries": entries}  # fmt: skip
+    assert made.to_bytes() == json.dumps(whole, indent=1).encode() + b"\n"
+    assert parse(made.to_bytes()).entries == parse(json.dumps(whole).encode()).entries
+    assert parse(made.to_bytes()).entries == made.entries
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"\n    }\n   ]\n  },', b'"\n    }\n   ]\n  }'),
+        (b'"files": []\n  }', b'"files": []\n  },'),
+        (b'"files": []\n  }', b'"files": []\n  } 5'),
+        (b'"files": []\n  }', b'"files": []\n'),
+        (b"}\n ]\n}\n", b"}\n ]\n}\n}"),
+        (b'"entries": [', b'"entries": [,'),
+        (b'"entries": [', b'"entries": [1,'),
+    ],
+)
+def test_what_is_no_list_of_entries_is_damage(old: bytes, new: bytes) -> None:
+    data = two().to_bytes()
+    assert data.count(old) == 1
+    with pytest.raises(Problem, match="bundle-damaged"):
+        parse(data.replace(old, new))

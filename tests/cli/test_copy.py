@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import zipfile
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
@@ -72,3 +77,43 @@ def test_what_goes_wrong_is_said(tk: Tk, kept_291: Path, tmp_path: Path) -> None
     assert nothing.code == 1
     assert "nothing to copy" in nothing.out + nothing.err
     assert snapshot(kept_291) == before
+
+
+def damage(bundle: Path, suffix: str) -> str:
+    """Change a byte in a member of a bundle; returns the member's name."""
+    with zipfile.ZipFile(bundle) as archive:
+        member = next(i for i in archive.infolist() if i.filename.endswith(suffix))
+    with bundle.open("r+b") as stream:
+        stream.seek(member.header_offset + 30 + len(member.filename) + member.file_size - 1)
+        (byte,) = stream.read(1)
+        stream.seek(-1, os.SEEK_CUR)
+        stream.write(bytes([byte ^ 1]))
+    return member.filename
+
+
+@pytest.mark.parametrize("suffix", [".main.so", ".cubin", ".py"])
+def test_what_is_damaged_in_a_bundle_is_left(
+    tk: Tk, fixture_cache: Path, kernels: Path, tmp_path: Path, suffix: str
+) -> None:
+    shutil.copytree(kernels, fixture_cache / "triton" / "0")
+    bundle = tmp_path / "b.torchcache"
+    tk("copy", fixture_cache, bundle)
+    name = damage(bundle, suffix).removeprefix("files/")
+    home = Path(name).parent if suffix == ".cubin" else Path(name).with_name(Path(name).stem)
+    ran = tk("copy", bundle, tmp_path / "t", "--trust", "--json")
+    assert ran.code == 1
+    assert [one["code"] for one in ran.result["left"]] == ["checksum-wrong"]
+    gone = {path for path in (tmp_path / "t").rglob("*") if str(path).startswith(str(home))}
+    assert not gone
+    assert not (tmp_path / "t" / name).exists()
+    assert not list((tmp_path / "t").rglob("*.tmp"))
+    assert not list((tmp_path / "t").rglob("tmp.*"))
+    again = tk("copy", bundle, tmp_path / "again.torchcache", "--json")
+    assert (again.code, again.result["entries"]) == (1, ran.result["entries"])
+    with zipfile.ZipFile(tmp_path / "again.torchcache") as archive:
+        assert archive.testzip() is None
+        assert f"files/{name}" not in archive.namelist()
+    # Looking at it shows the damage, as ever.
+    seen = tk("inspect", bundle, "--json")
+    assert seen.code == 1
+    assert [e["problem"] for e in seen.objects if e.get("problem")] == ["checksum-wrong"]

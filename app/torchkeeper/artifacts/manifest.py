@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as _text
 from typing import Any
 
 from torchkeeper.artifacts.entry import PORTABLE, Problem
@@ -20,8 +22,12 @@ VERSION = 1
 NAME = "manifest.json"
 MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
-#: A manifest of 100,000 entries is some 50 MB.
-MAX_SIZE = 64 << 20
+#: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it
+#: may unpack to more than its file is worth.
+MAX_SIZE = 512 << 20
+MAX_PACKED = 64 << 20
+#: What stands before and after the entries in a manifest of ours, and in no text within it.
+_BEFORE, _AFTER = '\n "entries": [', "\n ]"
 #: Characters of a key or path; the longest real ones have some 300.
 _MAX_TEXT = 1024
 
@@ -48,18 +54,6 @@ class Listed:
     path: str
     files: tuple[ListedFile, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the manifest."""
-        files = [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in self.files]
-        return {
-            "kind": self.kind,
-            "key": self.key,
-            "sha256": self.sha256,
-            "size": self.size,
-            "path": self.path,
-            "files": files,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -71,15 +65,47 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The file: the same entries give the same bytes."""
-        entries = sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256))
-        whole = {
-            "format": FORMAT,
-            "format_version": VERSION,
-            "made_by": self.made_by,
-            "made_in": self.made_in,
-            "entries": [entry.to_json() for entry in entries],
-        }
-        return json.dumps(whole, indent=1).encode() + b"\n"
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """The same, some of it at a time: JSON with one blank for each level.
+
+        That of a hundred thousand entries is 50 MB, and its objects are several times that.
+        """
+        made_in = json.dumps(self.made_in, indent=1).replace("\n", "\n ")
+        yield (
+            f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION},\n'
+            f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n "entries": ['
+        ).encode()
+        between = "\n"
+        for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256)):
+            yield f"{between}{_entry_text(entry)}".encode()
+            between = ",\n"
+        yield b"\n ]\n}\n" if self.entries else b"]\n}\n"
+
+
+def _entry_text(entry: Listed) -> str:
+    files = ",\n".join(
+        f'    {{\n     "path": {_text(file.path)},\n     "size": {file.size},\n'
+        f'     "sha256": {_text(file.sha256)}\n    }}'
+        for file in entry.files
+    )
+    return (
+        f'  {{\n   "kind": {_text(entry.kind)},\n   "key": {_text(entry.key)},\n'
+        f'   "sha256": {_text(entry.sha256)},\n   "size": {entry.size},\n'
+        f'   "path": {_text(entry.path)},\n   "files": ['
+        + (f"\n{files}\n   ]" if files else "]")
+        + "\n  }"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """A manifest whose entries are read one by one. ``entries`` raises as ``parse``."""
+
+    made_by: str
+    made_in: dict[str, Any] | None
+    entries: Iterator[Listed]
 
 
 def parse(data: bytes) -> Manifest:
@@ -87,24 +113,73 @@ def parse(data: bytes) -> Manifest:
 
     Raises Problem("bundle-damaged", why=…) and Problem("bundle-newer", version=…).
     """
-    try:
-        whole = json.loads(data)
-    except (ValueError, RecursionError) as e:
-        raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+    said = begin(data)
+    return Manifest(said.made_by, said.made_in, tuple(said.entries))
+
+
+def begin(data: bytes) -> Coming:
+    """The same, entry by entry: all at once take several times the memory. Raises as ``parse``."""
+    whole, listed = _parts(data)
+    if whole.get("format") != FORMAT:
         raise Problem("bundle-damaged", why="Its manifest is of another format")
     version = whole.get("format_version")
     if not isinstance(version, int):
         raise Problem("bundle-damaged", why="Its manifest has no format version")
     if version > VERSION:
         raise Problem("bundle-newer", version=version)
-    made_in, listed = whole.get("made_in"), whole.get("entries")
-    if not isinstance(listed, list) or not isinstance(made_in, (dict, type(None))):
+    made_in = whole.get("made_in")
+    if listed is None or not isinstance(made_in, (dict, type(None))):
         raise Problem("bundle-damaged", why="Its manifest lacks a field")
     made_by = whole.get("made_by")
-    entries = tuple(_entry(item) for item in listed)
     made_by = made_by[:80] if isinstance(made_by, str) else "?"
-    return Manifest(made_by, origin(made_in), entries)
+    return Coming(made_by, origin(made_in), map(_entry, listed))
+
+
+def _parts(data: bytes) -> tuple[dict[str, Any], Iterable[object] | None]:
+    """What a manifest says but for its entries, and those; None where it has no list of them."""
+    try:
+        text = data.decode()
+        del data
+        start, end = text.find(_BEFORE) + len(_BEFORE), text.rfind(_AFTER)
+        if len(_BEFORE) <= start <= end:
+            # As ``pieces`` has written it, in all likelihood.
+            whole = json.loads(f"{text[:start]}{text[end:]}")
+            if isinstance(whole, dict) and whole.get("entries") == []:
+                return whole, _values(text, start, end)
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
+    if not isinstance(whole, dict):
+        raise Problem("bundle-damaged", why="Its manifest is of another format")
+    listed = whole.pop("entries", None)
+    return whole, listed if isinstance(listed, list) else None
+
+
+def _values(text: str, at: int, end: int) -> Iterator[object]:
+    """The values of a JSON list that lies between two places in a text."""
+    decode = json.JSONDecoder().raw_decode
+    blank = re.compile(r"[ \t\n\r]*")
+
+    def after(at: int) -> int:
+        found = blank.match(text, at, end)
+        return found.end() if found else at
+
+    try:
+        at = after(at)
+        while at < end:
+            value, at = decode(text, at)
+            yield value
+            at = after(at)
+            if at < end:
+                if text[at] != ",":
+                    raise ValueError("no comma")
+                at = after(at + 1)
+                if at >= end:
+                    raise ValueError("nothing after a comma")
+    except (ValueError, RecursionError) as e:
+        raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
+    if at > end:
+        raise Problem("bundle-damaged", why="Its manifest is not JSON")
 
 
 def origin(made_in: object) -> dict[str, Any] | None:

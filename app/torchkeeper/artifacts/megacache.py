@@ -12,10 +12,11 @@ import base64
 import binascii
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from torchkeeper.artifacts.crc import combined
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 
@@ -126,7 +127,7 @@ def _text_size(text: str) -> int:
 
 
 class Writer:
-    """Writes a mega-cache to an empty stream that can be read, sought and truncated.
+    """Writes a mega-cache to the end of a stream that can be read, sought and truncated.
 
     Counts, sizes and the checksum stand before what they describe, so they are filled in
     afterwards: payloads are streamed, however large.
@@ -134,6 +135,7 @@ class Writer:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
+        self._start = stream.tell()
         self._section: tuple[int, int] | None = None
         self._count = 0
         stream.write(bytes(4) + struct.pack(">Q", ENCODING_VERSION))
@@ -149,13 +151,23 @@ class Writer:
 
     def artifact(self, key: str, payload: Iterator[bytes]) -> None:
         """One artifact. Where reading the payload raises, the artifact leaves no trace."""
+
+        def fill(write: Callable[[bytes], object]) -> None:
+            for data in payload:
+                write(data)
+
+        self.filled(key, fill)
+
+    def filled(
+        self, key: str, fill: Callable[[Callable[[bytes | memoryview], object]], object]
+    ) -> None:
+        """One artifact whose payload ``fill`` writes. Where it raises, that leaves no trace."""
         start = self._stream.tell()
         try:
             self._write_text(key)
             at = self._stream.tell()
             self._stream.write(bytes(8))
-            for data in payload:
-                self._stream.write(data)
+            fill(self._stream.write)
         except BaseException:
             self._stream.seek(start)
             self._stream.truncate()
@@ -163,16 +175,24 @@ class Writer:
         self._patch(at, self._stream.tell() - at - 8)
         self._count += 1
 
-    def close(self) -> None:
-        """Complete the file. The stream stays open, at its start."""
+    def close(self, report: Report | None = None) -> tuple[int, int]:
+        """Complete the file; returns the CRC-32 of all of it, and its size in bytes.
+
+        The stream stays open, at its end.
+        """
+        report = report or Report()
         self._end_section()
-        self._stream.seek(4)
-        crc = 0
+        self._stream.seek(self._start + 4)
+        rest = 0
         while data := self._stream.read(_CHUNK):
-            crc = zlib.crc32(data, crc)
-        self._stream.seek(0)
-        self._stream.write(struct.pack(">I", crc))
-        self._stream.seek(0)
+            report.check()
+            rest = zlib.crc32(data, rest)
+        size = self._stream.tell() - self._start
+        head = struct.pack(">I", rest)
+        self._stream.seek(self._start)
+        self._stream.write(head)
+        self._stream.seek(self._start + size)
+        return combined(zlib.crc32(head), rest, size - 4), size
 
     def _write_text(self, text: str) -> None:
         data = base64.b64encode(text.encode())

@@ -18,6 +18,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import (
     Session,
+    carrying,
     chosen_of,
     path_of,
     place_of,
@@ -62,9 +63,11 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
     output = path_of(params, "output")
     store = session.store(place_of(params, "place"), report)
+    select = params.get("select", {})
     be_patient(store)
     try:
-        chosen = chosen_of(session, store, params.get("select", {}), report)
+        carried = carrying(select, with_needed=False)
+        chosen = chosen_of(session, store, select, report, carried=carried)
         chosen, source, left = _held(store, chosen, report)
         done = export(chosen, source, output, report, left, bool(params.get("replace", True)))
     except Lost as lost:

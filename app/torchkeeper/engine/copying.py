@@ -10,6 +10,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, target
 from torchkeeper.engine.session import (
     Session,
+    carrying,
     chosen_of,
     entries_of,
     items_of,
@@ -82,12 +83,16 @@ def _chosen(
     session: Session, store: Store, params: dict[str, Any], report: Report
 ) -> list[Described]:
     select = params.get("select", {})
+    # A server is sent what was read and compared before, and so is told of what is foretold.
+    carried = None
+    if not params.get("dry") and not is_server(params["into"]):
+        carried = carrying(select, with_needed=not params.get("alone"))
     if params.get("alone"):
-        return chosen_of(session, store, select, report)
+        return chosen_of(session, store, select, report, carried=carried)
     if is_server(store.place):
         return _with_graphs(session, store, chosen_of(session, store, select, report), report)
     picks = picker(session, select)
-    batches = entries_of(session, store, report, items_of(store, report))
+    batches = entries_of(session, store, report, items_of(store, report), carried)
     return with_needed([one for batch in batches for one in batch], picks)
 
 

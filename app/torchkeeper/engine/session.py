@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
 from torchkeeper.stores import query
-from torchkeeper.stores.describe import Described, describe, unread
+from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torchkeeper.stores.bundle import Bundle
 
 
+#: What is known of every entry by its files alone.
+_OF_FILES = frozenset({"kind", "size", "files", "age"})
 #: What a server's listing knows of each entry.
 _OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
 
@@ -87,11 +89,15 @@ def _tell_unreadable(store: Store, report: Report) -> None:
 
 
 def entries_of(
-    session: Session, store: Store, report: Report, items: list[Item] | None = None
+    session: Session,
+    store: Store,
+    report: Report,
+    items: list[Item] | None = None,
+    carried: Carried | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of a store in batches, with progress; ``items``: all of them, if known already.
 
-    Otherwise the first come while a folder is still walked.
+    Otherwise the first come while a folder is still walked. ``carried``: as of ``describe``.
     """
     if is_server(store.place):
         yield from _server_entries(session, store, report, items)
@@ -106,7 +112,10 @@ def entries_of(
     else:
         coming = items = items_of(store, report) if items is None else items
     try:
-        for batch in describe(coming, store, session.reader, report, index=index, living=living):
+        batches = describe(
+            coming, store, session.reader, report, index=index, living=living, carried=carried
+        )
+        for batch in batches:
             yield batch
             done += len(batch)
             # While nobody knows how many there are, the walk says how far it is.
@@ -262,9 +271,13 @@ def batches_of(
 
 
 def chosen_of(
-    session: Session, store: Store, select: dict[str, Any], report: Report
+    session: Session,
+    store: Store,
+    select: dict[str, Any],
+    report: Report,
+    carried: Carried | None = None,
 ) -> list[Described]:
-    """The entries of a store that a selection means."""
+    """The entries of a store that a selection means. ``carried``: as of ``describe``."""
     picks = picker(session, select)
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
@@ -275,8 +288,8 @@ def chosen_of(
         batches = with_times(store, read(store, items, session.reader, report), timed)
     else:
         # In order, so that the same entries make the same bundle.
-        batches = entries_of(session, store, report, items_of(store, report))
-        batches = with_times(store, batches, timed)
+        items = items_of(store, report)
+        batches = with_times(store, entries_of(session, store, report, items, carried), timed)
     found, rest = [], list[Described]()
     for batch in batches:
         for one in batch:
@@ -287,6 +300,17 @@ def chosen_of(
     # What one file lists goes together.
     lists = {list_of(one.entry) for one in found} if rest else set()
     return found + [one for one in rest if list_of(one.entry) in lists]
+
+
+def carrying(select: dict[str, Any], with_needed: bool) -> Carried | None:
+    """How much is to be read of what is copied by a selection; ``with_needed``: with what the
+    entries need, which their facts tell.
+    """
+    fields = query.parse(select.get("filter") or "").fields
+    if "is" in fields:
+        return None  # whether something is broken is for the reading to tell
+    some = bool(fields or select.get("held") or "items" in select)
+    return Carried(facts=some if with_needed else not fields <= _OF_FILES)
 
 
 def picker(session: Session, select: dict[str, Any]) -> Callable[[Entry], bool]:

@@ -10,31 +10,29 @@ import hashlib
 import io
 import os
 import stat
+import struct
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import CHUNK, File, Item, payload_digest
+from torchkeeper.stores.parts import ZIP_ERRORS, Member, Slice
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
 BOMB_SIZE = 8 << 20
 BOMB_RATIO = 100
 
-#: What zipfile raises for a damaged or unsupported member.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    UnicodeDecodeError,
-)
+#: Of a member in front of its bytes: a magic number, flags, and how long its name and what follows
+#: are.
+_LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
+#: Bytes of a name that one of ours may have.
+_MAX_NAME = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,61 +43,6 @@ class Refused:
     key: str
     code: str
     params: dict[str, str | int | float | None]
-
-
-class Slice(io.RawIOBase):
-    """A part of a seekable stream, as a stream of its own."""
-
-    def __init__(self, stream: BinaryIO, offset: int, size: int) -> None:
-        self._stream = stream
-        self._offset = offset
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As of any stream."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the part."""
-        # The stream is shared with other parts and the zip, so its position is never trusted.
-        self._stream.seek(self._offset + self._at)
-        data = self._stream.read(max(0, min(len(buffer), self._size - self._at)))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-class _Member(io.RawIOBase):
-    """A member of a zip whose damage is an OSError, as that of a file is."""
-
-    def __init__(self, member: IO[bytes]) -> None:
-        self._member = member
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._member.read(len(buffer))
-        except _ZIP_ERRORS as e:
-            raise OSError(f"the bundle is damaged: {e}") from e
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._member.close()
-        super().close()
 
 
 class Bundle:
@@ -120,6 +63,9 @@ class Bundle:
         self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
         self._mega_start = 0
+        # Where the headers of members are that are stored as they are, and the other members.
+        self._stored: dict[str, int] = {}
+        self._packed: dict[str, zipfile.ZipInfo] = {}
         self._zip: zipfile.ZipFile | None = None
         self._file = _open(path)
         try:
@@ -185,14 +131,20 @@ class Bundle:
 
     def open(self, file: File) -> BinaryIO:
         """One of its files. Raises OSError where the zip does not hold what it says."""
+        # Unbuffered, as those of a folder: whoever reads a file reads it in large pieces.
         place = self._offsets.get((file.path, file.sha256 or ""))
         if place is not None:
             offset, size = place
-            return io.BufferedReader(Slice(self._file, self._mega_start + offset, size), CHUNK)
+            return cast(BinaryIO, Slice(self._file, self._mega_start + offset, size))
         assert self._zip
         try:
-            return io.BufferedReader(_Member(self._zip.open(manifest.FILES + file.path)), CHUNK)
-        except (KeyError, *_ZIP_ERRORS) as e:
+            header = self._stored.get(file.path)
+            if header is not None:
+                # Whoever reads it compares its sha256, which says more than the CRC of the zip.
+                start = self._member_start(manifest.FILES + file.path, header)
+                return cast(BinaryIO, Slice(self._file, start, file.size))
+            return io.BufferedReader(Member(self._zip.open(self._packed[file.path])), CHUNK)
+        except (KeyError, Problem, *ZIP_ERRORS) as e:
             raise OSError(f"the bundle cannot be read: {e}") from e
 
     def _take_bundle(self, report: Report) -> None:
@@ -204,9 +156,11 @@ class Bundle:
         members = _members(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
-        if members[manifest.NAME].file_size > manifest.MAX_SIZE:
+        listed = members[manifest.NAME]
+        most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
+        if listed.file_size > most:
             raise Problem("bundle-damaged", why="Its manifest is too large")
-        said = manifest.parse(self._read_member(manifest.NAME))
+        said = manifest.begin(self._read_member(manifest.NAME))
         self.made_in = said.made_in
         promised = {}
         for entry in said.entries:
@@ -217,7 +171,10 @@ class Bundle:
                 promised[entry.kind, entry.key, entry.sha256] = entry
         if manifest.MEGA_CACHE in members:
             info = members[manifest.MEGA_CACHE]
-            self._mega_start = self._member_start(info)
+            if not _as_it_is(info):
+                why = f"{info.filename} is compressed or encrypted"
+                raise Problem("bundle-damaged", why=why)
+            self._mega_start = self._member_start(info.filename, info.header_offset)
             part = Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         found = {(item.kind, item.key) for item in self._items}
@@ -225,31 +182,36 @@ class Bundle:
             # A profile from a server has its key with colons, and one here that names a file.
             if (kind, layout.flat_pgo_key(key) if kind == "pgo" else key) not in found:
                 self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
+        # A hundred thousand of them are many; what is needed of them is known.
+        self._zip.filelist.clear()
+        self._zip.NameToInfo.clear()
+        self._homes.clear()
 
     def _read_member(self, name: str) -> bytes:
         assert self._zip
         try:
             return self._zip.read(name)
-        except (OSError, *_ZIP_ERRORS) as e:
+        except (OSError, *ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
-    def _member_start(self, info: zipfile.ZipInfo) -> int:
-        """Where in the file a member's bytes start; bundles store it as it is."""
-        assert self._zip
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
+    def _member_start(self, name: str, offset: int) -> int:
+        """Where in the file the bytes of a stored member start whose header is at an offset.
+
+        Raises Problem("bundle-damaged") where the header is not that of a member of this name.
+        """
         try:
-            # Opening checks the local header against the directory.
-            self._zip.open(info).close()
-        except (OSError, *_ZIP_ERRORS) as e:
-            raise Problem("bundle-damaged", why=f"{info.filename} cannot be read") from e
-        self._file.seek(info.header_offset)
-        header = self._file.read(30)
-        lengths = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:30], "little")
-        return info.header_offset + 30 + sum(lengths)
+            header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
+            magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
+        except (OSError, struct.error) as e:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read") from e
+        said = header[30 : 30 + length].decode("utf-8" if flags & 0x800 else "cp437", "replace")
+        if magic != b"PK\x03\x04" or said != name:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read")
+        return offset + 30 + int(length) + int(extra)
 
     def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
         files = []
+        found: dict[str, layout.Located] = {}
         try:
             for file in entry.files:
                 path = file.path
@@ -262,8 +224,9 @@ class Bundle:
                 if info.file_size != file.size:
                     raise Problem("size-wrong", path=file.path[:200])
                 files.append(File(path, file.size, sha256=file.sha256))
-            homes = {(layout.locate(f.path).kind, layout.locate(f.path).entry_path) for f in files}
-            if len(homes) != 1 or len({f.path for f in files}) != len(files):
+                found[path] = layout.locate(path)
+            homes = {(at.kind, at.entry_path) for at in found.values()}
+            if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
             kind, home = homes.pop()
             if (kind, home) in self._homes:
@@ -271,12 +234,18 @@ class Bundle:
             parts = [(file.name, file.sha256 or "") for file in files]
             if payload_digest(parts) != entry.sha256:
                 raise Problem("checksum-wrong")
-            if kind != entry.kind or layout.locate(files[0].path).key != entry.key:
+            if kind != entry.kind or found[files[0].path].key != entry.key:
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
         except Problem as problem:
             self._refuse(entry.kind, entry.key, problem)
             return
         self._homes.add((kind, home))
+        for part in files:
+            info = members[manifest.FILES + part.path]
+            if _as_it_is(info):
+                self._stored[part.path] = info.header_offset
+            else:
+                self._packed[part.path] = info
         files.sort()
         path = files[0].path if kind == "code" else home
         self._items.append(Item(kind, entry.key, path, files))
@@ -289,7 +258,9 @@ class Bundle:
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         listed = {item.path for item in self._items}
-        for artifact in megacache.artifacts(stream, report):
+        artifacts = megacache.artifacts(stream, report)
+        known = _known(artifacts, promised or {})
+        for artifact in artifacts:
             report.check()
             kind = megacache.KIND_OF_TYPE.get(artifact.type)
             if kind is None:
@@ -298,8 +269,8 @@ class Bundle:
                 continue
             if kind == "autotune" and artifact.key in listed:
                 continue  # also under files/, for places without torch
-            sha256 = _digest(stream, artifact, report)
             key = artifact.key
+            sha256 = known.get((kind, key, artifact.size)) or _digest(stream, artifact, report)
             if promised is not None and (kind, key, sha256) not in promised:
                 self._refuse(kind, key, Problem("not-in-manifest"))
                 continue
@@ -317,6 +288,21 @@ class Bundle:
 
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
+
+
+def _known(
+    artifacts: Sequence[Artifact], promised: dict[tuple[str, str, str], manifest.Listed]
+) -> dict[tuple[str, str, int], str]:
+    """The sha256 that a manifest promises of artifacts, by kind, key and size, where no other has
+    the same name. Whoever reads one of them compares it.
+    """
+    counts = Counter((artifact.type, artifact.key) for artifact in artifacts)
+    names = Counter((kind, key) for kind, key, _ in promised)
+    return {
+        (kind, key, entry.size): sha256
+        for (kind, key, sha256), entry in promised.items()
+        if names[kind, key] == counts[megacache.TYPE_OF_KIND.get(kind, ""), key] == 1
+    }
 
 
 def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
@@ -343,6 +329,11 @@ def _open(path: str) -> BinaryIO:
         os.close(handle)
         raise Problem("bundle-unreadable", file=path, why="It is not a regular file")
     return os.fdopen(handle, "rb")
+
+
+def _as_it_is(info: zipfile.ZipInfo) -> bool:
+    """Whether a member's bytes lie in the file as they are."""
+    return info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
 
 
 def _is_bomb(size: int, packed: int) -> bool:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.placing import Plan, Target, contents, in_order
+from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order
+from torchkeeper.stores.pouring import Pouring, drop
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.space import needed
 
@@ -90,7 +91,7 @@ def compare(
     found = []
     done = 0
     try:
-        target = Target(root)
+        target, pouring = Target(root), Pouring(progress)
         for bundle, items in zip(bundles, ordered, strict=True):
             found.append(Compared())
             for item, problem in items:
@@ -98,7 +99,8 @@ def compare(
                 plan = Plan(item.path)
                 try:
                     if problem is None:
-                        plan = _checked(target.plan(item, progress), item, bundle, progress)
+                        plan = target.plan(item, bundle, pouring)
+                        plan = _checked(plan, item, bundle, pouring)
                 except Problem as e:
                     problem = e
                 outcome = _outcome(plan, problem)
@@ -115,11 +117,10 @@ def compare(
     return found
 
 
-def _checked(plan: Plan, item: Item, offered: Offered, progress: Progress) -> Plan:
-    """The plan, once what it would write has proven sound. Raises Problem as ``contents``."""
-    for file, _ in plan.todo:
-        for _data in contents(offered, item, file, progress, plan.folder):
-            pass
+def _checked(plan: Plan, item: Item, offered: Offered, pouring: Pouring) -> Plan:
+    """The plan, once what it would write has proven sound. Raises Problem as ``deliver``."""
+    digests = [deliver(offered, item, file, pouring, drop, plan.folder) for file, _ in plan.todo]
+    check_whole(plan, item, digests)
     return plan
 
 

@@ -198,10 +198,12 @@ def _all_new(kind: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind["kind"], "new": new, "there": none, "differs": none, "left": none}
 
 
-def offer(source: Store, chosen: Sequence[Described], report: Report, left: Left) -> Offered:
-    """Entries as another place can take them."""
+def offer(
+    source: Store, chosen: Sequence[Described], report: Report, left: Left, hashed: bool = False
+) -> Offered:
+    """Entries as another place can take them; ``hashed`` as of FromFolder."""
     if isinstance(source, Folder):
-        return FromFolder(chosen, source, report, left)
+        return FromFolder(chosen, source, report, left, hashed)
     if is_server(source.place):
         return _from_server(source, chosen, left)
     return Chosen(chosen, source, left)
@@ -258,7 +260,7 @@ def _publish(
     from torchkeeper.stores.redis.publishing import Publisher
     from torchkeeper.stores.redis.store import Redis
 
-    offered = offer(source, chosen, report, left)
+    offered = offer(source, chosen, report, left, hashed=True)
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))

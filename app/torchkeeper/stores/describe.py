@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ BATCH_BYTES = 16 << 20
 _PASSING = frozenset({"reader-stuck", "reader-crashed", "file-unreadable"})
 #: A profile or a list of configurations is some kilobytes.
 MAX_SMALL = 4 << 20
+#: The kinds whose bytes a copy alone needs to read.
+_CARRIED = frozenset({"code", "triton"})
 #: All GEMM choices of a system are in one file.
 MAX_CHOICES = 32 << 20
 
@@ -44,12 +47,26 @@ class Described:
     """An entry, its item, and everything its reader said.
 
     origin: the item as its own place has it, where that is under other names.
+    unhashed: whether it has no sha256 yet because that is found while it is copied.
     """
 
     entry: Entry
     item: Item
     facts: dict[str, Any]
     origin: Item | None = None
+    unhashed: bool = False
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How much of code and kernels is read when they are to be copied.
+
+    Their bytes are hashed while they are copied, and compared with what a bundle promises of them
+    or the index knows; that is not done beforehand. facts: whether code is to be read all the
+    same, because what it is and needs decides what is copied.
+    """
+
+    facts: bool = True
 
 
 @dataclass
@@ -69,8 +86,11 @@ def describe(
     full: bool = False,
     index: Index | None = None,
     living: Living | None = None,
+    carried: Carried | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of a store, in batches. What the index knows is not read again.
+
+    With ``carried``, the entries are to be copied: what that reads anyway is not read here.
 
     ``items`` must be in an order in which graphs come before what they name (items.in_order,
     Folder.stream).
@@ -81,21 +101,24 @@ def describe(
     known = _Known()
     index = index if index and not full else None
     waiting: list[_Loaded] = []
-    for loaded in itertools.chain(_batches(items, source, index, report), ([],)):
-        # While the reader is at one batch, the next is loaded.
-        facts = iter(reader.facts(_readings(waiting), report, full))
-        reader.begin(_readings(loaded), full)
-        found = []
-        for one in waiting:
-            if one.reading:
-                one.facts = next(facts)
-                one.reading = None
-            if index and not one.kept and _lasting(one):
-                index.add(one.item, _to_keep(one))
-            found.append(_describe(one, one.facts, known, living))
-        if found:
-            yield found
-        waiting = loaded
+    for loaded in itertools.chain(_batches(items, source, index, carried, report), ([],)):
+        # While the reader is at one batch, the next is loaded; but for one that is large, which is
+        # not to be in memory with another.
+        heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
+        for batch, coming in ((waiting, loaded), (loaded, [])) if heavy else ((waiting, loaded),):
+            facts = iter(reader.facts(_readings(batch), report, full))
+            reader.begin(_readings(coming), full)
+            found = []
+            for one in batch:
+                if one.reading:
+                    one.facts = next(facts)
+                    one.reading = None
+                if index and not one.kept and not one.partly and _lasting(one):
+                    index.add(one.item, _to_keep(one))
+                found.append(_describe(one, one.facts, known, living))
+            if found:
+                yield found
+        waiting = [] if heavy else loaded
 
 
 def unread(item: Item) -> Described:
@@ -126,7 +149,11 @@ def _readings(batch: list[_Loaded]) -> list[Reading]:
 
 
 def _batches(
-    items: Iterable[Item], source: Source, index: Index | None, report: Report
+    items: Iterable[Item],
+    source: Source,
+    index: Index | None,
+    carried: Carried | None,
+    report: Report,
 ) -> Iterator[list[_Loaded]]:
     """The items loaded, some at a time: few enough to come soon, and to fit the memory."""
     loaded: list[_Loaded] = []
@@ -134,7 +161,12 @@ def _batches(
     for item in items:
         report.check()
         kept = index.get(item) if index and item.kind in READ else None
-        one = _kept(item, kept) if kept else _load(item, source, report)
+        if kept:
+            one: _Loaded | None = _kept(item, kept)
+        elif carried and item.kind in _CARRIED:
+            one = _glance(item, source, carried)
+        else:
+            one = _load(item, source, report)
         if one is None:
             continue
         loaded.append(one)
@@ -168,6 +200,7 @@ class _Loaded:
     problem: str | None
     facts: dict[str, Any] = field(default_factory=dict)
     kept: bool = False
+    partly: bool = False
 
 
 def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
@@ -216,6 +249,40 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
     return _Loaded(item, sha256, reading, problem)
 
 
+def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
+    """As ``_load``, of what is not wanted but for a copy; its sha256 is what is promised, if so."""
+    if not all(file.regular for file in item.files):
+        return _Loaded(item, None, None, "not-a-file")
+    problem = None
+    contents: dict[str, bytes] = {}
+    gone = 0
+    for file in item.files:
+        object_ = file.name.endswith(".so")
+        wanted = _wanted(item.kind, file.name) if carried.facts or item.kind != "code" else 0
+        if not wanted and not object_:
+            continue
+        try:
+            with source.open(file) as stream:
+                data = stream.read(min(file.size + 1, wanted) or elf.HEADER)
+        except FileNotFoundError:
+            gone += 1
+        except OSError:
+            problem = "file-unreadable"
+        else:
+            if wanted:
+                contents[file.name] = portable_bytes(item.kind, file.name, data)
+            elif object_ and not elf.complete(data, file.size):
+                problem = "object-truncated"
+    if gone == len(item.files):
+        return None
+    promised = [(file.name, file.sha256) for file in item.files if file.sha256]
+    sha256 = payload_digest(promised) if len(promised) == len(item.files) else None
+    reading = None
+    if contents or item.kind == "triton":
+        reading = Reading(item.kind, [file.name for file in item.files], contents)
+    return _Loaded(item, sha256, reading, problem, partly=True)
+
+
 def _truncated(item: Item, source: Source) -> str | None:
     """What is wrong with the shared objects of an item."""
     for file in item.files:
@@ -251,7 +318,7 @@ def _read(
             data = portable_bytes(kind, name, stream.read(MAX_SOURCE + 1))
             return hashlib.sha256(data).hexdigest(), data, data[: elf.HEADER]
         digest = hashlib.sha256()
-        kept: list[bytes] = []
+        kept = io.BytesIO()  # which grows in place, and gives away what it holds
         head = b""
         size = 0
         # A buffer of CHUNK for each of a hundred thousand small files would take its time.
@@ -261,14 +328,14 @@ def _read(
             digest.update(data)
             head = head or data[: elf.HEADER]
             if size < wanted:
-                kept.append(data[: wanted - size])
+                kept.write(data[: wanted - size])
             size += len(data)
             if len(data) < step and size >= file.size:
                 break
         whole = kind not in ("code", "triton")
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head
-        return digest.hexdigest(), b"".join(kept), head
+        return digest.hexdigest(), kept.getvalue(), head
 
 
 def _describe(
@@ -293,7 +360,7 @@ def _describe(
         problem=one.problem or facts.get("problem") or _misnamed(item, one.sha256),
         orphan=living.orphan(item, facts) if living else None,
     )
-    return Described(entry, item, facts)
+    return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
 
 
 def _misnamed(item: Item, sha256: str | None) -> str | None:

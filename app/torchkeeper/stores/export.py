@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import errno
+import io
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import IO, Any, BinaryIO
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from io import BufferedRandom
+from typing import Any, BinaryIO, cast
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
@@ -26,14 +30,17 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.members import Members, info
 from torchkeeper.stores.offering import homes, mega_key
+from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 from torchkeeper.stores.progress import Progress
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
 FILES = frozenset({"code", "triton", "autotune"})
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+#: Bytes of small members that are written at once; a piece of a large one goes past it.
+_BUFFER = CHUNK // 4
 
 Left = Callable[[Item, Problem], None]
 
@@ -76,10 +83,9 @@ def export(
     except OSError as e:
         raise Problem("output-unwritable", file=output, why=e.strerror) from e
     try:
-        with os.fdopen(handle, "w+b") as stream:
-            # Every byte is handled twice: read and checked, then written.
-            done = _Halves(report, sum(one.item.size for one in taken))
-            exported = _write(taken, source, stream, folder, done, left)
+        with os.fdopen(handle, "w+b", buffering=_BUFFER) as stream:
+            done = Progress(report, sum(one.item.size for one in taken))
+            exported = _write(taken, source, cast(BufferedRandom, stream), done, report, left)
             done.end()
         if not exported.entries:
             os.unlink(partial)
@@ -95,19 +101,6 @@ def export(
             raise Problem("output-unwritable", file=output, why=e.strerror or str(e)) from e
         raise
     return exported
-
-
-class _Halves(Progress):
-    """Counts a byte when it has been read and written, and half of it before."""
-
-    def __init__(self, report: Report, total: int) -> None:
-        super().__init__(report, total)
-        self._odd = 0
-
-    def add(self, count: int) -> None:
-        """So many bytes read, or written."""
-        half, self._odd = divmod(count + self._odd, 2)
-        super().add(half)
 
 
 def _publish(partial: str, output: str, replace: bool) -> None:
@@ -143,63 +136,104 @@ def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
         else:
             taken.append(one)
     # Sorted, so that the same entries give the same bytes whatever the folder's order was.
-    return sorted(taken, key=lambda d: (d.entry.kind, d.entry.key, d.entry.sha256 or ""))
+    return sorted(taken, key=_order)
+
+
+def _order(one: Described) -> tuple[str, str, str]:
+    return one.entry.kind, one.entry.key, one.entry.sha256 or ""
 
 
 def _write(
     taken: list[Described],
     source: Source,
-    stream: BinaryIO,
-    folder: str,
+    stream: BufferedRandom,
     done: Progress,
+    report: Report,
     left: Left,
 ) -> Exported:
     exported = Exported()
+    reading = _Reading(source, Pouring(done))
+    taken = _settled(taken, reading, left)
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        members = Members(archive, stream)
         mega = [one for one in taken if one.entry.kind in MEGA]
         if mega:
-            with tempfile.TemporaryFile(dir=folder) as whole:
-                for one in _mega_cache(mega, source, whole, done, left):
-                    _account(exported, one, manifest.MEGA_CACHE, ())
-                with archive.open(_info(manifest.MEGA_CACHE), "w", force_zip64=True) as member:
-                    while data := whole.read(CHUNK):
-                        member.write(data)
-                        done.add(len(data))
+
+            def fill(stream: BufferedRandom) -> tuple[int, int]:
+                writer = megacache.Writer(stream)
+                for one in _mega_cache(mega, reading, writer, done, left):
+                    _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
+                return writer.close(report)
+
+            members.add_written(manifest.MEGA_CACHE, fill)
         for one in taken:
             if one.entry.kind in FILES:
-                _files(one, source, archive, exported, folder, done, left)
+                done.begin(one.item)
+                mark = members.mark()
+                try:
+                    sha256, files = _files(one, reading, members)
+                except Problem as problem:
+                    members.take_back(mark)
+                    left(one.item, problem)
+                else:
+                    _account(exported, one, sha256, bundled(one.item.path), files)
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
             common_origin(one.facts.get("made_in") for one in taken),
             tuple(exported.listed),
         )
-        archive.writestr(_info(manifest.NAME), made.to_bytes())
+        with archive.open(info(manifest.NAME), "w") as member:
+            size = 0
+            for piece in made.pieces():
+                report.check()
+                size += len(piece)
+                if size > manifest.MAX_SIZE:
+                    raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
+                member.write(piece)
     return exported
 
 
-def _account(exported: Exported, one: Described, path: str, files: tuple[ListedFile, ...]) -> None:
+def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Described]:
+    """The entries, with the digests of those whose order depends on them."""
+    names = Counter((one.entry.kind, one.entry.key) for one in taken)
+    found = []
+    for one in taken:
+        if one.unhashed and names[one.entry.kind, one.entry.key] > 1:
+            try:
+                parts = [(file.name, reading.pour(one, file, drop)) for file in one.item.files]
+            except Problem as problem:
+                left(one.item, problem)
+                continue
+            entry = one.entry._replace(sha256=payload_digest(parts))
+            one = replace(one, entry=entry, unhashed=False)
+        found.append(one)
+    return sorted(found, key=_order)
+
+
+def _account(
+    exported: Exported, one: Described, sha256: str, path: str, files: tuple[ListedFile, ...]
+) -> None:
     entry = one.entry
     if entry.kind == "autotune" and not files:
         return  # listed once, with its file
     exported.entries += 1
     exported.files += len(one.item.files)
     exported.bytes += entry.size
-    sha256 = entry.sha256 or ""
-    exported.listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
-
-
-def _info(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name, _EPOCH)
-    info.external_attr = 0o644 << 16
-    info.create_system = 3
-    return info
+    # What the bundle holds: a kernel's group file has another size in each folder.
+    size = sum(file.size for file in files) if files else entry.size
+    if files and files[0].path == path:
+        path = files[0].path  # one text for both
+    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
 
 
 def _mega_cache(
-    mega: list[Described], source: Source, whole: BinaryIO, done: Progress, left: Left
+    mega: list[Described],
+    reading: _Reading,
+    writer: megacache.Writer,
+    done: Progress,
+    left: Left,
 ) -> list[Described]:
     """Write the mega-cache; returns what is in it."""
-    writer = megacache.Writer(whole)
     written = []
     for kind in MEGA:
         writer.section(megacache.TYPE_OF_KIND[kind])
@@ -207,33 +241,54 @@ def _mega_cache(
             if one.entry.kind == kind:
                 done.begin(one.item)
                 try:
-                    writer.artifact(mega_key(one), _checked_payload(one, source, done))
+                    writer.filled(mega_key(one), partial(reading.payload, one))
                 except Problem as problem:
                     left(one.item, problem)
                 else:
                     written.append(one)
-    writer.close()
     return written
 
 
-def _checked_payload(one: Described, source: Source, done: Progress) -> Iterator[bytes]:
-    """The payload. Raises Problem("entry-vanished"), and at its end ("entry-changed")."""
-    digest = hashlib.sha256()
-    for data in _chunks(one.item.files[0], source):
-        digest.update(data)
-        yield data
-        done.add(len(data))
-    if digest.hexdigest() != one.entry.sha256:
-        raise Problem("entry-changed")
+class _Reading:
+    """Reads what goes into a bundle, once."""
 
+    def __init__(self, source: Source, pouring: Pouring) -> None:
+        self._source = source
+        self._pouring = pouring
 
-def _chunks(file: File, source: Source) -> Iterator[bytes]:
-    """A file of the source. Raises Problem("entry-vanished"): other errors are the target's."""
-    try:
-        with source.open(file) as stream:
-            yield from iter(lambda: stream.read(CHUNK), b"")
-    except OSError as e:
-        raise Problem("entry-vanished", why=e.strerror or str(e)) from e
+    def payload(self, one: Described, take: Take) -> None:
+        """The bytes of an entry of one file. Raises Problem as ``pour``."""
+        if self.pour(one, one.item.files[0], take) != one.entry.sha256:
+            raise Problem("entry-changed")
+
+    def pour(self, one: Described, file: File, take: Take) -> str:
+        """The bytes of one of an entry's files, as a bundle holds them; returns their sha256.
+
+        Raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
+        """
+        try:
+            stream = self._source.open(file)
+        except OSError as e:
+            raise unreadable(e) from e
+        with stream:
+            if is_group(one.item.kind, file.name) and file.size <= CHUNK:
+                digest = self._group(one.item.kind, file, stream, take)
+            else:
+                digest, size = self._pouring.pour(stream, file.size, take)
+                if size > file.size or (one.unhashed and size < file.size):
+                    raise Problem("entry-changed")
+            if one.unhashed and not unchanged(file, stream):
+                raise Problem("entry-changed")
+        if file.sha256 not in (None, digest):
+            raise Problem("checksum-wrong")
+        return digest
+
+    def _group(self, kind: str, file: File, stream: BinaryIO, take: Take) -> str:
+        try:
+            data = portable_bytes(kind, file.name, stream.read(CHUNK))
+        except OSError as e:
+            raise unreadable(e) from e
+        return self._pouring.pour(io.BytesIO(data), len(data), take)[0]
 
 
 def bundled(path: str) -> str:
@@ -242,56 +297,23 @@ def bundled(path: str) -> str:
 
 
 def _files(
-    one: Described,
-    source: Source,
-    archive: zipfile.ZipFile,
-    exported: Exported,
-    folder: str,
-    done: Progress,
-    left: Left,
-) -> None:
-    """Write the files of an entry, after checking that they are still what was listed."""
-    done.begin(one.item)
-    with contextlib.ExitStack() as stack:
-        held = []
-        try:
-            for file in one.item.files:
-                # What is small stays in memory: an entry's files are checked before any is written.
-                spool = stack.enter_context(
-                    tempfile.SpooledTemporaryFile(max_size=4 << 20, dir=folder)
-                )
-                held.append((file, spool, _copy(one.item, file, source, spool, done)))
-        except Problem as problem:
-            left(one.item, problem)
-            return
-        parts = [(file.name, digest) for file, _, digest in held]
-        if payload_digest(parts) != one.entry.sha256:
-            left(one.item, Problem("entry-changed"))
-            return
-        listed = []
-        for file, spool, digest in held:
-            path = bundled(file.path)
-            size = spool.tell()
-            spool.seek(0)
-            with archive.open(_info(path), "w", force_zip64=size > 1 << 30) as member:
-                while data := spool.read(CHUNK):
-                    member.write(data)
-                    done.add(len(data))
-            listed.append(ListedFile(path, size, digest))
-        listed.sort(key=lambda file: file.path)
-        _account(exported, one, bundled(one.item.path), tuple(listed))
+    one: Described, reading: _Reading, members: Members
+) -> tuple[str, tuple[ListedFile, ...]]:
+    """Write the files of an entry; returns its sha256, and them as the manifest lists them.
 
-
-def _copy(item: Item, file: File, source: Source, spool: IO[bytes], done: Progress) -> str:
-    digest = hashlib.sha256()
-    chunks = _chunks(file, source)
-    if is_group(item.kind, file.name):
-        chunks = iter([portable_bytes(item.kind, file.name, b"".join(chunks))])
-    for data in chunks:
-        digest.update(data)
-        spool.write(data)
-        done.add(len(data))
-    return digest.hexdigest()
+    Raises Problem as ``_Reading.pour``, also when some of them are written.
+    """
+    parts, listed = [], []
+    for file in one.item.files:
+        path = bundled(file.path)
+        digest, size = members.add(path, file.size, partial(reading.pour, one, file))
+        parts.append((file.name, digest))
+        listed.append(ListedFile(path, size, digest))
+    sha256 = payload_digest(parts)
+    if not one.unhashed and sha256 != one.entry.sha256:
+        raise Problem("entry-changed")
+    listed.sort(key=lambda file: file.path)
+    return sha256, tuple(listed)
 
 
 def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:

@@ -21,14 +21,13 @@ from torchkeeper.stores.export import (
     common_origin,
     holdable,
 )
-from torchkeeper.stores.items import File, Source, is_group, portable_bytes
+from torchkeeper.stores.items import CHUNK, File, Source, is_group, portable_bytes
+from torchkeeper.stores.members import MAY_BE_BIG
 from torchkeeper.stores.offering import mega_key
 
 #: From here on zipfile writes sizes and offsets in eight bytes (ZIP64_LIMIT), and member counts.
 _BIG = (1 << 31) - 1
 _MANY = (1 << 16) - 1
-#: As in stores.export: a member that may become big has room for it in its header.
-_MAY_BE_BIG = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -58,29 +57,27 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
     mega = _mega_cache(taken)
     members = [(manifest.MEGA_CACHE, mega, True)] if mega else []
     listed = []
-    biggest = 0
     for one in taken:
         report.check()
         files = tuple(_files(one, source)) if one.entry.kind in FILES else ()
-        sizes = [file.size for file in files]
-        members += [(file.path, file.size, file.size > _MAY_BE_BIG) for file in files]
-        biggest = max(biggest, sum(sizes))
+        members += [(file.path, file.size, file.size > MAY_BE_BIG) for file in files]
         entry = one.entry
         path = bundled(one.item.path) if files else manifest.MEGA_CACHE
         sha256 = entry.sha256 or ""
-        listed.append(Listed(entry.kind, entry.key, sha256, entry.size, path, files))
+        size = sum(file.size for file in files) if files else entry.size
+        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
-    whole = manifest.Manifest(made_by, made_in, tuple(listed)).to_bytes()
-    size = _zip([*members, (manifest.NAME, len(whole), False)])
+    whole = manifest.Manifest(made_by, made_in, tuple(listed))
+    about = sum(map(len, whole.pieces()))
+    size = _zip([*members, (manifest.NAME, about, False)])
     entries = [one.entry for one in taken]
     return Planned(
         entries=len(taken),
         files=sum(len(one.item.files) for one in taken),
         bytes=sum(entry.size for entry in entries),
         size=size,
-        # The mega-cache is gathered beside the bundle before it goes in, as are an entry's files.
-        room=max(2 * mega, size + biggest),
+        room=size,
         kinds=_kinds(entries),
         torches=Counter(entry.torch for entry in entries if entry.torch).most_common(),
         devices=Counter(entry.device for entry in entries if entry.device).most_common(),
@@ -108,11 +105,11 @@ def _files(one: Described, source: Source) -> Iterator[ListedFile]:
 
 
 def _portable_size(kind: str, file: File, source: Source) -> int:
-    if not is_group(kind, file.name):
+    if not is_group(kind, file.name) or file.size > CHUNK:
         return file.size
     try:
         with source.open(file) as stream:
-            return len(portable_bytes(kind, file.name, stream.read()))
+            return len(portable_bytes(kind, file.name, stream.read(CHUNK)))
     except OSError:
         return file.size
 

@@ -1,7 +1,7 @@
 """Placing entries of bundles and other places in a folder, without torch or running anything.
 
-Every file is written under a temporary name beside its own and renamed; payloads that name others
-come last, so that a torch process at work meanwhile never finds one whose needs are missing.
+Every file is written under a temporary name beside its own, checked and renamed; payloads that name
+others come last, so that a torch process at work meanwhile never finds one whose needs are missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.lost import Lost
-from torchkeeper.stores.placing import Plan, Target, contents, in_order, missing_folders
+from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order, missing_folders
+from torchkeeper.stores.pouring import Pouring, whole
 from torchkeeper.stores.progress import Progress
 
 Offer = TypeVar("Offer", bound=Offered)
@@ -117,7 +118,7 @@ def _import(
     done = Imported()
     ordered = [in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
-    target = Target(root)
+    target, pouring = Target(root), Pouring(progress)
     past = 0
     for offered, items in zip(bundles, ordered, strict=True):
         for item, problem in items:
@@ -125,7 +126,7 @@ def _import(
             try:
                 if problem is not None:
                     raise problem
-                plan = _placed(target, item, offered, root, trace, progress)
+                plan = _placed(target, item, offered, trace, pouring)
             except Problem as e:
                 left(offered, item, e)
             except Lost as lost:
@@ -146,39 +147,34 @@ def _import(
     return done
 
 
-def _placed(
-    target: Target, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
-) -> Plan:
+def _placed(target: Target, item: Item, offered: Offered, trace: _Trace, pouring: Pouring) -> Plan:
     """Place one entry; returns what was to be done. Raises as ``Target.plan`` and ``_place``."""
-    plan = target.plan(item, progress)
+    plan = target.plan(item, offered, pouring)
     try:
-        _place(plan, item, offered, root, trace, progress)
+        _place(plan, item, offered, target.root, trace, pouring)
     except OSError as e:
         if not plan.whole or e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         # Triton has begun the same kernel meanwhile: only what is still missing is placed.
-        plan = target.plan(item, progress)
-        _place(plan, item, offered, root, trace, progress)
+        plan = target.plan(item, offered, pouring)
+        _place(plan, item, offered, target.root, trace, pouring)
     return plan
 
 
 def _place(
-    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
 ) -> None:
     """Write what a plan says.
 
-    Raises Problem and Lost as ``contents``, after taking back what it wrote, and OSError for what
+    Raises Problem and Lost as ``deliver``, after taking back what it wrote, and OSError for what
     concerns the whole target.
     """
     mine = _Trace()
     try:
         if plan.whole:
-            _place_kernel(plan, item, offered, root, mine, progress)
+            _place_kernel(plan, item, offered, root, mine, pouring)
             return
-        for file, target in plan.todo:
-            _make_folders(os.path.dirname(target), mine, root)
-            partial = _written(offered, item, file, os.path.dirname(target), progress, plan.folder)
-            _rename(partial, target, mine, target in plan.replaced)
+        _place_files(plan, item, offered, root, mine, pouring)
     except (Problem, Lost):
         _take_back(mine)
         mine = _Trace()
@@ -187,8 +183,31 @@ def _place(
         trace.take(mine)
 
 
+def _place_files(
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
+) -> None:
+    """Place files one by one, when all of them are written and have proven sound."""
+    written: list[tuple[str, str]] = []
+    digests = []
+    try:
+        for file, target in plan.todo:
+            folder = os.path.dirname(target)
+            _make_folders(folder, trace, root)
+            aside = _aside(folder)
+            digests.append(_write(aside, offered, item, file, pouring, plan.folder))
+            written.append((aside, target))
+        check_whole(plan, item, digests)
+        while written:
+            _rename(*written[0], trace, written[0][1] in plan.replaced)
+            del written[0]
+    finally:
+        for aside, _ in written:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+
+
 def _place_kernel(
-    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, progress: Progress
+    plan: Plan, item: Item, offered: Offered, root: str, trace: _Trace, pouring: Pouring
 ) -> None:
     """Place a kernel's folder at once."""
     above = os.path.dirname(plan.folder)
@@ -196,9 +215,11 @@ def _place_kernel(
     partial = os.path.join(above, f"tmp.torchkeeper-{secrets.token_hex(6)}")
     os.mkdir(partial)
     try:
-        for file, _ in plan.todo:
-            written = _written(offered, item, file, partial, progress, plan.folder)
-            os.rename(written, os.path.join(partial, file.name))
+        digests = [
+            _write(os.path.join(partial, file.name), offered, item, file, pouring, plan.folder)
+            for file, _ in plan.todo
+        ]
+        check_whole(plan, item, digests)
         os.rename(partial, plan.folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -211,39 +232,32 @@ def _aside(folder: str) -> str:
     return os.path.join(folder, f".torchkeeper-{secrets.token_hex(6)}.tmp")
 
 
-def _written(
-    offered: Offered, item: Item, file: File, folder: str, progress: Progress, group_folder: str
+def _write(
+    path: str, offered: Offered, item: Item, file: File, pouring: Pouring, group_folder: str
 ) -> str:
-    """Write one file under a temporary name in a folder, and check it.
+    """Write one file to a path where nothing is, and check it; returns its sha256.
 
-    Raises Problem as ``contents``, and OSError for what concerns the target.
+    Raises Problem as ``deliver``, and OSError for what concerns the target; nothing is left then.
     """
-    partial = _aside(folder)
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    out = os.fdopen(os.open(path, flags, mode), "wb", buffering=0)
     try:
-        with os.fdopen(os.open(partial, flags, mode), "wb") as out:
-            for data in contents(offered, item, file, progress, group_folder):
-                out.write(data)
+        with out:
+            return deliver(offered, item, file, pouring, whole(out), group_folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(partial)
+            os.unlink(path)
         raise
-    return partial
 
 
 def _rename(partial: str, target: str, trace: _Trace, replaces: bool) -> None:
     """Give a file its name. What is broken is put aside, for the case that all is taken back."""
-    try:
-        if replaces:
-            aside = _aside(os.path.dirname(target))
-            os.rename(target, aside)
-            trace.replaced.append((aside, target))
-        os.rename(partial, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+    if replaces:
+        aside = _aside(os.path.dirname(target))
+        os.rename(target, aside)
+        trace.replaced.append((aside, target))
+    os.rename(partial, target)
     trace.files.append(target)
 
 

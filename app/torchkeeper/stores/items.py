@@ -47,7 +47,8 @@ class File(NamedTuple):
 class Item:
     """The files of one entry, unread.
 
-    about: what a file that lists several entries says of this one, for a reader.
+    about: what a file that lists several entries says of this one, for a reader. sha256: what its
+    files are to come to (payload_digest), where that is not in each of them.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Item:
     path: str
     files: list[File] = field(default_factory=list)
     about: bytes = b""
+    sha256: str | None = None
 
     @property
     def size(self) -> int:
@@ -77,8 +79,9 @@ class Source(Protocol):
 class Offered(Source, Protocol):
     """Entries that another place can take as they are.
 
-    Their paths are those of a folder (artifacts.layout), each file's sha256 is known, and ``open``
-    gives the bytes as they are in every place (``portable_bytes``).
+    Their paths are those of a folder (artifacts.layout), and ``open`` gives the bytes as they are
+    in every place (``portable_bytes``). A file whose sha256 is not known has the time and inode of
+    one that was listed, and must still be that.
     """
 
     def items(self) -> list[Item]:

@@ -1,7 +1,7 @@
 """Entries of one place as another can take them: names, digests and bytes as they are everywhere.
 
-A bundle holds them so already; a folder's are given canonical names, and each file's digest is
-found by reading it, which also shows that it is still what was listed.
+A bundle holds them so already; a folder's are given canonical names. That they are still what was
+listed is seen when they are copied, or before where their digests are asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.pouring import Pouring, drop, unreadable
+from torchkeeper.stores.progress import Progress
 
 Left = Callable[[Item, Problem], None]
 
@@ -49,15 +51,27 @@ class FromFolder:
     """Some entries of a folder under the names that every place gives them."""
 
     def __init__(
-        self, chosen: Iterable[Described], source: Source, report: Report, left: Left
+        self,
+        chosen: Iterable[Described],
+        source: Source,
+        report: Report,
+        left: Left,
+        hashed: bool = False,
     ) -> None:
-        """What is broken, of this machine only, or has changed since goes to ``left``."""
+        """What is broken, or of this machine only, goes to ``left``.
+
+        hashed: whether every file is to have its sha256, for a place that does not find it; what
+        has changed since goes to ``left`` then.
+        """
         self._source = source
-        self._files: dict[str, tuple[str, File]] = {}
+        self._hashed = hashed
+        self._pouring = Pouring(Progress(report, 0))
+        self._files: dict[tuple[str, str | None], tuple[str, File]] = {}
         self._items: list[Item] = []
         for one in portable(chosen, left):
+            report.check()
             try:
-                self._take(one, report)
+                self._take(one)
             except Problem as problem:
                 left(one.item, problem)
 
@@ -67,44 +81,48 @@ class FromFolder:
 
     def open(self, file: File) -> BinaryIO:
         """One of their files; Triton's group files name no folder."""
-        kind, original = self._files[file.path]
+        kind, original = self._files[file.path, file.sha256]
         stream = self._source.open(original)
-        if not is_group(kind, original.name):
+        if not is_group(kind, original.name) or original.size > CHUNK:
             return stream
         with stream:
-            return io.BytesIO(portable_bytes(kind, original.name, stream.read()))
+            return io.BytesIO(portable_bytes(kind, original.name, stream.read(CHUNK)))
 
-    def _take(self, one: Described, report: Report) -> None:
+    def _take(self, one: Described) -> None:
         """Raises Problem("name-refused" | "entry-vanished" | "entry-changed")."""
-        item, sha256 = one.item, one.entry.sha256 or ""
-        digests = [sha256]
-        if len(item.files) > 1:
-            digests = [self._digest(item.kind, file, report) for file in item.files]
-            parts = [(f.name, digest) for f, digest in zip(item.files, digests, strict=True)]
+        item, sha256 = one.item, one.entry.sha256
+        several = len(item.files) > 1
+        paths = homes(one)
+        digests = [None if several else sha256] * len(paths)
+        for number, (file, path) in enumerate(zip(item.files, paths, strict=True)):
+            # Where two have one name, their bytes decide. Of a group the size is another.
+            known = self._hashed or is_group(item.kind, file.name) or (path, None) in self._files
+            if digests[number] is None and known:
+                digests[number] = self._digest(item.kind, file)
+        if several and self._hashed and sha256:
+            parts = [(f.name, digest or "") for f, digest in zip(item.files, digests, strict=True)]
             if payload_digest(parts) != sha256:
                 raise Problem("entry-changed")
         files = []
-        for original, digest, path in zip(item.files, digests, homes(one), strict=True):
-            files.append(File(path, original.size, sha256=digest))
-            self._files[path] = (item.kind, original)
+        for original, digest, path in zip(item.files, digests, paths, strict=True):
+            about = original.mtime_ns, original.inode
+            files.append(File(path, original.size, about[0], inode=about[1], sha256=digest))
+            self._files[path, digest] = (item.kind, original)
         kernel = item.kind == "triton"
         home = files[0].path.rpartition("/")[0] if kernel else files[0].path
-        self._items.append(Item(item.kind, item.key, home, files))
+        whole = sha256 if several else None
+        self._items.append(Item(item.kind, item.key, home, files, sha256=whole))
 
-    def _digest(self, kind: str, file: File, report: Report) -> str:
-        digest = hashlib.sha256()
+    def _digest(self, kind: str, file: File) -> str:
         try:
-            with self._source.open(file) as stream:
-                if is_group(kind, file.name):
-                    return hashlib.sha256(
-                        portable_bytes(kind, file.name, stream.read())
-                    ).hexdigest()
-                while data := stream.read(CHUNK):
-                    report.check()
-                    digest.update(data)
+            stream = self._source.open(file)
         except OSError as e:
-            raise Problem("entry-vanished", why=e.strerror or str(e)) from e
-        return digest.hexdigest()
+            raise unreadable(e) from e
+        with stream:
+            if is_group(kind, file.name) and file.size <= CHUNK:
+                data = portable_bytes(kind, file.name, stream.read(CHUNK))
+                return hashlib.sha256(data).hexdigest()
+            return self._pouring.pour(stream, file.size, drop, counted=False)[0]
 
 
 def portable(chosen: Iterable[Described], left: Left) -> list[Described]:
@@ -124,7 +142,7 @@ def check_portable(one: Described) -> None:
     """Raises Problem("kind-not-portable" | "entry-broken")."""
     if one.entry.kind not in PORTABLE:
         raise Problem("kind-not-portable", kind=one.entry.kind)
-    if one.entry.broken or one.entry.sha256 is None:
+    if one.entry.broken or (one.entry.sha256 is None and not one.unhashed):
         raise Problem("entry-broken", problem=one.entry.problem or "file-unreadable")
 
 

@@ -9,13 +9,21 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.items import CHUNK, File, Item, Offered, is_group, portable_bytes
-from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Offered,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
+from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
 ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile")
@@ -28,7 +36,8 @@ class Plan:
     home: its path in the folder. todo: the files to be written, in this order, with their full
     paths; none where everything is there. replaced: those paths that hold something broken.
     folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
-    there, so that its folder can appear at once.
+    there, so that its folder can appear at once. there: the digests of the files that are there,
+    by name.
     """
 
     home: str
@@ -36,6 +45,7 @@ class Plan:
     replaced: frozenset[str] = frozenset()
     folder: str = ""
     whole: bool = False
+    there: tuple[tuple[str, str], ...] = ()
 
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
@@ -57,21 +67,23 @@ class Target:
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
 
-    def plan(self, item: Item, progress: Progress) -> Plan:
+    def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         """What is to be done for an entry.
 
-        Raises Problem("key-taken" | "link-in-place"), and OSError for what cannot be read.
+        Raises Problem("key-taken" | "link-in-place") and as ``deliver`` for what is offered, and
+        OSError for what cannot be read in the folder.
         """
         if item.kind == "triton":
-            return self._plan_kernel(item, progress)
-        todo, replaced = [], []
+            return self._plan_kernel(item, offered, pouring)
+        todo, replaced, there = [], [], []
         inner = "inductor_cache/" if self._style == "vllm" else ""
         for file in item.files:
             target = os.path.join(self.root, inner + file.path)
-            known = self._digest(target, "", progress)
-            if known == file.sha256:
-                continue
+            known = self._digest(target, "", pouring)
             if known is not None:
+                if known == _promised(offered, item, file, target, pouring):
+                    there.append((file.name, known))
+                    continue
                 if not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
                 replaced.append(target)
@@ -79,9 +91,9 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
-        return Plan(inner + item.path, tuple(todo), frozenset(replaced))
+        return Plan(inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there))
 
-    def _plan_kernel(self, item: Item, progress: Progress) -> Plan:
+    def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         home = item.path
         if self._style == "triton":
             home = item.key
@@ -96,16 +108,18 @@ class Target:
         if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
             missing_folders(os.path.dirname(folder), self.root)
             return Plan(home, tuple(files), folder=folder, whole=True)
-        missing = []
+        missing, there = [], []
         for file, target in files:
-            known = self._digest(target, item.kind, progress)
+            known = self._digest(target, item.kind, pouring)
             if known is None:
                 missing.append((file, target))
-            elif known != file.sha256:
+            elif known != _promised(offered, item, file, target, pouring):
                 raise Problem("key-taken", path=item.path)
+            else:
+                there.append((file.name, known))
         # The group files last: they say that the others are there.
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
-        return Plan(home, tuple(missing), folder=folder)
+        return Plan(home, tuple(missing), folder=folder, there=tuple(there))
 
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
@@ -114,8 +128,8 @@ class Target:
         for file, target in plan.todo:
             self._claimed[target] = file.sha256
 
-    def _digest(self, path: str, kind: str, progress: Progress) -> str | None:
-        return self._claimed.get(path) or _digest_at(path, kind, progress)
+    def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
+        return self._claimed.get(path) or _digest_at(path, kind, pouring)
 
 
 def _style(root: str) -> str | None:
@@ -149,7 +163,7 @@ def _surely_broken(item: Item, target: str) -> bool:
         return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
 
 
-def _digest_at(path: str, kind: str, progress: Progress) -> str | None:
+def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
     """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -162,53 +176,68 @@ def _digest_at(path: str, kind: str, progress: Progress) -> str | None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return ""
-    with os.fdopen(handle, "rb") as stream:
+    with os.fdopen(handle, "rb", buffering=0) as stream:
         name = os.path.basename(path)
-        if is_group(kind, name):
-            return hashlib.sha256(portable_bytes(kind, name, stream.read())).hexdigest()
-        digest = hashlib.sha256()
-        while data := stream.read(CHUNK):
-            progress.check()
-            digest.update(data)
-        return digest.hexdigest()
+        size = os.fstat(handle).st_size
+        if is_group(kind, name) and size <= CHUNK:
+            return hashlib.sha256(portable_bytes(kind, name, stream.read(size))).hexdigest()
+        try:
+            return pouring.pour(stream, size, drop, counted=False)[0]
+        except Problem as problem:
+            raise problem.__cause__ or problem from None
 
 
-def contents(
-    offered: Offered, item: Item, file: File, progress: Progress, folder: str = ""
-) -> Iterator[bytes]:
-    """The bytes of a file as they are to be written, counted and checked.
+def deliver(
+    offered: Offered, item: Item, file: File, pouring: Pouring, take: Take, folder: str = ""
+) -> str:
+    """Give the bytes of a file to ``take`` as they are to be written; returns the sha256 that
+    they have in every place.
 
-    Raises Problem("checksum-wrong" | "size-wrong" | "payload-unreadable" | "entry-vanished"); the
-    first of them after the last byte.
+    Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and as
+    ``pouring.unreadable``; "checksum-wrong" after the last byte.
     """
     try:
         source = offered.open(file)
     except OSError as e:
-        raise Problem("entry-vanished", why=str(e)) from e
-    digest = hashlib.sha256()
-    size = 0
+        raise unreadable(e) from e
+    group: list[bytes] = []
     with source:
-        while True:
-            progress.check()
-            try:
-                data = source.read(CHUNK)
-            except OSError as e:
-                raise Problem("entry-vanished", why=str(e)) from e
-            if not data:
-                break
-            size += len(data)
-            if size > file.size:
-                raise Problem("size-wrong", path=file.path)
-            digest.update(data)
-            progress.add(len(data))
-            if is_group(item.kind, file.name):
-                try:
-                    data = triton.group_for(data, folder)
-                except (ValueError, TypeError) as e:
-                    raise Problem("payload-unreadable") from e
-            yield data
-    if file.sha256 not in (None, digest.hexdigest()):
-        raise Problem("checksum-wrong")
+        if is_group(item.kind, file.name):
+            digest, size = pouring.pour(source, file.size, lambda data: group.append(bytes(data)))
+        else:
+            digest, size = pouring.pour(source, file.size, take)
+        if size > file.size:
+            raise Problem("size-wrong", path=file.path)
+        if file.sha256 is None and not (size == file.size and unchanged(file, source)):
+            raise Problem("entry-changed")
+    if file.sha256 not in (None, digest):
+        # A bundle promises; a folder is listed, and may change afterwards.
+        raise Problem("checksum-wrong" if file.mtime_ns is None else "entry-changed")
+    if group:
+        try:
+            take(triton.group_for(b"".join(group), folder))
+        except (ValueError, TypeError, RecursionError) as e:
+            raise Problem("payload-unreadable") from e
+    return digest
+
+
+def check_whole(plan: Plan, item: Item, digests: Sequence[str]) -> None:
+    """Compare an entry with what was promised of all its files, when what a plan says is
+    delivered: ``digests`` are those of its ``todo``. Raises Problem("entry-changed").
+    """
+    if plan.todo and item.sha256:
+        parts = [(file.name, digest) for (file, _), digest in zip(plan.todo, digests, strict=True)]
+        if payload_digest([*plan.there, *parts]) != item.sha256:
+            raise Problem("entry-changed")
+
+
+def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Pouring) -> str:
+    """The sha256 of a file that is offered, to be compared with that of what is at a path."""
+    if file.sha256:
+        return file.sha256
+    if os.path.getsize(target) != file.size:
+        return ""  # of no file
+    return deliver(offered, item, file, pouring, drop)
 
 
 def missing_folders(path: str, root: str | None = None) -> list[str]:

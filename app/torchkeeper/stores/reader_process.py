@@ -35,8 +35,9 @@ def main() -> None:
         batch: list[tuple[dict[str, Any], dict[str, bytes]]] = []
         for item in json.loads(line):
             batch.append((item, {n: stdin.read(size) for n, size in item["sizes"].items()}))
-        for item, files in batch:
-            stdout.write(_answer(item, files))
+        # Taken out of it: one that is large is not to be in memory with the next.
+        while batch:
+            stdout.write(_answer(*batch.pop(0)))
             stdout.flush()
 
 

@@ -71,7 +71,7 @@ class RedisItem(Item):
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
-        if name == "about":
+        if name in ("about", "sha256"):
             return None
         raise AttributeError(name)
 

@@ -1,0 +1,161 @@
+"""Bytes from one place to another, read once: what is read is hashed and written at once.
+
+A second thread hashes what is large, while this one reads and writes: sha256 is the slowest of
+the three, and lets go of Python's lock meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import queue
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, BinaryIO, cast
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.items import CHUNK, File
+from torchkeeper.stores.progress import Progress
+
+#: Pieces of CHUNK bytes that are read before the first of them is hashed.
+_AHEAD = 4
+
+#: Writes a piece, which is only valid until it returns.
+Take = Callable[["bytes | memoryview"], object]
+
+
+class Pouring:
+    """Pours one stream after the other, with buffers of its own. Counts what it has read."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._buffers: list[memoryview] = []
+
+    def pour(
+        self, source: BinaryIO, size: int, take: Take, counted: bool = True
+    ) -> tuple[str, int]:
+        """Give all of a stream to ``take``; returns the sha256 of its bytes, and their count.
+
+        size: what is expected; a stream that has more is left as soon as that shows. counted:
+        whether it is progress. Raises Problem as ``unreadable``, Cancelled, and whatever ``take``
+        does.
+        """
+        count = self._progress.add if counted else lambda _: self._progress.check()
+        if size < CHUNK:
+            return self._small(source, size, take, count)
+        digest = hashlib.sha256()
+        if not self._buffers:
+            self._buffers = [memoryview(bytearray(CHUNK)) for _ in range(_AHEAD)]
+        with _Hashing(digest) as hashing:
+            done = 0
+            while done <= size:
+                self._progress.check()
+                buffer = self._buffers[hashing.free()]
+                try:
+                    got = cast(io.RawIOBase, source).readinto(buffer) or 0
+                except OSError as e:
+                    raise unreadable(e) from e
+                if not got:
+                    break
+                done += got
+                piece = buffer[:got]
+                hashing.give(piece)
+                take(piece)
+                count(got)
+        return digest.hexdigest(), done
+
+    def _small(
+        self, source: BinaryIO, size: int, take: Take, count: Callable[[int], None]
+    ) -> tuple[str, int]:
+        digest = hashlib.sha256()
+        done = 0
+        while True:
+            asked = size + 1 - done
+            try:
+                data = source.read(asked)
+            except OSError as e:
+                raise unreadable(e) from e
+            done += len(data)
+            digest.update(data)
+            take(data)
+            count(len(data))
+            # A piece that is too short is the last one, or a reason to ask whether it is.
+            if not data or len(data) == asked or done == size:
+                break
+        return digest.hexdigest(), done
+
+
+def drop(_: bytes | memoryview) -> None:
+    """Take a piece and do nothing: what is poured is only hashed."""
+
+
+def whole(out: io.FileIO) -> Take:
+    """Writes all of a piece: a disk that is nearly full may take a part of it."""
+
+    def take(data: bytes | memoryview) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[out.write(rest) :]
+
+    return take
+
+
+class _Hashing:
+    """A thread that hashes pieces in order, while those after them are read."""
+
+    def __init__(self, digest: Any) -> None:
+        self._digest = digest
+        self._given: queue.SimpleQueue[memoryview | None] = queue.SimpleQueue()
+        self._free = threading.Semaphore(_AHEAD)
+        self._next = 0
+        self._thread = threading.Thread(target=self._work, name="hashing", daemon=True)
+
+    def __enter__(self) -> _Hashing:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _value: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self._given.put(None)
+        self._thread.join()
+
+    def free(self) -> int:
+        """The number of a buffer whose piece is hashed."""
+        self._free.acquire()
+        self._next += 1
+        return self._next % _AHEAD
+
+    def give(self, piece: memoryview) -> None:
+        """The next piece, in the buffer asked for last."""
+        self._given.put(piece)
+
+    def _work(self) -> None:
+        while (piece := self._given.get()) is not None:
+            self._digest.update(piece)
+            self._free.release()
+
+
+def unreadable(e: OSError) -> Problem:
+    """Why an entry's bytes are not to be had: "entry-broken" or "entry-vanished"."""
+    if isinstance(e, PermissionError):
+        return Problem("entry-broken", problem="file-unreadable")
+    return Problem("entry-vanished", why=e.strerror or str(e))
+
+
+def unchanged(file: File, stream: BinaryIO) -> bool:
+    """Whether an open file is the one that was listed, and nobody has written to it since."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, io.UnsupportedOperation):
+        return True  # of no folder
+    return (file.size, file.mtime_ns, file.inode) == (
+        status.st_size,
+        status.st_mtime_ns,
+        (status.st_dev, status.st_ino),
+    )
