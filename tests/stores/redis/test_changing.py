@@ -152,7 +152,7 @@ def test_a_server_without_room_is_purged_all_the_same(tmp_path: Path) -> None:
         assert done.bytes == 1198 * 1000
         assert sorted(left) == [
             (fx_key(3), "entry-gone"), (fx_key(4), "entry-changed"),
-            (f"triton:{KERNEL}", "entry-changed"),
+            (f"triton:{KERNEL}:k.json", "entry-changed"),
         ]  # fmt: skip
         assert set(contents(one)) == {
             fx_key(4), f"triton:{KERNEL}:k.json", f"triton:{KERNEL}:k.ptx", "other"
