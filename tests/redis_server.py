@@ -73,10 +73,19 @@ class Server:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
-        while not self.socket.exists():
+        while not self._listens():
             assert self.process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, "redis-server does not start"
             time.sleep(0.01)
+
+    def _listens(self) -> bool:
+        # The socket is a file before anybody listens to it.
+        with socket.socket(socket.AF_UNIX) as one:
+            try:
+                one.connect(str(self.socket))
+            except OSError:
+                return False
+        return True
 
     @property
     def url(self) -> str:
