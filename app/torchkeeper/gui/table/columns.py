@@ -44,28 +44,35 @@ class Columns(QObject):
         #: The widths that are kept, also of what is hidden; how the other sort of place is sorted.
         self._widths: dict[str, int] = {}
         self._other_sort: object = None
-        self.actions = [self._action(column) for column in range(len(COLUMNS))]
-        self._all = QAction(self.tr("&Reset columns"), self)
-        self._all.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
-        self._all.triggered.connect(self.reset)
+        self._wanted = set(range(len(COLUMNS)))
+        self._actions: list[QAction] = []
         self.restore()
         self._header.customContextMenuRequested.connect(self._context)
         for change in (self._header.sectionMoved, self._header.sortIndicatorChanged):
             change.connect(lambda *_: self._rest.start())
         self._header.sectionResized.connect(self._resized)
 
+    @property
+    def actions(self) -> list[QAction]:
+        """What shows or hides each column; made when a menu is first filled with it."""
+        if not self._actions:
+            self._actions = [self._action(column) for column in range(len(COLUMNS))]
+            self._show_wanted()
+        return self._actions
+
     def _action(self, column: int) -> QAction:
         action = QAction(header_text(column), self)
         action.setCheckable(True)
-        action.setChecked(True)
-        action.toggled.connect(self._choose)
+        action.triggered.connect(lambda shown: self._choose(column, shown))
         return action
 
     def fill(self, menu: QMenu) -> None:
         """Add an item for each column, and the one that resets them."""
         menu.addActions(self.actions)
         menu.addSeparator()
-        menu.addAction(self._all)
+        reset = menu.addAction(self.tr("&Reset columns"))
+        reset.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
+        reset.triggered.connect(self.reset)
 
     def _context(self, at: QPoint) -> None:
         menu = QMenu(self._table)
@@ -89,21 +96,21 @@ class Columns(QObject):
         if not waits:
             self._rest.stop()  # nothing that the user has done
 
-    def _choose(self) -> None:
+    def _choose(self, column: int, shown: bool) -> None:
+        (self._wanted.add if shown else self._wanted.discard)(column)
         self._show_wanted()
         self._rest.start()
 
     def _show_wanted(self) -> None:
-        wanted = [n for n, action in enumerate(self.actions) if action.isChecked()]
-        seen = [n for n in wanted if n not in self._useless]
-        if not seen:
-            seen = [NAME]
-        for column, action in enumerate(self.actions):
+        seen = self._wanted.difference(self._useless) or {NAME}
+        for column in range(len(COLUMNS)):
             if self._header.isSectionHidden(column) == (column in seen):
                 self._header.setSectionHidden(column, column not in seen)
+        for column, action in enumerate(self._actions):
+            action.setChecked(column in self._wanted)
             action.setVisible(column not in self._useless)
             # One column stays: a table without any has no header to bring them back with.
-            action.setEnabled(seen != [column])
+            action.setEnabled(seen != {column})
 
     def _resized(self, column: int, _old: int, new: int) -> None:
         # The name takes what the others leave; a width of 0 is a hidden column's.
@@ -133,7 +140,7 @@ class Columns(QObject):
         kept = {
             "version": VERSION,
             "order": [COLUMNS[column] for column in order],
-            "hidden": [COLUMNS[n] for n, x in enumerate(self.actions) if not x.isChecked()],
+            "hidden": [name for n, name in enumerate(COLUMNS) if n not in self._wanted],
             "widths": self._widths,
             "sort": self._sorted(),
         }
@@ -156,8 +163,7 @@ class Columns(QObject):
         hidden = set(_names(kept.get("hidden")))
         if len(hidden) == len(COLUMNS):
             hidden = set()
-        for column, name in enumerate(COLUMNS):
-            self.actions[column].setChecked(name not in hidden)
+        self._wanted = {n for n, name in enumerate(COLUMNS) if name not in hidden}
         self._show_wanted()
         order = list(dict.fromkeys(_names(kept.get("order"))))
         # A column that this does not know of stands where it stands by default.
