@@ -209,16 +209,18 @@ class Rows:
         """Some more. What is printed is made while the engine still reads."""
         entries = [entry_from_json(row) for row in rows]
         self.count += len(entries)
+        shown: list[Any] = []
+        if self._json:
+            shown = output.json_lines([entry.to_json() for entry in entries])
         if self._unsorted and self._json:
-            output.lines([output.json_line(entry.to_json()) for entry in entries])
+            output.lines(shown)
         elif self._widths is not None:
             cells = [_cells(entry, self._timed) for entry in entries]
             _print_cells(cells, self._widths, self._timed)
         else:
-            for entry in entries:
-                fields = entry.to_json()
-                shown = output.json_line(fields) if self._json else _cells(entry, self._timed)
-                self._held.append(((self._key(fields), entry.path), shown))
+            shown = shown or [_cells(entry, self._timed) for entry in entries]
+            keys = [(self._key(entry.to_json()), entry.path) for entry in entries]
+            self._held += zip(keys, shown, strict=True)
             if self._unsorted and self.count > self.HELD:
                 self._print()
 

@@ -123,16 +123,17 @@ def describe(
 
 def unread(item: Item) -> Described:
     """What is known of an item of which nothing was read."""
-    problem = None
-    if not all(file.regular for file in item.files):
-        hidden = not all(file.mode for file in item.files)
-        problem = "value-forbidden" if hidden else "value-wrong-type"
+    problem, files = None, item.files  # which some items make each time they are asked
+    for file in files:
+        if not file.regular:
+            problem = "value-wrong-type" if file.mode else "value-forbidden"
+            break
     entry = Entry(
         kind=item.kind,
         key=item.key,
         name=None,
         size=item.size,
-        files=len(item.files),
+        files=len(files),
         mtime=None,
         torch=None,
         device=None,

@@ -1,0 +1,23 @@
+"""What is printed, apart from where it comes from."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchkeeper.cli.output import json_lines
+
+_texts = st.text('},{" :kind\\n\u2028é', max_size=20)
+_objects = st.fixed_dictionaries({"kind": _texts, "kin": _texts, "n": st.none() | st.floats()})
+
+
+@given(st.lists(_objects, max_size=6))
+def test_many_objects_are_printed_as_each_alone(objects: list[dict[str, object]]) -> None:
+    assert json_lines(objects) == [json.dumps(one) for one in objects]
+
+
+def test_a_text_that_looks_like_the_next_object_does_not_end_one() -> None:
+    odd = [{"kind": '}, {"kind": "x"}'}, {"kind": "}, {"}, {"kind": '\\"}, {"kind": '}]
+    assert json_lines(odd) == [json.dumps(one) for one in odd]
