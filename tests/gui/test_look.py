@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QColor, QIcon, QImage, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import icons
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.shots import run as shots
@@ -51,6 +55,30 @@ def test_text_can_be_read(shades: Shades) -> None:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
         assert contrast(shades.kinds[kind], shades.base) >= 3.0, kind
+
+
+def test_an_icon_that_is_changed_lives_on(qapp: QApplication) -> None:
+    shared = icons.icon("warm")
+    changed = QIcon(shared)
+    changed.setIsMask(True)  # Qt copies what draws it
+    gc.collect()
+    drawn = changed.pixmap(QSize(18, 18), 1.0).toImage()
+    assert drawn == shared.pixmap(QSize(18, 18), 1.0).toImage()
+
+
+def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> None:
+    shown = QPixmap(80, 36)
+    shown.setDevicePixelRatio(2.0)
+    shown.fill(QColor("white"))
+    with QPainter(shown) as painter:
+        icons.icon("warm").paint(painter, 0, 0, 40, 18)
+    expected = QPixmap(80, 36)
+    expected.setDevicePixelRatio(2.0)
+    expected.fill(QColor("white"))
+    with QPainter(expected) as painter:
+        painter.drawPixmap(11, 0, icons.pixmap("warm", 18, None, 2.0))
+    assert shown.toImage() == expected.toImage()
+    assert icons.icon("warm").pixmap(QSize(0, 0)).isNull()
 
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
