@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QColor, QIcon, QImage, QPainter, QPixmap
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QAction, QColor, QIcon, QImage, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow
+from tests.gui.conftest import OpenWindow, click
 from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui import icons
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.shots import run as shots
-from torchkeeper.gui.theme import DARK, LIGHT, Shades
+from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
 
 
 def _light(colour: str) -> float:
@@ -233,3 +233,25 @@ def test_a_bug_is_reported_once(
     assert len(caplog.records) == 3
     caplog.clear()
     window.findChildren(BugDialog)[0].reject()
+
+
+def test_the_button_that_empties_the_filter_follows_the_theme(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    window = open_window()
+    box = window.head.box
+    action = box.findChild(QAction, "_q_qlineeditclearaction")
+    assert action is not None
+    before = theme.look().theme
+    try:
+        for which, shades in ((Theme.DARK, DARK), (Theme.LIGHT, LIGHT)):
+            theme.look().choose(which)
+            drawn = action.icon().pixmap(QSize(16, 16), 1.0).toImage()
+            assert drawn == icons.pixmap("close", 16, shades.muted).toImage()
+    finally:
+        theme.look().choose(before)
+    box.setText("triton")
+    button = box.findChild(QToolButton)
+    assert isinstance(button, QToolButton)
+    click(qtbot, button)
+    assert box.text() == ""
