@@ -10,10 +10,11 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QHeaderView, QTreeWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE
+from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.jobs import State
 from torchkeeper.gui.shots import samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.table.cells import NAME, SIZE
@@ -83,6 +84,26 @@ def test_the_name_keeps_its_room(qtbot: QtBot, window: Window) -> None:
     window.resize(1500, 600)
     qtbot.waitUntil(lambda: header.length() == window.table.viewport().width())
     assert header.sectionSize(NAME) > 120
+
+
+def test_the_name_of_a_place_has_its_share_of_a_narrow_window(qtbot: QtBot, window: Window) -> None:
+    head = window.head
+    for wide, box in ((1400, 380), (640, 200)):
+        window.resize(wide, 700)
+        settle(qtbot)
+        assert box <= head.box.width() <= 380
+        assert head.title.text() == head.title.toolTip(), "nothing of it is cut"
+    assert head.box.width() < 380
+
+
+def test_without_jobs_the_activity_says_what_it_is_for(window: Window) -> None:
+    activity = window.activity
+    assert "listed here" in activity.log.placeholderText()
+    window.jobs.add("Export", "export", None)
+    assert "the chosen job" in activity.log.placeholderText()
+    window.jobs.end(window.jobs.jobs[0], State.CANCELLED)
+    activity.clear_button.click()
+    assert "listed here" in activity.log.placeholderText()
 
 
 def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) -> None:

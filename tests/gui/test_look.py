@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QAction, QColor, QIcon, QImage, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow
+from tests.gui.conftest import OpenWindow, click
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.bugs import Bugs
 from torchkeeper.gui.dialogs.bug import BugDialog
 from torchkeeper.gui.shots import run as shots
-from torchkeeper.gui.theme import DARK, LIGHT, Shades
+from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
 
 
 def _light(colour: str) -> float:
@@ -51,6 +55,30 @@ def test_text_can_be_read(shades: Shades) -> None:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
         assert contrast(shades.kinds[kind], shades.base) >= 3.0, kind
+
+
+def test_an_icon_that_is_changed_lives_on(qapp: QApplication) -> None:
+    shared = icons.icon("warm")
+    changed = QIcon(shared)
+    changed.setIsMask(True)  # Qt copies what draws it
+    gc.collect()
+    drawn = changed.pixmap(QSize(18, 18), 1.0).toImage()
+    assert drawn == shared.pixmap(QSize(18, 18), 1.0).toImage()
+
+
+def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> None:
+    shown = QPixmap(80, 36)
+    shown.setDevicePixelRatio(2.0)
+    shown.fill(QColor("white"))
+    with QPainter(shown) as painter:
+        icons.icon("warm").paint(painter, 0, 0, 40, 18)
+    expected = QPixmap(80, 36)
+    expected.setDevicePixelRatio(2.0)
+    expected.fill(QColor("white"))
+    with QPainter(expected) as painter:
+        painter.drawPixmap(11, 0, icons.pixmap("warm", 18, None, 2.0))
+    assert shown.toImage() == expected.toImage()
+    assert icons.icon("warm").pixmap(QSize(0, 0)).isNull()
 
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
@@ -205,3 +233,25 @@ def test_a_bug_is_reported_once(
     assert len(caplog.records) == 3
     caplog.clear()
     window.findChildren(BugDialog)[0].reject()
+
+
+def test_the_button_that_empties_the_filter_follows_the_theme(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    window = open_window()
+    box = window.head.box
+    action = box.findChild(QAction, "_q_qlineeditclearaction")
+    assert action is not None
+    before = theme.look().theme
+    try:
+        for which, shades in ((Theme.DARK, DARK), (Theme.LIGHT, LIGHT)):
+            theme.look().choose(which)
+            drawn = action.icon().pixmap(QSize(16, 16), 1.0).toImage()
+            assert drawn == icons.pixmap("close", 16, shades.muted).toImage()
+    finally:
+        theme.look().choose(before)
+    box.setText("triton")
+    button = box.findChild(QToolButton)
+    assert isinstance(button, QToolButton)
+    click(qtbot, button)
+    assert box.text() == ""

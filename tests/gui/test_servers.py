@@ -535,6 +535,32 @@ def test_the_table_says_when_entries_go_and_all_can_be_put_in_that_order(
     assert not window.listing.times
 
 
+def test_a_filter_by_expiry_holds_on_the_next_server_too(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int, fixture_cache: Path
+) -> None:
+    window = open_window()
+    first, second = (f"redis://127.0.0.1:{port}/{db}" for db in (0, 1))
+    path = next(key for key in sorted(dump()) if "fx-graph" in key)
+    server("EXPIRE", path, 3600)
+    server("COPY", path, path, "DB", 1)
+    window.open_paths([first])
+    read(qtbot, window, first)
+    type_in(qtbot, window.head.box, "expires<30h")
+    qtbot.waitUntil(lambda: window.entries.count == 1, timeout=PATIENCE)
+    window.open_paths([second])
+    read(qtbot, window, second)
+    assert [e.path for e in window.entries.shown()] == [path]
+    window.head.clear_filter()
+    window.table.sortByColumn(EXPIRES, Qt.SortOrder.AscendingOrder)
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    assert (window.listing.times, window.listing._again) == (False, False)
+    window.places_pane.choose(first)
+    assert (window.listing.times, window.listing._again) == (True, False), "once is enough"
+    read(qtbot, window, first)
+    assert window.entries.shown()[0].path == path
+
+
 class Questions:
     """What the engines are asked for, passed on to them."""
 

@@ -143,7 +143,6 @@ class ActivityPane(QWidget):
         self.log.setMaximumBlockCount(LOG_LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.log.document().setDocumentMargin(12)
-        self.log.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.title = forms.label(self.tr("Activity"), "section")
         self.subject = forms.label("", "muted")
         self._offers = forms.row(gap=4)
@@ -239,6 +238,11 @@ class ActivityPane(QWidget):
         self.clear_button.setEnabled(len(active) < self._jobs.rowCount())
         self.subject.setText(
             "" if not active else self.tr("{} running or waiting").format(len(active))
+        )
+        self.log.setPlaceholderText(
+            self.tr("Nothing has been logged for the chosen job.")
+            if job is not None
+            else self.tr("What takes a while is listed here, with how far it is and what it says.")
         )
         if active and not self._timer.isActive():
             self._timer.start()

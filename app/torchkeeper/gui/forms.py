@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -72,6 +73,17 @@ def icon_button(name: str, accessible: str) -> QToolButton:
     made.setProperty("small", True)
     theme.follow(made, lambda: made.setIcon(icons.icon(name)))
     return made
+
+
+def clearable(edit: QLineEdit) -> None:
+    """A button in a field that empties it, drawn as all icons are."""
+    from PySide6.QtGui import QAction
+
+    edit.setClearButtonEnabled(True)
+    # The name that Qt has for it since it has the button.
+    action = edit.findChild(QAction, "_q_qlineeditclearaction")
+    if action is not None:
+        theme.follow(edit, lambda: action.setIcon(icons.icon("close", theme.shades().muted)))
 
 
 def picture(name: str, size: int, colour: str = "muted") -> QLabel:

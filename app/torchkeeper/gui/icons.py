@@ -6,7 +6,7 @@ import functools
 import importlib
 import os.path
 
-from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QByteArray, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
@@ -52,6 +52,10 @@ def pixmap(name: str, size: int, colour: str | None = None, scale: float = 1.0) 
     return _pixmap(name, colour or _colours["normal"], size, 1.0, scale)
 
 
+#: Engines that Qt has copied: PySide does not give them to it, and they must outlive the call.
+_copies: list[QIconEngine] = []
+
+
 class _Drawn(QIconEngine):
     """Draws an icon when somebody shows it, in the size and for the screen where it is shown."""
 
@@ -60,10 +64,16 @@ class _Drawn(QIconEngine):
         self._name, self._normal, self._disabled = name, normal, disabled
 
     def clone(self) -> QIconEngine:
-        return _Drawn(self._name, self._normal, self._disabled)
+        # Asked for only where a shared icon is changed, which is next to never.
+        made = _Drawn(self._name, self._normal, self._disabled)
+        _copies.append(made)
+        return made
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _state: QIcon.State) -> None:
-        painter.drawPixmap(rect, self._picture(rect.size(), mode, 1.0))
+        picture = self._picture(rect.size(), mode, painter.device().devicePixelRatioF())
+        box = QRect(QPoint(), picture.deviceIndependentSize().toSize())
+        box.moveCenter(rect.center())
+        painter.drawPixmap(box, picture)
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, _state: QIcon.State) -> QPixmap:
         return self._picture(size, mode, 1.0)
@@ -75,6 +85,8 @@ class _Drawn(QIconEngine):
 
     def _picture(self, size: QSize, mode: QIcon.Mode, scale: float) -> QPixmap:
         side = min(size.width(), size.height())
+        if side <= 0:
+            return QPixmap()
         if mode == QIcon.Mode.Disabled:
             return _pixmap(self._name, self._disabled, side, 0.5, scale)
         return _pixmap(self._name, self._normal, side, 1.0, scale)

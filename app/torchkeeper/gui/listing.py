@@ -104,13 +104,14 @@ class Listing(QObject):
             return False  # every look takes it some time, and others use it
         return self._ticket is None and (missing or known)
 
-    def show(self, place: str | None) -> None:
-        """Show another place, or none."""
+    def show(self, place: str | None, *, times: bool = False) -> None:
+        """Show another place, or none; ``times``: of a server, as after ``ask_times``."""
         self._engines.forget(self._ticket)
         self._ticket, self._again, self.silent = None, False, False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, {}, False
-        self.unit, self.known, self.times = "", {}, False
+        self.unit, self.known = "", {}
+        self.times = times and self.is_server
         self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
-#: Pixels that the mark of the filter box is wide.
+#: Pixels that the mark of the filter box is wide, and the box itself, at most and at least.
 _MARK = 16
+_BOX, _NARROW_BOX = 380, 200
 
 
 class PlaceDelegate(QStyledItemDelegate):
@@ -200,9 +201,9 @@ class Head(QWidget):
         )
         # A file dropped here is meant for the window.
         self.box.setAcceptDrops(False)
-        self.box.setFixedWidth(380)
+        self.box.setFixedWidth(_BOX)
         self.wrong = forms.label("", "error", wrap=True)
-        self.wrong.setFixedWidth(380)
+        self.wrong.setFixedWidth(_BOX)
         self.wrong.hide()
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
         self._timer = QTimer(self)
@@ -269,11 +270,16 @@ class Head(QWidget):
             self.box.style().polish(self.box)
 
     def _elide(self) -> None:
-        width = max(80, self.width() - self.box.width() - 48)
+        width = max(80, self.width() - self.box.maximumWidth() - 48)
         for label, text in ((self.title, self._title), (self.path, self._path)):
             cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
             label.setText(cut)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        # Where there is little room, the name of the place has its share of it.
+        wide = min(_BOX, max(_NARROW_BOX, (self.width() - 48) * 11 // 20))
+        if wide != self.box.width():
+            self.box.setFixedWidth(wide)
+            self.wrong.setFixedWidth(wide)
         self._elide()

@@ -184,7 +184,8 @@ class Servers(QObject):
                   lambda: self._window.operations.expire(place, selection, None))  # fmt: skip
 
     def toggle_read_only(self) -> None:
-        """Allow changes in the chosen place, or none."""
-        place = self._window.places_pane.place
+        """Allow changes in the place that is shown, or none."""
+        # At first it is shown before it is on the list.
+        place = self._window.place
         if place is not None:
-            self._window.protect(place.path, not place.read_only)
+            self._window.protect(place, not self._window.places.read_only(place))

@@ -122,7 +122,7 @@ class Shell(QMainWindow):
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
         self.later.add(lambda: self.inspector, lambda: self.activity)
         # A tool button that Qt makes in the box takes two milliseconds.
-        self.later.add(lambda: self.head.box.setClearButtonEnabled(True))
+        self.later.add(lambda: forms.clearable(self.head.box))
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""

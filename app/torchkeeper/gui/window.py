@@ -291,9 +291,17 @@ class Window(Shell):
         if path:
             self.settings.setValue(CURRENT, path)
         if (path or None) != self.place:
-            self.listing.show(path or None)
-        # Now that there are no rows that would have to be sorted.
-        self.columns.use(is_server(path))
+            self.listing.show(None)
+            # Now that there are no rows that would have to be sorted.
+            self.columns.use(is_server(path))
+            self.listing.show(path or None, times=self._wants_times())
+        else:
+            self.columns.use(is_server(path))
+
+    def _wants_times(self) -> bool:
+        """Whether what is shown depends on when entries of a server expire or were used."""
+        sorted_by = self.table.horizontalHeader().sortIndicatorSection()
+        return bool(self.entries.query.fields & TIMES) or sorted_by in SERVERS
 
     def _filter(self, asked: Query) -> None:
         self.entries.filter(asked)

@@ -53,7 +53,7 @@ class SearchBox(QLineEdit):
         super().__init__(parent)
         self.setPlaceholderText(name)
         self.setAccessibleName(name)
-        self.setClearButtonEnabled(True)
+        forms.clearable(self)
         self.setAcceptDrops(False)
         self.setMinimumWidth(80)
 
