@@ -19,6 +19,8 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
+    "torch_key", "triton_key", "system", "key_factors", "vector", "cpu_capability", "driver",
+    "settings",
 }  # fmt: skip
 PROBE = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); "
@@ -76,7 +78,10 @@ def test_a_broken_torch_is_none_and_said(tmp_path: Path, source: str, said: str)
 
 
 def fake(hip: str | None) -> Any:
-    properties = SimpleNamespace(major=9, minor=0, gcnArchName="gfx942:sramecc+:xnack-")
+    properties = SimpleNamespace(
+        major=9, minor=0, gcnArchName="gfx942:sramecc+:xnack-",
+        total_memory=85017493504, warp_size=32,
+    )  # fmt: skip
     cuda = SimpleNamespace(
         is_available=lambda: True,
         device_count=lambda: 1,
@@ -87,9 +92,12 @@ def fake(hip: str | None) -> Any:
 
 
 def test_gpus_by_their_architecture() -> None:
-    assert environment._accelerators(fake(None)) == [{"type": "cuda", "name": "Fast", "arch": "90"}]
+    more = {"memory": 85017493504, "warp": 32}
+    assert environment._accelerators(fake(None)) == [
+        {"type": "cuda", "name": "Fast", "arch": "90", **more}
+    ]
     assert environment._accelerators(fake("6.4")) == [
-        {"type": "hip", "name": "Fast", "arch": "gfx942"}
+        {"type": "hip", "name": "Fast", "arch": "gfx942", **more}
     ]
 
 

@@ -529,6 +529,11 @@ CATALOGUE: dict[str, Words] = {
         "Compiling needs the torch whose entries are wanted.",
         "Choose an interpreter with torch, or install torch there.",
     ),
+    "environment-no-torch": Words(
+        "{python} has no torch.",
+        "Whether entries are of use is asked of a torch.",
+        "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
+    ),
     "torch-broken": Words(
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
     ),

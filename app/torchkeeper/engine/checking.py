@@ -1,0 +1,118 @@
+"""The verdict of every entry of a place, in an environment that was probed before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import Session, asks_times, entries_of, place_of, with_times
+from torchkeeper.stores import query
+from torchkeeper.stores.describe import Described
+from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict.judging import VERDICTS, Verdict
+
+_GRAPHS = ("fxgraph", "aotautograd")
+_Factors = dict[str, list[tuple[str, str, str]]]
+
+
+def check(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. ``env``: as a probe tells.
+
+    The result counts verdicts, ``none`` those without one, and of what is stale the versions of
+    torch that made it.
+    """
+    env = params["env"]
+    if not isinstance(env, dict):
+        raise TypeError("env is not an object")
+    asked = query.parse(params.get("filter") or "")
+    store = session.store(place_of(params, "place"), report)
+    try:
+        timed = asks_times(store, asked)
+        batches = with_times(store, entries_of(session, store, report), timed)
+        found = [one for batch in batches for one in batch]
+    finally:
+        store.close()
+    factors = _factors(session, store.place, found, report)
+    graphs = _graphs(found, factors, env)
+    counts: Counter[str] = Counter()
+    made_by: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = []
+    for one in found:
+        if not asked.matches(one.entry):
+            continue
+        said = _verdict(one, factors, graphs, env)
+        counts[said.verdict or "none"] += 1
+        if said.verdict == "stale" and one.entry.torch not in (None, env.get("torch")):
+            made_by[str(one.entry.torch)] += 1
+        rows.append({**one.entry.to_json(), **said.to_json()})
+        if len(rows) >= wire.MAX_ROWS:
+            report.check()
+            report.rows(rows)
+            rows = []
+    if rows:
+        report.rows(rows)
+    return {
+        "verdicts": {name: counts[name] for name in (*VERDICTS, "none") if counts[name]},
+        "made_by": dict(made_by.most_common(20)),
+    }
+
+
+def _factors(session: Session, place: str, found: list[Described], report: Report) -> _Factors:
+    """The key factors of each group: those that its first entry names, read in full."""
+    factors: _Factors = {}
+    for one in found:
+        group = one.facts.get("group")
+        if one.entry.kind not in _GRAPHS or not group or group in factors or one.entry.problem:
+            continue
+        report.check()
+        item = one.origin or one.item
+        try:
+            # Looking at one entry closes the store.
+            store = session.store(place, report)
+            full = session.details.of(session.reader, store, item.kind, item.path, report)
+        except Problem:
+            continue  # it is gone; the next of the group tells the same
+        if full.facts.get("group") == group:
+            factors[group] = [(f["hash"], f["name"], f["value"]) for f in full.factors()]
+    return factors
+
+
+def _graph(one: Described, factors: _Factors, env: Mapping[str, Any]) -> Verdict:
+    entry = one.entry
+    return judging.damaged(entry) or judging.graph(
+        entry.torch, entry.device, factors.get(one.facts.get("group") or ""), env
+    )
+
+
+def _graphs(
+    found: list[Described], factors: _Factors, env: Mapping[str, Any]
+) -> dict[str, Verdict]:
+    """The verdict of each FX graph by key; of several payloads, the best."""
+    best: dict[str, Verdict] = {}
+    for one in found:
+        if one.entry.kind == "fxgraph":
+            said = _graph(one, factors, env)
+            best[one.entry.key] = min(best.get(one.entry.key, said), said, key=_rank)
+    return best
+
+
+def _rank(said: Verdict) -> int:
+    return VERDICTS.index(said.verdict or "broken")
+
+
+def _verdict(
+    one: Described, factors: _Factors, graphs: dict[str, Verdict], env: Mapping[str, Any]
+) -> Verdict:
+    kind = one.entry.kind
+    if kind in judging.WITHOUT:
+        return Verdict(None)
+    if kind not in _GRAPHS:
+        return judging.damaged(one.entry) or kinds.other(one.entry, one.facts, env)
+    said = _graph(one, factors, env)
+    if kind == "fxgraph" or one.facts.get("code_keys"):
+        return said  # some hold their graphs themselves
+    return judging.together(said, [(k, graphs.get(k)) for k in one.facts.get("fx_keys") or ()])
