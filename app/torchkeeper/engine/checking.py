@@ -36,15 +36,15 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         found = [one for batch in batches for one in batch]
     finally:
         store.close()
-    factors = _factors(session, store.place, found, report)
-    graphs = _graphs(found, factors, env)
+    judge = _Judge(_factors(session, store.place, found, report), env)
+    graphs = _graphs(found, judge)
     counts: Counter[str] = Counter()
     made_by: Counter[str] = Counter()
     rows: list[dict[str, Any]] = []
     for one in found:
         if not asked.matches(one.entry):
             continue
-        said = _verdict(one, factors, graphs, env)
+        said = _verdict(one, judge, graphs)
         counts[said.verdict or "none"] += 1
         if said.verdict == "stale" and one.entry.torch not in (None, env.get("torch")):
             made_by[str(one.entry.torch)] += 1
@@ -81,21 +81,33 @@ def _factors(session: Session, place: str, found: list[Described], report: Repor
     return factors
 
 
-def _graph(one: Described, factors: _Factors, env: Mapping[str, Any]) -> Verdict:
-    entry = one.entry
-    return judging.damaged(entry) or judging.graph(
-        entry.torch, entry.device, factors.get(one.facts.get("group") or ""), env
-    )
+class _Judge:
+    """Judges graphs; those of one group, torch and device are the same to it."""
+
+    def __init__(self, factors: _Factors, env: Mapping[str, Any]) -> None:
+        self.env = env
+        self._factors = factors
+        self._said: dict[tuple[str | None, str | None, str], Verdict] = {}
+
+    def graph(self, one: Described) -> Verdict:
+        """The verdict of an FX graph or AOTAutograd entry by itself."""
+        entry = one.entry
+        if said := judging.damaged(entry):
+            return said
+        known_by = entry.torch, entry.device, one.facts.get("group") or ""
+        if known_by not in self._said:
+            self._said[known_by] = judging.graph(
+                entry.torch, entry.device, self._factors.get(known_by[2]), self.env
+            )
+        return self._said[known_by]
 
 
-def _graphs(
-    found: list[Described], factors: _Factors, env: Mapping[str, Any]
-) -> dict[str, Verdict]:
+def _graphs(found: list[Described], judge: _Judge) -> dict[str, Verdict]:
     """The verdict of each FX graph by key; of several payloads, the best."""
     best: dict[str, Verdict] = {}
     for one in found:
         if one.entry.kind == "fxgraph":
-            said = _graph(one, factors, env)
+            said = judge.graph(one)
             best[one.entry.key] = min(best.get(one.entry.key, said), said, key=_rank)
     return best
 
@@ -104,15 +116,13 @@ def _rank(said: Verdict) -> int:
     return VERDICTS.index(said.verdict or "broken")
 
 
-def _verdict(
-    one: Described, factors: _Factors, graphs: dict[str, Verdict], env: Mapping[str, Any]
-) -> Verdict:
+def _verdict(one: Described, judge: _Judge, graphs: dict[str, Verdict]) -> Verdict:
     kind = one.entry.kind
     if kind in judging.WITHOUT:
         return Verdict(None)
     if kind not in _GRAPHS:
-        return judging.damaged(one.entry) or kinds.other(one.entry, one.facts, env)
-    said = _graph(one, factors, env)
+        return judging.damaged(one.entry) or kinds.other(one.entry, one.facts, judge.env)
+    said = judge.graph(one)
     if kind == "fxgraph" or one.facts.get("code_keys"):
         return said  # some hold their graphs themselves
     return judging.together(said, [(k, graphs.get(k)) for k in one.facts.get("fx_keys") or ()])
