@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.conftest import DATA, RunPlain
+from tests.redis_server import dump, serving
 
 pytestmark = pytest.mark.torch
 GRAPHS = ("fxgraph", "aotautograd")
@@ -87,6 +88,23 @@ def test_a_bundle_is_judged_as_the_folder_it_is_of(
     found = graphs(ran.objects)
     assert found
     assert {one["verdict"] for one in found} == {"usable"}
+
+
+def test_a_server_is_judged_entry_by_entry(tk: Tk, torch_python: str, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.load(dump())
+        ran = tk("check", server.url, "--env", torch_python, "--json")
+    assert ran.code == 1
+    assert [one["verdict"] for one in graphs(ran.objects)] == ["stale"] * 11
+    assert ran.result["verdicts"] == {"stale": 11, "unknown": 1}
+
+
+def test_a_cache_that_is_off_is_a_condition(tk: Tk, filled: Path, torch_python: str) -> None:
+    off = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    ran = tk("check", filled, "--env", torch_python, "--json", **off)
+    for one in graphs(ran.objects):
+        assert one["verdict"] == "conditional"
+        assert {c["factor"] for c in one["conditions"]} & {"fxgraph cache", "aotautograd cache"}
 
 
 def test_without_a_torch_nothing_can_be_said(tk: Tk, kept_291: Path, tmp_path: Path) -> None:

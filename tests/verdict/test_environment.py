@@ -19,7 +19,7 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
-    "torch_key", "triton_key", "system", "key_factors", "vector", "cpu_capability", "driver",
+    "torch_key", "triton_key", "system", "key_factors", "caches", "vector", "cpu_capability", "driver",
     "settings",
 }  # fmt: skip
 PROBE = (
@@ -49,6 +49,9 @@ def test_with_torch(torch_python: str, tmp_path: Path) -> None:
     assert facts["torch_git"]
     assert facts["threads"] >= 1
     assert facts["cxx"]["path"]
+    assert facts["caches"] == {"fxgraph": True, "aotautograd": True}
+    assert len(facts["key_factors"]) > 300
+    assert facts["key_factors"]["cpp_runtime_thread_count"][1] == str(facts["threads"])
     assert facts["devices"][-1]["type"] == "cpu"
     assert facts["cache_dir"] == str(cache)
     assert not cache.exists()

@@ -112,6 +112,17 @@ def test_of_two_kinds_of_gpus_torch_takes_either() -> None:
     assert said.verdict == "unknown"
 
 
+def test_a_cache_that_is_off_is_a_condition() -> None:
+    good = Verdict("usable")
+    on = {"caches": {"fxgraph": True, "aotautograd": False}}
+    assert judging.looked_for("fxgraph", good, on) == good
+    off = judging.looked_for("aotautograd", good, on)
+    assert off == Verdict("conditional", (), (Difference("aotautograd cache", "on", "off"),))
+    assert judging.looked_for("fxgraph", good, {}).verdict == "unknown"
+    stale = Verdict("stale", (Difference("torch", "1", "2"),))
+    assert judging.looked_for("aotautograd", stale, on) == stale
+
+
 def test_an_entry_is_no_better_than_the_graphs_it_needs() -> None:
     good, worse = Verdict("usable"), Verdict("conditional", (), (Difference("x", "1", "2"),))
     assert judging.together(good, [("f1", good)]) == good

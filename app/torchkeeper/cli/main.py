@@ -26,6 +26,7 @@ _UNREACHABLE = frozenset(
         "bundle-unreadable",
         "interpreter-unusable",
         "environment-no-torch",
+        "probe-stuck",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.

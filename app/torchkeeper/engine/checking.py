@@ -87,18 +87,18 @@ class _Judge:
     def __init__(self, factors: _Factors, env: Mapping[str, Any]) -> None:
         self.env = env
         self._factors = factors
-        self._said: dict[tuple[str | None, str | None, str], Verdict] = {}
+        self._said: dict[tuple[str, str | None, str | None, str], Verdict] = {}
 
     def graph(self, one: Described) -> Verdict:
         """The verdict of an FX graph or AOTAutograd entry by itself."""
         entry = one.entry
         if said := judging.damaged(entry):
             return said
-        known_by = entry.torch, entry.device, one.facts.get("group") or ""
+        group = one.facts.get("group") or ""
+        known_by = entry.kind, entry.torch, entry.device, group
         if known_by not in self._said:
-            self._said[known_by] = judging.graph(
-                entry.torch, entry.device, self._factors.get(known_by[2]), self.env
-            )
+            said = judging.graph(entry.torch, entry.device, self._factors.get(group), self.env)
+            self._said[known_by] = judging.looked_for(entry.kind, said, self.env)
         return self._said[known_by]
 
 

@@ -94,6 +94,20 @@ def system() -> dict[str, Any] | None:
         return None
 
 
+def caches() -> dict[str, bool | None]:
+    """Whether programs look into the cache of graphs at all, by kind; None where not known."""
+    found: dict[str, bool | None] = {"fxgraph": None, "aotautograd": None}
+    with contextlib.suppress(Exception):
+        from torch._functorch import config as functorch  # noqa: TID251
+        from torch._inductor import config as inductor  # noqa: TID251
+
+        disabled = bool(getattr(inductor, "force_disable_caches", False))
+        found["fxgraph"] = not disabled and bool(inductor.fx_graph_cache)
+        on = found["fxgraph"] and getattr(functorch, "enable_autograd_cache", False)
+        found["aotautograd"] = bool(on)
+    return found
+
+
 def torch_key() -> str | None:
     """The hash of torch's own sources, hexadecimal."""
     try:

@@ -26,9 +26,10 @@ def probe() -> dict[str, Any]:
     and warp (size), null where not known. torch_error: one line, only where torch is installed and
     cannot be imported. torch_key, triton_key: hashes of their sources. system: what PyTorch calls
     the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
-    depend on the graph, null where they cannot be told. vector: the vector instructions of the
-    CPU; cpu_capability: those torch's own kernels use. driver: of the GPUs. settings: {name,
-    value, by} of cache folders and switches.
+    depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
+    programs look for them at all. vector: the vector instructions of the CPU; cpu_capability:
+    those torch's own kernels use. driver: of the GPUs. settings: {name, value, by} of cache folders
+    and switches.
     """
     facts: dict[str, Any] = {
         "python": platform.python_version(),
@@ -49,6 +50,7 @@ def probe() -> dict[str, Any]:
         "triton_key": None,
         "system": None,
         "key_factors": None,
+        "caches": None,
         "vector": machine.vector_instructions(),
         "cpu_capability": None,
         "driver": machine.driver(),
@@ -72,6 +74,7 @@ def probe() -> dict[str, Any]:
             facts["triton_key"] = constants.triton_key()
             facts["system"] = constants.system()
             facts["key_factors"] = constants.constants()
+            facts["caches"] = constants.caches()
     facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
     return facts
 

@@ -206,6 +206,21 @@ def _cut(value: str | None) -> str | None:
     return None if value is None else value[:_VALUE]
 
 
+def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
+    """The verdict of an entry that is good, given whether programs look for its kind at all."""
+    if said.verdict not in ("usable", "conditional"):
+        return said
+    caches = env.get("caches")
+    on = caches.get(kind) if isinstance(caches, dict) else None
+    if on is True:
+        return said
+    name = f"{kind} cache"
+    if on is False:
+        conditions = (Difference(name, "on", "off"), *said.conditions)
+        return Verdict("conditional", (), conditions)
+    return Verdict("unknown", (Difference(name),), said.conditions)
+
+
 def devices(env: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The devices of an environment."""
     listed = env.get("devices")
