@@ -17,6 +17,8 @@ from tests.redis_server import dump, serving
 
 pytestmark = pytest.mark.torch
 GRAPHS = ("fxgraph", "aotautograd")
+#: An environment of its own, probed once for two tests.
+OFF = {"TORCHINDUCTOR_CACHE_DIR": "/some/where", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
 
 
 def graphs(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,8 +102,7 @@ def test_a_server_is_judged_entry_by_entry(tk: Tk, torch_python: str, tmp_path: 
 
 
 def test_a_cache_that_is_off_is_a_condition(tk: Tk, filled: Path, torch_python: str) -> None:
-    off = {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
-    ran = tk("check", filled, "--env", torch_python, "--json", **off)
+    ran = tk("check", filled, "--env", torch_python, "--json", **OFF)
     for one in graphs(ran.objects):
         assert one["verdict"] == "conditional"
         assert {c["factor"] for c in one["conditions"]} & {"fxgraph cache", "aotautograd cache"}
@@ -117,7 +118,7 @@ def test_without_a_torch_nothing_can_be_said(tk: Tk, kept_291: Path, tmp_path: P
 
 
 def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
-    ran = tk("env", "--env", torch_python, "--json", TORCHINDUCTOR_CACHE_DIR="/some/where")
+    ran = tk("env", "--env", torch_python, "--json", **OFF)
     (facts,) = ran.objects
     assert ran.code == 0
     assert facts["interpreter"] == torch_python
@@ -127,6 +128,7 @@ def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
     folder = next(one for one in facts["settings"] if one["name"] == "cache_dir")
     assert folder == {"name": "cache_dir", "value": "/some/where", "by": "TORCHINDUCTOR_CACHE_DIR"}
     assert not os.path.exists("/some/where")
+    assert facts["caches"] == {"fxgraph": False, "aotautograd": False}
     said = tk("env", "--env", torch_python).out
     assert said.startswith(torch_python + "\n")
     assert facts["torch_git"] in said
