@@ -106,7 +106,8 @@ def graph(
 
     torch: the version that made it, device: its device types, separated by commas; None where
     that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
-    none are recorded. env: as ``verdict.environment.probe`` tells.
+    none are recorded. env: as ``verdict.environment.probe`` tells. AOTAutograd's own settings
+    (torch/_functorch/config.py) are recorded nowhere, and taken for the default.
     """
     found = _Found()
     here = env.get("key_factors")
