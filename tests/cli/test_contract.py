@@ -22,7 +22,7 @@ def test_version(tk: Tk) -> None:
 @pytest.mark.parametrize(
     "command",
     ["places", "ls", "du", "show", "warm", "copy", "export", "import", "inspect", "purge", "undo",
-     "trash", "server", "ttl", "shots"],
+     "trash", "server", "ttl", "check", "env", "shots"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:
     ran = tk(command, "--help")
@@ -39,7 +39,8 @@ def test_every_command_has_help(tk: Tk, command: str) -> None:
         (["purge", "/nowhere", "--yes"], 3), (["undo", "/nowhere"], 3), (["trash", "/nowhere"], 3),
         (["inspect", "/nowhere"], 3), (["import", "/nowhere", "--into", "/tmp", "--trust"], 3),
         (["export", "/nowhere", "-o", "/tmp/x"], 3),
-        (["warm", "--into", "/tmp", "--env", "/nowhere"], 3),
+        (["warm", "--into", "/tmp", "--env", "/nowhere"], 3), (["check"], 2),
+        (["check", "/tmp", "--env", "/nowhere"], 3), (["env", "--env", "/nowhere"], 3),
     ],
 )  # fmt: skip
 def test_wrong_usage_and_unreachable(tk: Tk, arguments: list[str], code: int) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchkeeper.link import probes, travel
+from torchkeeper.link.words import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +77,19 @@ def test_what_decides_is_part_of_it(
 
 def test_other_interpreters_are_others(python: str) -> None:
     assert probes.identity(python) != probes.identity(sys.executable)
+
+
+def test_one_that_does_not_answer_is_ended(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (packages(tmp_path / "venv") / "torch" / "__init__.py").write_text(
+        "import time; time.sleep(99)"
+    )
+    monkeypatch.setattr(probes, "LIMIT", 1.0)
+    with pytest.raises(UserError) as caught:
+        probes.probe(python)
+    assert caught.value.code == "probe-stuck"
+    assert "within 1 seconds" in caught.value.why
 
 
 def test_without_torch_nothing_is_kept(python: str, tmp_path: Path, own_cache: Path) -> None:

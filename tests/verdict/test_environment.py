@@ -19,6 +19,8 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
+    "torch_key", "triton_key", "system", "key_factors", "caches", "vector", "cpu_capability",
+    "driver", "settings",
 }  # fmt: skip
 PROBE = (
     "import json, sys; sys.path.insert(0, sys.argv[1]); "
@@ -47,6 +49,9 @@ def test_with_torch(torch_python: str, tmp_path: Path) -> None:
     assert facts["torch_git"]
     assert facts["threads"] >= 1
     assert facts["cxx"]["path"]
+    assert facts["caches"] == {"fxgraph": True, "aotautograd": True}
+    assert len(facts["key_factors"]) > 300
+    assert facts["key_factors"]["cpp_runtime_thread_count"][1] == str(facts["threads"])
     assert facts["devices"][-1]["type"] == "cpu"
     assert facts["cache_dir"] == str(cache)
     assert not cache.exists()
@@ -76,7 +81,10 @@ def test_a_broken_torch_is_none_and_said(tmp_path: Path, source: str, said: str)
 
 
 def fake(hip: str | None) -> Any:
-    properties = SimpleNamespace(major=9, minor=0, gcnArchName="gfx942:sramecc+:xnack-")
+    properties = SimpleNamespace(
+        major=9, minor=0, gcnArchName="gfx942:sramecc+:xnack-",
+        total_memory=85017493504, warp_size=32,
+    )  # fmt: skip
     cuda = SimpleNamespace(
         is_available=lambda: True,
         device_count=lambda: 1,
@@ -87,9 +95,12 @@ def fake(hip: str | None) -> Any:
 
 
 def test_gpus_by_their_architecture() -> None:
-    assert environment._accelerators(fake(None)) == [{"type": "cuda", "name": "Fast", "arch": "90"}]
+    more = {"memory": 85017493504, "warp": 32}
+    assert environment._accelerators(fake(None)) == [
+        {"type": "cuda", "name": "Fast", "arch": "90", **more}
+    ]
     assert environment._accelerators(fake("6.4")) == [
-        {"type": "hip", "name": "Fast", "arch": "gfx942"}
+        {"type": "hip", "name": "Fast", "arch": "gfx942", **more}
     ]
 
 

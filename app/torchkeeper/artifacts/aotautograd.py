@@ -12,8 +12,9 @@ from torchkeeper.artifacts import fxgraph, graphs, inert
 
 
 def facts(data: bytes, full: bool) -> dict[str, Any]:
-    """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first); torch and device
-    only where the entry holds its graphs itself. With ``full`` also its texts and key factors.
+    """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first), group as of
+    ``fxgraph.facts``; torch and device only where the entry holds its graphs itself. With ``full``
+    also its texts and key factors.
 
     Raises as ``fxgraph.facts`` does.
     """
@@ -41,6 +42,19 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
         "compile_s": sum(taken) if taken else None,
         "fx_keys": [key for key in keys if isinstance(key, str)],
     }
+    factors = [
+        fxgraph.key_factors(info[1] if isinstance(info, tuple) and len(info) > 1 else None)
+        for half, info in zip(halves, infos, strict=True)
+        if half
+    ]
+    # Of what is bundled, the graph itself tells.
+    inner_factors = [
+        fxgraph.key_factors(inert.fields(half.get("result")).get("_fx_graph_cache_debug_lines"))
+        for half in halves
+        if half
+    ]
+    factors = [own or inner for own, inner in zip(factors, inner_factors, strict=True)]
+    found["group"] = fxgraph.group(factors)
     for half in halves:
         bundled = inert.fields(half.get("result"))
         if bundled:
@@ -51,15 +65,11 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
             found["code_keys"] = [*found.get("code_keys", []), inner["code_key"]]
             found["opaque"] = found.get("opaque") or inner["opaque"]
     if full:
-        factors: list[tuple[str, str, str]] = []
-        for info in infos:
-            if isinstance(info, tuple) and len(info) > 1:
-                factors += fxgraph.key_factors(info[1])
         found |= {
             "ops": graphs.main_ops("", forward, 40),
             "guards": inert.text(state.get("guards_expr")),
             "graph": forward,
             "backward_graph": inert.text(state.get("aot_backward_graph_str")),
-            "factors": factors,
+            "factors": [factor for some in factors for factor in some],
         }
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
@@ -12,6 +13,17 @@ _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
 _GIT = re.compile(r"^# torch git version: (\S{1,80})$", re.MULTILINE)
 _GPU = re.compile(r"^# (\S[^\n:]{1,80}?) : \d+ *$", re.MULTILINE)
 _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
+#: Factors that a program's own graph decides, whatever its settings; or the beginning of those.
+_OF_GRAPH = (
+    "gm", "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]",
+    "fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "fx_kwargs[static_input_idxs]",
+)  # fmt: skip
+_OF_GRAPH_TOO = (
+    "example_inputs[",
+    "inputs_to_check",
+    "triton_kernel_source_codes",
+    "user_defined_triton_source",
+)
 
 
 def facts(data: bytes, full: bool) -> dict[str, Any]:
@@ -19,9 +31,10 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
 
     name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
     of its generated module; kernels, the C++ kernels in it; code_names, the keys of the other
-    sources it names, and opaque where that may not be all. Fields that an older or newer torch
-    does not write are absent. Raises whatever a bad pickle provokes, and TypeError for a pickle
-    of something else.
+    sources it names, and opaque where that may not be all; group, the same for all entries whose
+    key factors differ in nothing but their graphs, None where none are recorded. Fields that
+    an older or newer torch does not write are absent. Raises whatever a bad pickle
+    provokes, and TypeError for a pickle of something else.
     """
     obj = inert.load(data)
     if inert.class_name(obj) not in ("CompiledFxGraph", "OutputCode"):
@@ -50,6 +63,7 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         "code_key": inert.text(state.get("cache_key")),
         "kernels": code.kernels(source),
         "code_names": names,
+        "group": group([factors]),
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),
         "made_in": {
@@ -83,6 +97,19 @@ def key_factors(lines: Any) -> list[tuple[str, str, str]]:
         if match := _FACTOR.match(line):
             found.append((match[1], match[2], match[3]))
     return found
+
+
+def of_graph(name: str) -> bool:
+    """Whether a key factor is of the graph and its inputs, rather than of what all graphs share."""
+    return name in _OF_GRAPH or name.startswith(_OF_GRAPH_TOO)
+
+
+def group(lists: list[list[tuple[str, str, str]]]) -> str | None:
+    """A digest of the factors that all graphs of a program share; None where any list is empty."""
+    if not lists or not all(lists):
+        return None
+    shared = sorted({(n, h) for factors in lists for h, n, _ in factors if not of_graph(n)})
+    return hashlib.sha256(repr(shared).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:

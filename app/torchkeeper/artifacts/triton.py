@@ -10,7 +10,7 @@ GROUP_PREFIX = "__grp__"
 
 
 def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, Any]:
-    """name, device (``cuda:90``, ``hip:gfx942``), triton version, from a kernel's JSON.
+    """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON.
 
     texts: the JSON files by name; names: all files of the folder.
     Raises ValueError for a JSON file that is not JSON.
@@ -24,6 +24,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> dict[str, An
         found["device"] = device(meta)
         version = meta.get("triton_version")
         found["triton"] = version if isinstance(version, str) else None
+        found["warp"] = _warp(meta)
         if full:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
@@ -75,6 +76,13 @@ def device(meta: dict[str, Any]) -> str | None:
     if isinstance(backend, str):
         return f"{backend}:{arch}" if isinstance(arch, (str, int)) else backend
     return None
+
+
+def _warp(meta: dict[str, Any]) -> int | None:
+    """Threads of a warp, which a kernel is built for."""
+    target = meta.get("target")
+    found = target.get("warp_size") if isinstance(target, dict) else meta.get("warp_size")
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def children(group: dict[str, Any]) -> list[str]:

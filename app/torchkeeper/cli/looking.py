@@ -40,7 +40,7 @@ _TIMES = ("expires", "used")
 
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
-                     | {"code_names", "role", "opaque"})  # fmt: skip
+                     | {"code_names", "role", "opaque", "group", "warp"})  # fmt: skip
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",

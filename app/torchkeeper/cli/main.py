@@ -25,6 +25,8 @@ _UNREACHABLE = frozenset(
         "file-missing",
         "bundle-unreadable",
         "interpreter-unusable",
+        "environment-no-torch",
+        "probe-stuck",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
@@ -177,7 +179,7 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
-_FILTERED = ("ls", "copy", "export", "purge", "ttl")
+_FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 
 #: Each command's module in this package and function there, and what it is for.
 COMMANDS = {
@@ -185,6 +187,8 @@ COMMANDS = {
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
     "show": ("looking:show", "show all that is known of an entry"),
+    "check": ("checking:check", "say of each entry of a place whether it will be used here"),
+    "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("making:warm", "compile recipes into a place"),
     "copy": ("copying:copy", "copy entries from any place to any other"),
     "export": ("bundles:export", "write entries to a bundle"),

@@ -36,6 +36,8 @@ _INTERNAL = frozenset(
         "role",
         "opaque",
         "factors",
+        "group",
+        "warp",
     }
 )
 

@@ -368,5 +368,6 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "trash": _trash,
     "empty_trash": _empty_trash,
     "probe": _probe,
+    "check": _late("check", "checking"),
     "warm": _warm,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sys
@@ -12,6 +13,15 @@ from torchkeeper.link.words import UserError
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
+
+
+#: Where people and tools keep their virtual and conda environments.
+_USUAL = (
+    ".venv", "venv", "env", "~/.venv", "~/venv", "~/.virtualenvs/*", "~/venvs/*",
+    "~/.pyenv/versions/*", "~/.conda/envs/*", "~/miniconda3", "~/miniconda3/envs/*", "~/anaconda3",
+    "~/anaconda3/envs/*", "~/miniforge3", "~/miniforge3/envs/*", "~/mambaforge/envs/*",
+    "~/micromamba/envs/*", "/opt/conda", "/opt/conda/envs/*", "/opt/venv",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,22 @@ def candidates() -> list[Interpreter]:
         if prefix := os.environ.get(variable):
             offer(os.path.join(prefix, "bin", "python"), variable)
     offer(shutil.which("python3"), "python3 on the PATH")
+    return found
+
+
+def with_torch() -> list[Interpreter]:
+    """``candidates``, and those of the environments in the usual places that hold a torch."""
+    found = candidates()
+    for pattern in _USUAL:
+        for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
+            python = os.path.join(prefix, "bin", "python")
+            packages = glob.glob(os.path.join(glob.escape(prefix), "lib/python3*/site-packages"))
+            if (
+                os.access(python, os.X_OK)
+                and any(os.path.isfile(os.path.join(p, "torch", "version.py")) for p in packages)
+                and all(python != known.python for known in found)
+            ):
+                found.append(Interpreter(python, "virtual or conda environment"))
     return found
 
 

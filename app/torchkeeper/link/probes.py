@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,11 +18,15 @@ from typing import Any
 
 from torchkeeper.link import travel
 from torchkeeper.link.process import Engine, clean_environment
+from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.generic import CacheError, OnDiskCache
 
 #: Seconds after which what was found is removed. It was for a key that never comes again, or
 #: the next probe finds it anew.
 KEPT_FOR = 30 * 86_400.0
+
+#: Seconds a probe may take: an import from a busy network disk takes minutes.
+LIMIT = 180.0
 
 #: Variables that decide what torch a program finds, and what that finds; or begin so.
 _DECIDING = (
@@ -115,15 +120,35 @@ def keep(known_by: Identity, facts: dict[str, Any]) -> None:
                 file.unlink()
 
 
+def _ask(engine: Engine, python: str) -> dict[str, Any]:
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        engine.kill()
+
+    timer = threading.Timer(LIMIT, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        return engine.call("probe")
+    except UserError:
+        if late.is_set():
+            raise user_error("probe-stuck", {"python": python, "seconds": round(LIMIT)}) from None
+        raise
+    finally:
+        timer.cancel()
+
+
 def probe(python: str) -> dict[str, Any]:
     """The facts of an interpreter: those that are kept, else what it says now, which is kept.
 
-    Raises UserError when it cannot be started or does not answer.
+    Raises UserError when it cannot be started or does not answer within LIMIT seconds.
     """
     known_by = identity(python)
     facts = kept(known_by)
     if facts is None:
         with Engine(python) as engine:
-            facts = engine.call("probe")
+            facts = _ask(engine, python)
         keep(known_by, facts)
     return facts

@@ -529,6 +529,16 @@ CATALOGUE: dict[str, Words] = {
         "Compiling needs the torch whose entries are wanted.",
         "Choose an interpreter with torch, or install torch there.",
     ),
+    "probe-stuck": Words(
+        "{python} does not answer.",
+        "Its torch was not imported within {seconds} seconds.",
+        "See whether “import torch” ends there, and how long it takes.",
+    ),
+    "environment-no-torch": Words(
+        "{python} has no torch.",
+        "Whether entries are of use is asked of a torch.",
+        "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
+    ),
     "torch-broken": Words(
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
     ),

@@ -31,7 +31,8 @@ BATCH_ITEMS = 64
 #: Payloads over this are not read: facts could not fit a reader's memory.
 MAX_PAYLOAD = 160 << 20
 
-_TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction", "role")
+_TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction", "role",
+          "group", "triton", "gpu", "python")  # fmt: skip
 _MAX_TEXT = 300
 
 
@@ -238,6 +239,9 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     taken = checked.get("compile_s")
     if not isinstance(taken, (int, float)) or isinstance(taken, bool):
         checked["compile_s"] = None
+    if "warp" in checked:
+        warp = checked["warp"]
+        checked["warp"] = warp if isinstance(warp, int) and not isinstance(warp, bool) else None
     checked["opaque"] = True if checked.get("opaque") else None
     for name in ("fx_keys", "triton_keys", "code_keys", "code_names"):
         value = checked.get(name)

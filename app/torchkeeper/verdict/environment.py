@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from torchkeeper.stores import places
+from torchkeeper.verdict import constants, machine
 
 
 def probe() -> dict[str, Any]:
@@ -21,8 +22,14 @@ def probe() -> dict[str, Any]:
     torch, torch_git, triton, cuda, hip: versions, null where there is none. threads: what goes
     into the key of CPU entries, null without torch. cxx: {path, version} of the C++ compiler that
     PyTorch would use, or null. cache_dir: the folder PyTorch would use. devices: {type, name,
-    arch} of each device that torch sees, the CPU last. torch_error: one line, only where torch is
-    installed and cannot be imported.
+    arch} of each device that torch sees, the CPU last; of others than the CPU also memory (bytes)
+    and warp (size), null where not known. torch_error: one line, only where torch is installed and
+    cannot be imported. torch_key, triton_key: hashes of their sources. system: what PyTorch calls
+    the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
+    depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
+    programs look for them at all. vector: the vector instructions of the CPU; cpu_capability:
+    those torch's own kernels use. driver: of the GPUs. settings: {name, value, by} of cache folders
+    and switches.
     """
     facts: dict[str, Any] = {
         "python": platform.python_version(),
@@ -39,6 +46,15 @@ def probe() -> dict[str, Any]:
         "cxx": compiler(),
         "cache_dir": cache_dir(),
         "devices": [],
+        "torch_key": None,
+        "triton_key": None,
+        "system": None,
+        "key_factors": None,
+        "caches": None,
+        "vector": machine.vector_instructions(),
+        "cpu_capability": None,
+        "driver": machine.driver(),
+        "settings": machine.settings(cache_dir()),
     }
     torch = _torch(facts)
     if torch is not None:
@@ -51,6 +67,14 @@ def probe() -> dict[str, Any]:
             facts["threads"] = int(torch.get_num_threads())
         facts["triton"] = _triton()
         facts["devices"] = _accelerators(torch)
+        with contextlib.suppress(Exception):
+            facts["cpu_capability"] = _text(torch.backends.cpu.get_cpu_capability())
+        with contextlib.suppress(OSError), constants.private_folder():
+            facts["torch_key"] = constants.torch_key()
+            facts["triton_key"] = constants.triton_key()
+            facts["system"] = constants.system()
+            facts["key_factors"] = constants.constants()
+            facts["caches"] = constants.caches()
     facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
     return facts
 
@@ -104,17 +128,24 @@ def _other_kinds(torch: Any) -> list[str]:
 
 
 def _device(torch: Any, kind: str, module: Any, index: int) -> dict[str, Any]:
-    name, arch = kind, None
+    name, arch, memory, warp = kind, None, None, None
     with contextlib.suppress(Exception):
         name = str(module.get_device_name(index))
     with contextlib.suppress(Exception):
         properties = module.get_device_properties(index)
+        memory = _count(properties, "total_memory")
+        warp = _count(properties, "warp_size")
         if kind == "cuda" and torch.version.hip:
             # "gfx942:sramecc+:xnack-"; what follows the name are its modes.
             kind, arch = "hip", str(properties.gcnArchName).partition(":")[0]
         elif kind == "cuda":
             arch = f"{properties.major}{properties.minor}"
-    return {"type": kind, "name": name, "arch": arch}
+    return {"type": kind, "name": name, "arch": arch, "memory": memory, "warp": warp}
+
+
+def _count(properties: Any, name: str) -> int | None:
+    value = getattr(properties, name, None)
+    return int(value) if isinstance(value, (int, float)) else None
 
 
 def cache_dir() -> str:

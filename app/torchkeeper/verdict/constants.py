@@ -1,0 +1,133 @@
+"""The key factors that are the same for every graph of a program that changes no setting.
+
+PyTorch makes the key of a graph of some 600 factors (FxGraphHashDetails in
+torch/_inductor/codecache.py) and an entry tells the hash of each. Those of an empty graph with one
+input on the CPU are what this interpreter would put there: torch's sources, the system, and every
+setting as it is by default under these environment variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from torchkeeper.artifacts import fxgraph
+
+#: Characters of a value; what is longer is only looked at by people.
+_VALUE = 200
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[None]:
+    """Torch's compiler makes its cache folder, and names it in the environment, as soon as it is
+    imported: here it is one that goes again.
+    """
+    variable = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(variable)
+    with tempfile.TemporaryDirectory(
+        prefix="torchkeeper-probe-", ignore_cleanup_errors=True
+    ) as folder:
+        os.environ[variable] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(variable, None)
+            if before is not None:
+                os.environ[variable] = before
+
+
+def constants() -> dict[str, list[str]] | None:
+    """``{name: [hash, value]}`` of each constant factor; None where this torch cannot say.
+
+    Imports torch's compiler and starts no compile; to be called in a ``private_folder``.
+    """
+    try:
+        import torch  # noqa: TID251
+        from torch._inductor import codecache  # noqa: TID251
+
+        module = torch.fx.GraphModule({}, torch.fx.Graph())
+        # With an input on the CPU the number of threads is a factor, too.
+        details = codecache.FxGraphHashDetails(module, [torch.empty(1)], _arguments(), [])
+        lines = codecache.FxGraphCachePickler(module).debug_lines(details)
+    except Exception:  # noqa: BLE001  # an older or newer torch may be built otherwise
+        return None
+    return {
+        name: [digest, _ADDRESS.sub("", value)[:_VALUE]]
+        for digest, name, value in fxgraph.key_factors(lines)
+        if not fxgraph.of_graph(name)
+    }
+
+
+def _arguments() -> Any:
+    """What the compiler is called with by a program that asks for nothing (compile_fx_inner in
+    torch/_inductor/compile_fx.py). An argument this torch does not know is compared with nothing.
+    """
+    from torch._inductor import config  # noqa: TID251
+    from torch._inductor.utils import BoxedBool  # noqa: TID251
+
+    found: dict[str, Any] = {
+        "cpp_wrapper": config.cpp_wrapper,
+        "cudagraphs": BoxedBool(config.triton.cudagraphs),
+        "extern_node_serializer": None,
+        "fx_wrapper": getattr(config, "fx_wrapper", False),
+        "layout_opt": None,
+    }
+    with contextlib.suppress(ImportError):
+        from torch._inductor.decomposition import select_decomp_table  # noqa: TID251
+
+        found["get_decomp_fn"] = select_decomp_table
+    return found
+
+
+def system() -> dict[str, Any] | None:
+    """What PyTorch calls the system, ``{hash}`` or ``{device, version, hash}``; None without."""
+    try:
+        from torch._inductor.codecache import CacheBase  # noqa: TID251
+
+        return dict(CacheBase.get_system())
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def caches() -> dict[str, bool | None]:
+    """Whether programs look into the cache of graphs at all, by kind; None where not known."""
+    found: dict[str, bool | None] = {"fxgraph": None, "aotautograd": None}
+    with contextlib.suppress(Exception):
+        from torch._functorch import config as functorch  # noqa: TID251
+        from torch._inductor import config as inductor  # noqa: TID251
+
+        disabled = bool(getattr(inductor, "force_disable_caches", False))
+        found["fxgraph"] = not disabled and bool(inductor.fx_graph_cache)
+        on = found["fxgraph"] and getattr(functorch, "enable_autograd_cache", False)
+        found["aotautograd"] = bool(on)
+    return found
+
+
+def torch_key() -> str | None:
+    """The hash of torch's own sources, hexadecimal."""
+    try:
+        from torch._inductor.codecache import torch_key  # noqa: TID251
+
+        return str(torch_key().hex())
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def triton_key() -> str | None:
+    """The hash of Triton's own sources as it goes into keys; None without a Triton."""
+    try:
+        from torch._inductor.codecache import triton_key  # noqa: TID251
+    except Exception:  # noqa: BLE001
+        try:
+            from triton.compiler.compiler import triton_key  # noqa: TID251
+        except Exception:  # noqa: BLE001
+            return None
+    with contextlib.suppress(Exception):
+        key = triton_key()
+        return None if key is None else str(key)
+    return None

@@ -1,0 +1,251 @@
+"""Whether an environment can use an entry, and why not: from facts alone, without looking.
+
+A verdict of "usable" promises that a program of this environment hits; where anything that would
+decide that is not recorded, the verdict is "unknown".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts import fxgraph
+from torchkeeper.artifacts.entry import Entry
+
+#: From the best to the worst.
+VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
+#: Kinds of which it is not asked: what needs them is what is used.
+WITHOUT = frozenset({"code", "header", "lock", "unknown"})
+
+#: Differences that are kept of one entry.
+_MAX = 50
+_VALUE = 200
+#: Factors that no program can change.
+_TORCH = "torch_version"
+_SYSTEM = "system_info["
+#: Factors that only some graphs have: without them, they do not matter to a graph.
+_SOME_HAVE = frozenset({"cpp_runtime_thread_count"})
+#: Device types that every machine has.
+_EVERYWHERE = frozenset({"cpu", "meta"})
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One factor: what the entry has, and what is here; None where that is not known."""
+
+    factor: str
+    entry: str | None = None
+    here: str | None = None
+
+    def to_json(self) -> dict[str, str | None]:
+        """The difference as a JSON object."""
+        return {"factor": self.factor, "entry": self.entry, "here": self.here}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """verdict: one of VERDICTS, or None for a kind in WITHOUT.
+
+    reasons: why it is stale, unknown or broken; conditions: what a program must meet for it to be
+    used, besides what made it so.
+    """
+
+    verdict: str | None
+    reasons: tuple[Difference, ...] = ()
+    conditions: tuple[Difference, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """verdict, reasons and conditions as a JSON object."""
+        return {
+            "verdict": self.verdict,
+            "reasons": [one.to_json() for one in self.reasons[:_MAX]],
+            "conditions": [one.to_json() for one in self.conditions[:_MAX]],
+        }
+
+
+def unknown(*factors: str) -> Verdict:
+    """What would decide is not recorded: these."""
+    return Verdict("unknown", tuple(Difference(factor) for factor in factors))
+
+
+@dataclass
+class _Found:
+    """What was found of one entry on the way to its verdict."""
+
+    stale: list[Difference] = field(default_factory=list)
+    unknown: list[Difference] = field(default_factory=list)
+    conditions: list[Difference] = field(default_factory=list)
+
+    def verdict(self) -> Verdict:
+        conditions = tuple(self.conditions)
+        if self.stale:
+            # Nothing a program meets makes it good.
+            return Verdict("stale", tuple(self.stale))
+        if self.unknown:
+            return Verdict("unknown", tuple(self.unknown), conditions)
+        return Verdict("conditional" if conditions else "usable", (), conditions)
+
+
+def damaged(entry: Entry) -> Verdict | None:
+    """The verdict of what cannot be read, whatever it holds."""
+    if entry.broken:
+        return Verdict("broken", (Difference("payload", entry.problem),))
+    if entry.problem:
+        return Verdict("unknown", (Difference("payload", entry.problem),))
+    return None
+
+
+def graph(
+    torch: str | None,
+    device: str | None,
+    factors: Iterable[Sequence[str]] | None,
+    env: Mapping[str, Any],
+) -> Verdict:
+    """The verdict of an FX graph or AOTAutograd entry.
+
+    torch: the version that made it, device: its device types, separated by commas; None where
+    that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
+    none are recorded. env: as ``verdict.environment.probe`` tells. AOTAutograd's own settings
+    (torch/_functorch/config.py) are recorded nowhere, and taken for the default.
+    """
+    found = _Found()
+    here = env.get("key_factors")
+    known: Mapping[str, Any] = here if isinstance(here, dict) else {}
+    own: dict[str, set[tuple[str, str]]] = {}
+    for digest, name, value in factors or ():
+        if not fxgraph.of_graph(name):
+            own.setdefault(name, set()).add((digest, value))
+    _same_torch(torch, own, known, env, found)
+    _same_system(own, known, env, found)
+    _device(device, env, found)
+    if not own or not known:
+        if not own:
+            found.unknown.insert(0, Difference("key factors"))
+        return found.verdict()
+    for name in own.keys() | known.keys():
+        if name != _TORCH and not name.startswith(_SYSTEM):
+            _setting(name, own.get(name), known.get(name), found)
+    found.conditions.sort(key=lambda one: (one.factor.startswith("inductor_config"), one.factor))
+    found.unknown.sort(key=lambda one: one.factor)
+    return found.verdict()
+
+
+def _same_torch(
+    torch: str | None,
+    own: Mapping[str, set[tuple[str, str]]],
+    known: Mapping[str, Any],
+    env: Mapping[str, Any],
+    found: _Found,
+) -> None:
+    version = env.get("torch")
+    if torch and isinstance(version, str) and torch != version:
+        # The hash is of the version, too.
+        found.stale.append(Difference("torch", torch, version))
+        return
+    recorded, here = own.get(_TORCH), _hash(known.get(_TORCH))
+    if not recorded or here is None:
+        found.unknown.append(Difference(_TORCH))
+    elif any(digest != here for digest, _ in recorded):
+        digest = min(digest for digest, _ in recorded if digest != here)
+        of_entry = f"{torch or 'another torch'} (sources {digest[:12]})"
+        found.stale.append(Difference("torch", of_entry, f"{version} (sources {here[:12]})"))
+
+
+def _same_system(
+    own: Mapping[str, set[tuple[str, str]]],
+    known: Mapping[str, Any],
+    env: Mapping[str, Any],
+    found: _Found,
+) -> None:
+    names = [name for name in {**own, **known} if name.startswith(_SYSTEM)]
+    if own and known and not any(name in own for name in names):
+        found.unknown.append(Difference("system_info"))
+        return
+    if not own or not known:
+        return
+    differing = []
+    for name in sorted(names):
+        recorded, here = own.get(name, set()), known.get(name)
+        digest = _hash(here)
+        if {one for one, _ in recorded} != {digest}:
+            value = next((text for one, text in sorted(recorded) if one != digest), None)
+            differing.append(Difference(name, _cut(value), _value(here)))
+    # The hash says the same as the rest of it; alone it says that one of both has no GPU.
+    telling = [one for one in differing if one.factor != f"{_SYSTEM}hash]"] or differing
+    # PyTorch takes the GPU that is the current one when it asks first.
+    gpus = {str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"}
+    (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
+
+
+def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
+    here = {"cuda" if one.get("type") == "hip" else one.get("type") for one in devices(env)}
+    for wanted in (device or "").split(","):
+        if wanted and wanted not in _EVERYWHERE and wanted not in here:
+            said = ", ".join(sorted(map(str, here - {None})))
+            found.stale.append(Difference("device", wanted, said or None))
+
+
+def _setting(name: str, recorded: set[tuple[str, str]] | None, here: Any, found: _Found) -> None:
+    digest = _hash(here)
+    if recorded is None:
+        if name not in _SOME_HAVE:
+            found.unknown.append(Difference(name, None, _value(here)))
+    elif differing := sorted(value for one, value in recorded if one != digest):
+        found.conditions.append(Difference(name, _cut(differing[0]), _value(here)))
+
+
+def _hash(known: Any) -> str | None:
+    return known[0] if isinstance(known, (list, tuple)) and len(known) == 2 else None
+
+
+def _value(known: Any) -> str | None:
+    return _cut(str(known[1])) if isinstance(known, (list, tuple)) and len(known) == 2 else None
+
+
+def _cut(value: str | None) -> str | None:
+    return None if value is None else value[:_VALUE]
+
+
+def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
+    """The verdict of an entry that is good, given whether programs look for its kind at all."""
+    if said.verdict not in ("usable", "conditional"):
+        return said
+    caches = env.get("caches")
+    on = caches.get(kind) if isinstance(caches, dict) else None
+    if on is True:
+        return said
+    name = f"{kind} cache"
+    if on is False:
+        conditions = (Difference(name, "on", "off"), *said.conditions)
+        return Verdict("conditional", (), conditions)
+    return Verdict("unknown", (Difference(name),), said.conditions)
+
+
+def devices(env: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The devices of an environment."""
+    listed = env.get("devices")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def together(own: Verdict, needed: Sequence[tuple[str, Verdict | None]]) -> Verdict:
+    """The verdict of an entry that is used only with others, whose keys and verdicts are given;
+    without a verdict is what the place does not have.
+    """
+    worst = own
+    for key, other in needed:
+        if other is None:
+            other = Verdict("broken", (Difference("fxgraph", key),))
+        elif other.verdict is None:
+            continue
+        elif other.verdict not in (own.verdict, "usable"):
+            said = tuple(Difference(f"fxgraph {one.factor}", one.entry, one.here)
+                         for one in other.reasons)  # fmt: skip
+            other = Verdict(other.verdict, said, other.conditions)
+        if _rank(other) > _rank(worst):
+            worst = other
+    return worst
+
+
+def _rank(one: Verdict) -> int:
+    return VERDICTS.index(one.verdict) if one.verdict in VERDICTS else -1

@@ -1,0 +1,122 @@
+"""Verdicts of the kinds that are not keyed as graphs are: from what each of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.verdict.judging import Difference, Verdict, devices, unknown
+
+#: What a Triton kernel's key is made of besides what its JSON tells.
+_KERNEL = tuple(map(Difference, ("kernel source", "environment variables", "ptxas")))
+
+
+def other(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+    """The verdict of an entry of a kind other than fxgraph and aotautograd, from its facts in
+    short; env: as ``verdict.environment.probe`` tells.
+    """
+    if entry.kind == "triton":
+        return _triton(entry, facts, env)
+    if entry.kind == "autotune":
+        return _autotune(facts, env)
+    if entry.kind == "precompile":
+        return _precompile(facts, env)
+    if entry.kind == "aoti_eager":
+        return _eager(entry, env)
+    # A profile is found by the job's id, a generic value by its caller's key; both are hashed.
+    return unknown("job id" if entry.kind == "pgo" else "key")
+
+
+def _triton(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+    reasons = []
+    version, here = facts.get("triton"), env.get("triton")
+    if entry.device is not None and not here:
+        # Nothing of it can be used without a Triton, whichever made it.
+        reasons.append(Difference("triton", _text(version), None))
+    elif isinstance(version, str) and version != here:
+        reasons.append(Difference("triton", version, _text(here)))
+    backend, _, arch = (entry.device or "").partition(":")
+    gpus = [one for one in devices(env) if one.get("type") != "cpu"]
+    if entry.device is not None:
+        fitting = [one for one in gpus if one.get("type") == backend]
+        said = ", ".join(f"{one.get('type')}:{one.get('arch')}" for one in gpus) or "no GPU"
+        unsure = False
+        if fitting and arch:
+            unsure = any(one.get("arch") is None for one in fitting)
+            fitting = [one for one in fitting if one.get("arch") in (None, arch)]
+        if not fitting:
+            reasons.append(Difference("device", entry.device, said))
+        warp = facts.get("warp")
+        warps = {one.get("warp") for one in fitting}
+        if fitting and warp is not None and None not in warps and warp not in warps:
+            known = ", ".join(sorted(map(str, warps)))
+            reasons.append(Difference("warp size", str(warp), known))
+        if not reasons and unsure:
+            return unknown("device")
+    if reasons:
+        return Verdict("stale", tuple(reasons))
+    missing = [
+        name
+        for name, value in (("device", arch), ("triton", version), ("warp size", facts.get("warp")))
+        if not value
+    ]
+    return unknown(*missing) if missing else Verdict("conditional", (), _KERNEL)
+
+
+def _autotune(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+    """GEMM choices tell their system; of single results, the source and the system are hashed."""
+    if facts.get("choices") is None:
+        return unknown("system", "kernel source")
+    system = env.get("system")
+    if not isinstance(system, dict):
+        return unknown("system")
+    device, versions = system.get("device"), system.get("version")
+    name = device.get("name") if isinstance(device, dict) else None
+    here = {"gpu": name, **(versions if isinstance(versions, dict) else {})}
+    own = facts.get("versions")
+    recorded = {"gpu": facts.get("gpu"), **(own if isinstance(own, dict) else {})}
+    differing = [
+        Difference(field, _text(recorded.get(field)), _text(here.get(field)))
+        for field in dict.fromkeys((*recorded, *here))
+        if recorded.get(field) != here.get(field)
+    ]
+    if differing:
+        return Verdict("stale", tuple(differing))
+    return Verdict("conditional", (), (Difference("inductor_config[max_autotune]", "True"),))
+
+
+def _precompile(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+    """SystemInfo.check_compatibility in torch/_dynamo/package.py compares these."""
+    torch, python, gpu = (facts.get(name) for name in ("torch", "python", "gpu"))
+    reasons = []
+    for name, own in (("torch", torch), ("python", python)):
+        if own and env.get(name) and own != env.get(name):
+            reasons.append(Difference(name, _text(own), _text(env.get(name))))
+    gpus = [str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"]
+    if gpu and gpu not in gpus:
+        reasons.append(Difference("gpu", _text(gpu), ", ".join(gpus) or "no GPU"))
+    if reasons:
+        return Verdict("stale", tuple(reasons))
+    device = facts.get("device")
+    missing = [n for n, v in (("torch", torch), ("python", python), ("device", device)) if not v]
+    if missing:
+        return unknown(*missing)
+    if device != "cpu":
+        # The toolkit and Triton decide, too, and are not read here.
+        return unknown("toolkit", "triton")
+    return Verdict("conditional", (), (Difference("program source"), Difference("guards")))
+
+
+def _eager(entry: Entry, env: Mapping[str, Any]) -> Verdict:
+    """It records its device and inputs, and nothing of the torch that built the library."""
+    here = {"cuda" if one.get("type") == "hip" else one.get("type") for one in devices(env)}
+    device = (entry.device or "").partition(":")[0]
+    if device and device not in here:
+        said = ", ".join(sorted(map(str, here)))
+        return Verdict("stale", (Difference("device", device, said),))
+    return unknown("torch_version", "vector instructions")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)[:200]

@@ -1,0 +1,87 @@
+"""The machine under an interpreter, and what PyTorch's variables are set to: no torch needed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import Any
+
+#: Flags of a processor that stand for vector instructions compilers use.
+_VECTOR = re.compile(
+    r"(sse4_[12]|avx\w*|fma|f16c|bmi[12]|amx\w*|asimd\w*|sve\w*|neon|i8mm|bf16|vsx)$"
+)
+_ON = {"1": True, "0": False}
+#: What decides whether a cache is used, and where it is: names and variables.
+#: Sources: torch/_inductor/config.py, torch/_inductor/remote_cache.py, torch/_functorch/config.py.
+_SWITCHES = (
+    ("fx_graph_cache", "TORCHINDUCTOR_FX_GRAPH_CACHE"),
+    ("autograd_cache", "TORCHINDUCTOR_AUTOGRAD_CACHE"),
+    ("fx_graph_remote_cache", "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"),
+    ("autograd_remote_cache", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"),
+    ("autotune_remote_cache", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE"),
+    ("bundled_autotune_remote_cache", "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE"),
+    ("job_id", "TORCH_COMPILE_JOB_ID"),
+    ("force_disable_caches", "TORCHINDUCTOR_FORCE_DISABLE_CACHES"),
+)
+#: These may hold a password, so that only whether they are set is told.
+_SECRET = (
+    ("redis", "TORCHINDUCTOR_REDIS_URL"),
+    ("triton_remote_cache", "TRITON_REMOTE_CACHE_BACKEND"),
+)
+
+
+def vector_instructions() -> list[str]:
+    """The vector instructions of this CPU, as Linux calls them; none where it does not say."""
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
+    ):
+        for line in file:
+            name, _, value = line.partition(":")
+            if name.strip().lower() in ("flags", "features"):
+                return sorted({flag for flag in value.split() if _VECTOR.match(flag)})
+    return []
+
+
+def driver() -> str | None:
+    """The version of NVIDIA's or AMD's kernel driver, or None."""
+    for path, pattern in (
+        ("/proc/driver/nvidia/version", r"Module\s+(?:for \S+\s+)?([\d.]+)"),
+        ("/sys/module/amdgpu/version", r"(\S+)"),
+    ):
+        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+            if found := re.search(pattern, file.read()):
+                return found[1]
+    return None
+
+
+def settings(cache_dir: str) -> list[dict[str, Any]]:
+    """{name, value, by} of the cache folders and switches; by: the variable that decided, or None.
+
+    A switch nobody set has the value None: torch's own default.
+    """
+    env = os.environ
+    by = "TORCHINDUCTOR_CACHE_DIR" if env.get("TORCHINDUCTOR_CACHE_DIR") else None
+    found: list[dict[str, Any]] = [{"name": "cache_dir", "value": cache_dir, "by": by}]
+    triton = env.get("TRITON_CACHE_DIR")
+    home = env.get("TRITON_HOME") or os.path.expanduser("~")
+    alone = triton or os.path.join(home, ".triton", "cache")
+    decided = "TRITON_CACHE_DIR" if triton else "TRITON_HOME" if env.get("TRITON_HOME") else None
+    found += [
+        {
+            "name": "triton_cache_dir",
+            "value": triton or os.path.join(cache_dir, "triton"),
+            "by": "TRITON_CACHE_DIR" if triton else by,
+        },
+        {"name": "triton_alone_cache_dir", "value": os.path.abspath(alone), "by": decided},
+    ]
+    for name, variable in _SWITCHES:
+        value = env.get(variable)
+        told = None if value is None else _ON.get(value, value[:80])
+        found.append({"name": name, "value": told, "by": variable if value is not None else None})
+    for name, variable in _SECRET:
+        there = variable in env
+        found.append({"name": name, "value": "set" if there else None,
+                      "by": variable if there else None})  # fmt: skip
+    return found

@@ -1,0 +1,160 @@
+"""check and env, with caches that torch wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.conftest import DATA, RunPlain
+from tests.redis_server import dump, serving
+
+pytestmark = pytest.mark.torch
+GRAPHS = ("fxgraph", "aotautograd")
+#: An environment of its own, probed once for two tests.
+OFF = {"TORCHINDUCTOR_CACHE_DIR": "/some/where", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+
+
+def graphs(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for one in objects if one.get("kind") in GRAPHS]
+
+
+def threads(tk: Tk, python: str) -> tuple[str, str]:
+    """How many threads torch takes here, and another number."""
+    here = str(tk("env", "--env", python, "--json").objects[0]["threads"])
+    return here, "2" if here == "1" else "1"
+
+
+def test_a_cache_of_another_torch_is_stale(tk: Tk, kept_291: Path, torch_python: str) -> None:
+    ran = tk("check", kept_291, "--env", torch_python, "--json")
+    assert ran.code == 1
+    found = graphs(ran.objects)
+    assert len(found) == 11
+    for one in found:
+        assert one["verdict"] == "stale"
+        (reason,) = one["reasons"]
+        assert (reason["factor"], reason["entry"]) == ("torch", "2.9.1+cu128")
+        assert reason["here"] == ran.result["torch"]
+    assert ran.result["verdicts"]["stale"] == 11
+    assert ran.result["made_by"] == {"2.9.1+cu128": 11}
+    none = [one for one in ran.objects[:-1] if one["verdict"] is None]
+    assert {one["kind"] for one in none} <= {"code", "header", "lock", "unknown"}
+    said = tk("check", kept_291, "--env", torch_python).out.splitlines()
+    assert f"torch 2.9.1+cu128, here {ran.result['torch']}" in said[1]
+    assert said[-1].startswith("1 unknown, 11 stale: made by torch 2.9.1+cu128; ")
+
+
+def test_a_cache_made_here_is_usable(tk: Tk, filled: Path, torch_python: str) -> None:
+    ran = tk("check", filled, "--env", torch_python, "--json")
+    assert ran.code == 0
+    found = graphs(ran.objects)
+    assert {one["kind"] for one in found} == set(GRAPHS)
+    assert {one["verdict"] for one in found} == {"usable"}
+    assert all(one["reasons"] == one["conditions"] == [] for one in found)
+    # Another number of threads is another environment.
+    usual, another = threads(tk, torch_python)
+    other = tk("check", filled, "--env", torch_python, "--json", OMP_NUM_THREADS=another)
+    assert {one["verdict"] for one in graphs(other.objects)} == {"conditional"}
+    assert graphs(other.objects)[0]["conditions"] == [
+        {"factor": "cpp_runtime_thread_count", "entry": usual, "here": another}
+    ]
+
+
+def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:
+    victim = next((warm_cache / "fxgraph").rglob("*/*/*"))
+    victim.write_bytes(victim.read_bytes()[:100])
+    ran = tk("check", warm_cache, "--env", torch_python, "--json", "--filter", "kind:fxgraph")
+    assert ran.code == 1
+    broken = [one for one in graphs(ran.objects) if one["verdict"] == "broken"]
+    assert [one["key"] for one in broken] == [victim.parent.name]
+    victim.unlink()
+    victim.parent.rmdir()
+    ran = tk("check", warm_cache, "--env", torch_python, "--json")
+    (needing,) = [one for one in graphs(ran.objects) if one["verdict"] == "broken"]
+    assert needing["kind"] == "aotautograd"
+    assert needing["reasons"] == [{"factor": "fxgraph", "entry": victim.parent.name, "here": None}]
+
+
+def test_a_bundle_is_judged_as_the_folder_it_is_of(
+    tk: Tk, filled: Path, torch_python: str, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "b.torchcache"
+    assert tk("export", filled, "-o", bundle).code == 0
+    ran = tk("check", bundle, "--env", torch_python, "--json")
+    found = graphs(ran.objects)
+    assert found
+    assert {one["verdict"] for one in found} == {"usable"}
+
+
+def test_a_server_is_judged_entry_by_entry(tk: Tk, torch_python: str, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.load(dump())
+        ran = tk("check", server.url, "--env", torch_python, "--json")
+    assert ran.code == 1
+    assert [one["verdict"] for one in graphs(ran.objects)] == ["stale"] * 11
+    assert ran.result["verdicts"] == {"stale": 11, "unknown": 1}
+
+
+def test_a_cache_that_is_off_is_a_condition(tk: Tk, filled: Path, torch_python: str) -> None:
+    ran = tk("check", filled, "--env", torch_python, "--json", **OFF)
+    for one in graphs(ran.objects):
+        assert one["verdict"] == "conditional"
+        assert {c["factor"] for c in one["conditions"]} & {"fxgraph cache", "aotautograd cache"}
+
+
+def test_without_a_torch_nothing_can_be_said(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nexec /usr/bin/env python3 -S "$@"\n')
+    python.chmod(0o755)
+    ran = tk("check", kept_291, "--env", python)
+    assert (ran.code, ran.out) == (3, "")
+    assert "has no torch" in ran.err
+
+
+def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
+    ran = tk("env", "--env", torch_python, "--json", **OFF)
+    (facts,) = ran.objects
+    assert ran.code == 0
+    assert facts["interpreter"] == torch_python
+    assert len(facts["torch_key"]) == 64
+    assert facts["system"]["hash"]
+    assert len(facts["key_factors"]) > 300
+    folder = next(one for one in facts["settings"] if one["name"] == "cache_dir")
+    assert folder == {"name": "cache_dir", "value": "/some/where", "by": "TORCHINDUCTOR_CACHE_DIR"}
+    assert not os.path.exists("/some/where")
+    assert facts["caches"] == {"fxgraph": False, "aotautograd": False}
+    said = tk("env", "--env", torch_python).out
+    assert said.startswith(torch_python + "\n")
+    assert facts["torch_git"] in said
+
+
+@pytest.mark.slow
+def test_verdicts_are_what_torch_then_does(
+    tk: Tk, torch_python: str, header_folder: Path, warm_cache: Path, run_plain: RunPlain,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    usable = tk("check", warm_cache, "--env", torch_python, "--filter", "kind:fxgraph", "--json")
+    counters = run_plain(warm_cache)
+    assert (counters["hits"], counters["misses"]) == (usable.result["verdicts"]["usable"], 0)
+    cache = tmp_path / "other-threads"
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
+    env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    command = [torch_python, str(DATA / "plain_script.py")]
+    env["OMP_NUM_THREADS"] = another = threads(tk, torch_python)[1]
+    subprocess.run(command, env=env, capture_output=True, check=True)
+    ran = tk("check", cache, "--env", torch_python, "--json")
+    assert {one["verdict"] for one in graphs(ran.objects)} == {"conditional"}
+    for one in graphs(ran.objects):
+        assert [(c["factor"], c["entry"]) for c in one["conditions"]] == [
+            ("cpp_runtime_thread_count", another)
+        ]
+    shutil.rmtree(cache / "dynamo", ignore_errors=True)
+    del env["OMP_NUM_THREADS"]
+    again = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(again.stdout.splitlines()[-1])["hits"] == 0
