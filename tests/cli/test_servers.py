@@ -153,3 +153,25 @@ def test_what_cannot_be_reached_is_said(tk: Tk, tmp_path: Path) -> None:
         assert ran.code == 3, ran.err
         assert words in ran.err
     assert tk("ls", "redis://a b").code == 2
+
+
+def test_a_server_is_exported(tk: Tk, server: Server, tmp_path: Path) -> None:
+    bundle = tmp_path / "b.torchcache"
+    done = tk("export", server.url, "-o", bundle, "--filter", "kind:fxgraph", "--json")
+    assert (done.code, done.result["entries"], done.result["left"]) == (0, 7, [])
+    assert len(tk("ls", bundle, "--json").objects) == 7
+
+
+def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
+    none = tk("ls", server.url, "--filter", "is:orphan", "--json")
+    assert (none.code, none.objects) == (1, [])
+    facts = tk("ls", server.url, "--facts", "--json").objects
+    aot = next(e for e in facts if e["kind"] == "aotautograd")
+    needs = tk("show", server.url, aot["key"], "--json").objects[0]["needs"]
+    server("DEL", f"pt2:fx-graph-v1::{needs[0][1]}:c1")
+    found = tk("ls", server.url, "--filter", "is:orphan", "--json").objects
+    assert aot["key"] in {e["key"] for e in found}
+    assert {e["orphan"] for e in found} == {"graph-gone"}
+    gone = tk("purge", server.url, "--filter", "is:orphan", "--yes", "--json")
+    assert gone.result["entries"] == len(found)
+    assert len(tk("ls", server.url, "--json").objects) == 11 - len(found)

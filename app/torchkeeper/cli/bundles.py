@@ -27,7 +27,10 @@ _BY_NATURE = frozenset({
 def add_export(command: argparse.ArgumentParser) -> None:
     """Arguments of export."""
     command.add_argument(
-        "place", metavar="PLACE", type=looking.path, help="a cache folder or a bundle"
+        "place",
+        metavar="PLACE",
+        type=looking.place,
+        help="a cache folder, a bundle or a redis:// server",
     )
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip

@@ -138,8 +138,11 @@ def _server_entries(
     session: Session, store: Store, report: Report, items: list[Item] | None
 ) -> Iterator[list[Described]]:
     items = store.items(report) if items is None else items
+    living = Living(lambda: store.whole)
     done = 0
     for batch in read(store, items, session.reader, report):
+        for one in batch:
+            one.entry = one.entry._replace(orphan=living.orphan(one.item, one.facts))
         yield batch
         done += len(batch)
         report.progress(done, len(items), "entries")

@@ -158,8 +158,8 @@ CATALOGUE: dict[str, Words] = {
     # Orphans
     "graph-gone": Words(
         "An FX graph that it needs is not in this place.",
-        "Without it the entry is a miss, unless PyTorch finds the graph in a Redis.",
-        "Purge it, unless a Redis holds its graph.",
+        "Without it the entry is a miss, unless PyTorch finds the graph in another place.",
+        "Purge it, unless another place holds its graph: a Redis, or a cache folder.",
     ),
     "code-unnamed": Words(
         "No FX graph in this place names this code.",
