@@ -74,6 +74,10 @@ def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: P
     assert kept.result["entries"] == 1 and server("TTL", keys[0]) == -1
     folder = tk("purge", fixture_cache, "--filter", "-used<9d", "--yes")
     assert folder.code == 2 and "Only a Redis" in folder.err
+    copied = tk("copy", fixture_cache, server.url, "--filter", "-used<9d")
+    assert copied.code == 2 and "Only a Redis" in copied.err
+    old = tk("purge", server.url, "--filter", "-age<9d", "--dry-run")
+    assert old.code == 2 and "does not know how old" in old.err
     used = tk("ls", server.url, "--filter", "used>0s", "--json")
     knows = server("CLIENT", "NO-TOUCH", "ON") == b"OK"
     assert used.code == (0 if knows else 2), used.err
@@ -125,7 +129,9 @@ def test_the_page_of_a_server(tk: Tk, server: Server) -> None:
     assert "- No key expires" in said
 
 
-def test_a_password_comes_from_the_address_or_the_environment(tk: Tk, server: Server) -> None:
+def test_a_password_comes_from_the_address_or_the_environment(
+    tk: Tk, server: Server, tmp_path: Path
+) -> None:
     server("CONFIG", "SET", "requirepass", "hunter2")
     try:
         needed = tk("ls", server.url)
@@ -137,7 +143,13 @@ def test_a_password_comes_from_the_address_or_the_environment(tk: Tk, server: Se
         assert len(good.objects) == 12
         from_environment = tk("du", server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
         assert from_environment.code == 0
-        for ran in (needed, wrong, good, from_environment):
+        # Of two servers only the one that wants a password is given it.
+        with serving(tmp_path) as other:
+            copied = tk("copy", server.url, other.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            assert copied.code == 0, copied.err
+            back = tk("copy", other.url, server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            assert "12 entries are there already" in back.out
+        for ran in (needed, wrong, good, from_environment, copied, back):
             assert "hunter2" not in ran.out + ran.err
     finally:
         server.commands(("AUTH", "hunter2"), ("CONFIG", "SET", "requirepass", ""))
@@ -175,3 +187,19 @@ def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
     gone = tk("purge", server.url, "--filter", "is:orphan", "--yes", "--json")
     assert gone.result["entries"] == len(found)
     assert len(tk("ls", server.url, "--json").objects) == 11 - len(found)
+
+
+def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_path: Path) -> None:
+    kept = {
+        f"pt2:{'a' * 64}::{'b' * 64}:c1": b'{"XBLOCK": 1, "num_warps": 4}',
+        f"pt2:bundled-autotune-v1::{'c' * 64}:c1": b'{"d.py": {"XBLOCK": 2}}',
+    }
+    server.load(kept)
+    with serving(tmp_path / "other") as other:
+        first = tk("copy", server.url, other.url, "--json")
+        again = tk("copy", server.url, other.url, "--json")
+        assert {key: other("GET", key) for key in kept} == kept
+    assert (first.code, first.result["entries"], first.result["left"]) == (0, 14, [])
+    assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 14)
+    elsewhere = tk("copy", server.url, tmp_path / "folder", "--json")
+    assert [one["code"] for one in elsewhere.result["left"]] == ["redis-only"] * 2

@@ -20,7 +20,7 @@ TRUST = (
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
-    "redis-only", "newer-goes",
+    "redis-only", "newer-goes", "part-of-artifact", "same-place",
 })  # fmt: skip
 
 

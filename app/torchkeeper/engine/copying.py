@@ -10,6 +10,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, target
 from torchkeeper.engine.session import (
     Session,
+    asks_times,
     carrying,
     chosen_of,
     entries_of,
@@ -19,6 +20,7 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores import query
 from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
@@ -91,6 +93,7 @@ def _chosen(
         return chosen_of(session, store, select, report, carried=carried)
     if is_server(store.place):
         return _with_graphs(session, store, chosen_of(session, store, select, report), report)
+    asks_times(store, query.parse(select.get("filter") or ""))
     picks = picker(session, select)
     batches = entries_of(session, store, report, items_of(store, report), carried)
     return with_needed([one for batch in batches for one in batch], picks)

@@ -250,7 +250,7 @@ CATALOGUE: dict[str, Words] = {
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
     "part-of-artifact": Words(
-        "It is part of something that a bundle cannot hold.", "{path} is of use only where it is."
+        "It is part of something that stays where it is.", "{path} is of use only there."
     ),
     "same-place": Words("The same entry is in another cache of this place; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
@@ -454,6 +454,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} does not know when entries are used or go.",
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
+    ),
+    "age-unknown": Words(
+        "{place} does not know how old entries are.",
+        "Only a folder does: neither a Redis nor a bundle keeps the times of files.",
+        "Leave “age” out of the filter. Of a Redis, ask for used>90d or expires<7d instead.",
     ),
     "value-wrong-type": Words(
         "The value is not a string.",

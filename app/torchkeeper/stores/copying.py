@@ -209,12 +209,14 @@ def offer(
     return Chosen(chosen, source, left)
 
 
-def _from_server(source: Store, chosen: Sequence[Described], left: Left) -> FromServer:
+def _from_server(
+    source: Store, chosen: Sequence[Described], left: Left, to_redis: bool = False
+) -> FromServer:
     from torchkeeper.stores.redis.describing import FromServer
     from torchkeeper.stores.redis.store import Redis
 
     assert isinstance(source, Redis)
-    return FromServer(chosen, source, left)
+    return FromServer(chosen, source, left, to_redis)
 
 
 def for_bundle(
@@ -260,7 +262,11 @@ def _publish(
     from torchkeeper.stores.redis.publishing import Publisher
     from torchkeeper.stores.redis.store import Redis
 
-    offered = offer(source, chosen, report, left, hashed=True)
+    offered: Offered
+    if is_server(source.place):
+        offered = _from_server(source, chosen, left, to_redis=True)
+    else:
+        offered = offer(source, chosen, report, left, hashed=True)
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))
