@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.conftest import DATA
 from tests.redis_server import Server, dump, serving
 
 
@@ -203,3 +205,13 @@ def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_p
     assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 14)
     elsewhere = tk("copy", server.url, tmp_path / "folder", "--json")
     assert [one["code"] for one in elsewhere.result["left"]] == ["redis-only"] * 2
+
+
+def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_path: Path) -> None:
+    server("FLUSHALL")
+    file, profile = tmp_path / "mega.bin", "dynamo/code_state_train_None_.pkl"
+    file.write_bytes(gzip.decompress((DATA / "torch-2.9.1" / "mega-cache.bin.gz").read_bytes()))
+    assert tk("copy", file, server.url, "--trust").code == 0
+    assert tk("copy", server.url, tmp_path / "a", "--filter", "kind:pgo").code == 0
+    assert tk("import", file, "--into", tmp_path / "b", "--trust").code == 0
+    assert (tmp_path / "a" / profile).read_bytes() == (tmp_path / "b" / profile).read_bytes()

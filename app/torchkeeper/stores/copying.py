@@ -231,14 +231,14 @@ def for_bundle(
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
     """The newest payload of each key, in the order given, and what is broken; the others go to
-    ``left``.
+    ``left``. Where no times tell, as in a bundle, the last counts: profiles lie there as they came.
     """
     best: dict[tuple[str, str], Described] = {}
     for one in chosen:
         if one.entry.sha256 is None or one.entry.broken:
             continue
         key = one.entry.kind, one.entry.key
-        if key not in best or (one.entry.mtime or 0) > (best[key].entry.mtime or 0):
+        if key not in best or (one.entry.mtime or 0) >= (best[key].entry.mtime or 0):
             best[key] = one
     found = []
     for one in chosen:
