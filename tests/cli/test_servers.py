@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.conftest import DATA
 from tests.redis_server import Server, dump, serving
+from torchkeeper.artifacts.entry import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +219,31 @@ def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_pat
     assert tk("copy", server.url, tmp_path / "a", "--filter", "kind:pgo").code == 0
     assert tk("import", file, "--into", tmp_path / "b", "--trust").code == 0
     assert (tmp_path / "a" / profile).read_bytes() == (tmp_path / "b" / profile).read_bytes()
+
+
+def test_with_an_entry_of_a_server_go_the_kernels_it_names(
+    tk: Tk, server: Server, kernels: Path, tmp_path: Path
+) -> None:
+    assert tk("copy", kernels, server.url).code == 0
+    key = tk("ls", kernels, "--json").objects[0]["key"]
+    value = b'{"XBLOCK": 1, "num_warps": 4, "triton_cache_hash": "%s"}' % key.encode()
+    server.load({f"pt2:{'a' * 64}::{'b' * 64}:c1": value})
+    with serving(tmp_path) as other:
+        tk("copy", server.url, other.url, "--filter", "kind:autotune")
+        found = tk("ls", other.url, "--json").objects
+    assert sorted((e["kind"], e["key"]) for e in found if e["kind"] == "triton") == [
+        ("triton", key)
+    ]
+    assert len(found) == 2
+
+
+def test_a_listing_ends_when_nobody_reads_on(server: Server) -> None:
+    server.load({f"pt2:fx-graph-v1::{i}:c1": b"" for i in range(20_000)})
+    command = [sys.executable, "-m", "torchkeeper", "ls", server.url, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as listing:
+        assert listing.stdout
+        assert json.loads(listing.stdout.readline())["kind"] in KINDS
+        listing.stdout.close()
+        since = time.monotonic()
+        assert listing.wait(20) == 0
+        assert time.monotonic() - since < 1.5
