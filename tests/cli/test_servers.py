@@ -247,3 +247,30 @@ def test_a_listing_ends_when_nobody_reads_on(server: Server) -> None:
         since = time.monotonic()
         assert listing.wait(20) == 0
         assert time.monotonic() - since < 1.5
+
+
+def test_kernels_are_the_same_after_a_round_trip(
+    tk: Tk, server: Server, triton_cache: Path, tmp_path: Path
+) -> None:
+    server("FLUSHALL")
+    bundle = tmp_path / "b.torchcache"
+    assert tk("copy", triton_cache, server.url).code == 0
+    back = tk("copy", server.url, triton_cache, "--json")
+    assert (back.code, back.result["exists"], back.result["left"]) == (0, 2, [])
+    assert tk("copy", server.url, bundle).code == 0
+    assert tk("copy", bundle, tmp_path / "back", "--trust").code == 0
+    places = (triton_cache, bundle, tmp_path / "back")
+    kept = [{(e["key"], e["sha256"]) for e in tk("ls", p, "--json").objects} for p in places]
+    assert len(kept[0]) == 2
+    assert kept[0] == kept[1] == kept[2]
+
+
+def test_when_nothing_could_be_copied_it_says_so(tk: Tk, server: Server, kept_291: Path) -> None:
+    server("FLUSHALL")
+    server("CONFIG", "SET", "maxmemory", "1000")
+    try:
+        ran = tk("copy", kept_291, server.url)
+    finally:
+        server("CONFIG", "SET", "maxmemory", "0")
+    assert (ran.code, ran.out) == (1, "Nothing could be copied.\n")
+    assert "no memory left" in ran.err

@@ -302,7 +302,7 @@ def group_from_redis(data: bytes) -> bytes:
     names = group.get("child_paths") if isinstance(group, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return data
-    return json.dumps({**group, "child_paths": {name: name for name in names}}).encode()
+    return json.dumps({**group, "child_paths": {name: name for name in sorted(names)}}).encode()
 
 
 def group_for_redis(data: bytes) -> bytes:

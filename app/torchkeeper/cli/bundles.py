@@ -92,8 +92,10 @@ def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empt
         for text in output.left_lines(asker.left):
             output.note(text)
     nothing = not answer["entries"] and not answer.get("exists")
-    output.result(args, {**answer, "left": asker.left}, empty if nothing else said)
-    return 1 if nothing or asker.unreadable or failures(asker.left) else 0
+    failed = failures(asker.left)
+    said = ("Nothing of it could be taken." if failed else empty) if nothing else said
+    output.result(args, {**answer, "left": asker.left}, said)
+    return 1 if nothing or asker.unreadable or failed else 0
 
 
 def failures(left: list[Answer]) -> list[Answer]:
