@@ -41,6 +41,9 @@ def test_every_command_has_help(tk: Tk, command: str) -> None:
         (["export", "/nowhere", "-o", "/tmp/x"], 3),
         (["warm", "--into", "/tmp", "--env", "/nowhere"], 3), (["check"], 2),
         (["check", "/tmp", "--env", "/nowhere"], 3), (["env", "--env", "/nowhere"], 3),
+        (["warm", "--into", "redis://h"], 2), (["import", "x", "--into", "redis://h"], 2),
+        (["export", "/tmp", "-o", "redis://h"], 2), (["inspect", "redis://h"], 2),
+        (["undo", "redis://h"], 2), (["trash", "redis://h"], 2),
     ],
 )  # fmt: skip
 def test_wrong_usage_and_unreachable(tk: Tk, arguments: list[str], code: int) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.conftest import DATA
 from tests.redis_server import Server, dump, serving
+from torchkeeper.artifacts.entry import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +80,10 @@ def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: P
     assert kept.result["entries"] == 1 and server("TTL", keys[0]) == -1
     folder = tk("purge", fixture_cache, "--filter", "-used<9d", "--yes")
     assert folder.code == 2 and "Only a Redis" in folder.err
+    copied = tk("copy", fixture_cache, server.url, "--filter", "-used<9d")
+    assert copied.code == 2 and "Only a Redis" in copied.err
+    old = tk("purge", server.url, "--filter", "-age<9d", "--dry-run")
+    assert old.code == 2 and "does not know how old" in old.err
     used = tk("ls", server.url, "--filter", "used>0s", "--json")
     knows = server("CLIENT", "NO-TOUCH", "ON") == b"OK"
     assert used.code == (0 if knows else 2), used.err
@@ -125,7 +135,9 @@ def test_the_page_of_a_server(tk: Tk, server: Server) -> None:
     assert "- No key expires" in said
 
 
-def test_a_password_comes_from_the_address_or_the_environment(tk: Tk, server: Server) -> None:
+def test_a_password_comes_from_the_address_or_the_environment(
+    tk: Tk, server: Server, tmp_path: Path
+) -> None:
     server("CONFIG", "SET", "requirepass", "hunter2")
     try:
         needed = tk("ls", server.url)
@@ -137,7 +149,13 @@ def test_a_password_comes_from_the_address_or_the_environment(tk: Tk, server: Se
         assert len(good.objects) == 12
         from_environment = tk("du", server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
         assert from_environment.code == 0
-        for ran in (needed, wrong, good, from_environment):
+        # Of two servers only the one that wants a password is given it.
+        with serving(tmp_path) as other:
+            copied = tk("copy", server.url, other.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            assert copied.code == 0, copied.err
+            back = tk("copy", other.url, server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            assert "12 entries are there already" in back.out
+        for ran in (needed, wrong, good, from_environment, copied, back):
             assert "hunter2" not in ran.out + ran.err
     finally:
         server.commands(("AUTH", "hunter2"), ("CONFIG", "SET", "requirepass", ""))
@@ -153,3 +171,106 @@ def test_what_cannot_be_reached_is_said(tk: Tk, tmp_path: Path) -> None:
         assert ran.code == 3, ran.err
         assert words in ran.err
     assert tk("ls", "redis://a b").code == 2
+
+
+def test_a_server_is_exported(tk: Tk, server: Server, tmp_path: Path) -> None:
+    bundle = tmp_path / "b.torchcache"
+    done = tk("export", server.url, "-o", bundle, "--filter", "kind:fxgraph", "--json")
+    assert (done.code, done.result["entries"], done.result["left"]) == (0, 7, [])
+    assert len(tk("ls", bundle, "--json").objects) == 7
+
+
+def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
+    none = tk("ls", server.url, "--filter", "is:orphan", "--json")
+    assert (none.code, none.objects) == (1, [])
+    facts = tk("ls", server.url, "--facts", "--json").objects
+    aot = next(e for e in facts if e["kind"] == "aotautograd")
+    needs = tk("show", server.url, aot["key"], "--json").objects[0]["needs"]
+    server("DEL", f"pt2:fx-graph-v1::{needs[0][1]}:c1")
+    found = tk("ls", server.url, "--filter", "is:orphan", "--json").objects
+    assert aot["key"] in {e["key"] for e in found}
+    assert {e["orphan"] for e in found} == {"graph-gone"}
+    gone = tk("purge", server.url, "--filter", "is:orphan", "--yes", "--json")
+    assert gone.result["entries"] == len(found)
+    assert len(tk("ls", server.url, "--json").objects) == 11 - len(found)
+
+
+def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_path: Path) -> None:
+    kept = {
+        f"pt2:{'a' * 64}::{'b' * 64}:c1": b'{"XBLOCK": 1, "num_warps": 4}',
+        f"pt2:bundled-autotune-v1::{'c' * 64}:c1": b'{"d.py": {"XBLOCK": 2}}',
+    }
+    server.load(kept)
+    with serving(tmp_path / "other") as other:
+        first = tk("copy", server.url, other.url, "--json")
+        again = tk("copy", server.url, other.url, "--json")
+        assert {key: other("GET", key) for key in kept} == kept
+    assert (first.code, first.result["entries"], first.result["left"]) == (0, 14, [])
+    assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 14)
+    elsewhere = tk("copy", server.url, tmp_path / "folder", "--json")
+    assert [one["code"] for one in elsewhere.result["left"]] == ["redis-only"] * 2
+
+
+def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_path: Path) -> None:
+    server("FLUSHALL")
+    file, profile = tmp_path / "mega.bin", "dynamo/code_state_train_None_.pkl"
+    file.write_bytes(gzip.decompress((DATA / "torch-2.9.1" / "mega-cache.bin.gz").read_bytes()))
+    assert tk("copy", file, server.url, "--trust").code == 0
+    assert tk("copy", server.url, tmp_path / "a", "--filter", "kind:pgo").code == 0
+    assert tk("import", file, "--into", tmp_path / "b", "--trust").code == 0
+    assert (tmp_path / "a" / profile).read_bytes() == (tmp_path / "b" / profile).read_bytes()
+
+
+def test_with_an_entry_of_a_server_go_the_kernels_it_names(
+    tk: Tk, server: Server, kernels: Path, tmp_path: Path
+) -> None:
+    assert tk("copy", kernels, server.url).code == 0
+    key = tk("ls", kernels, "--json").objects[0]["key"]
+    value = b'{"XBLOCK": 1, "num_warps": 4, "triton_cache_hash": "%s"}' % key.encode()
+    server.load({f"pt2:{'a' * 64}::{'b' * 64}:c1": value})
+    with serving(tmp_path) as other:
+        tk("copy", server.url, other.url, "--filter", "kind:autotune")
+        found = tk("ls", other.url, "--json").objects
+    assert sorted((e["kind"], e["key"]) for e in found if e["kind"] == "triton") == [
+        ("triton", key)
+    ]
+    assert len(found) == 2
+
+
+def test_a_listing_ends_when_nobody_reads_on(server: Server) -> None:
+    server.load({f"pt2:fx-graph-v1::{i}:c1": b"" for i in range(20_000)})
+    command = [sys.executable, "-m", "torchkeeper", "ls", server.url, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as listing:
+        assert listing.stdout
+        assert json.loads(listing.stdout.readline())["kind"] in KINDS
+        listing.stdout.close()
+        since = time.monotonic()
+        assert listing.wait(20) == 0
+        assert time.monotonic() - since < 1.5
+
+
+def test_kernels_are_the_same_after_a_round_trip(
+    tk: Tk, server: Server, triton_cache: Path, tmp_path: Path
+) -> None:
+    server("FLUSHALL")
+    bundle = tmp_path / "b.torchcache"
+    assert tk("copy", triton_cache, server.url).code == 0
+    back = tk("copy", server.url, triton_cache, "--json")
+    assert (back.code, back.result["exists"], back.result["left"]) == (0, 2, [])
+    assert tk("copy", server.url, bundle).code == 0
+    assert tk("copy", bundle, tmp_path / "back", "--trust").code == 0
+    places = (triton_cache, bundle, tmp_path / "back")
+    kept = [{(e["key"], e["sha256"]) for e in tk("ls", p, "--json").objects} for p in places]
+    assert len(kept[0]) == 2
+    assert kept[0] == kept[1] == kept[2]
+
+
+def test_when_nothing_could_be_copied_it_says_so(tk: Tk, server: Server, kept_291: Path) -> None:
+    server("FLUSHALL")
+    server("CONFIG", "SET", "maxmemory", "1000")
+    try:
+        ran = tk("copy", kept_291, server.url)
+    finally:
+        server("CONFIG", "SET", "maxmemory", "0")
+    assert (ran.code, ran.out) == (1, "Nothing could be copied.\n")
+    assert "no memory left" in ran.err

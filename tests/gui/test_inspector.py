@@ -254,7 +254,9 @@ def test_an_orphan_says_why_and_what_to_do(
     inspector = choose(qtbot, window, orphan)
     assert inspector.orphan.isVisible()
     assert not inspector.problem.isVisible()
-    assert inspector.orphan.remedy.text() == "Purge it, unless a Redis holds its graph."
+    assert inspector.orphan.remedy.text() == (
+        "Purge it, unless another place holds its graph: a Redis, or a cache folder."
+    )
     qtbot.waitUntil(lambda: inspector.related is not None, timeout=PATIENCE)
     assert "not in this place" in shown(inspector)
     window.head.clear_filter()

@@ -26,7 +26,7 @@ from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import Imported, import_bundle
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.reader import Reader
 
 
@@ -67,6 +67,12 @@ def good(kept_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("bundle") / "good.torchcache"
     make(kept_291, output)
     return output
+
+
+def test_its_entries_come_in_the_order_in_which_they_are_read(good: Path) -> None:
+    with Bundle(str(good), Report()) as bundle:
+        assert bundle.items() == in_order(bundle.items())
+        assert len(bundle.items()) > 30
 
 
 def test_round_trip(kept_291: Path, good: Path, tmp_path: Path) -> None:

@@ -262,10 +262,12 @@ def test_a_hostile_variable_or_file_is_an_error(
     proof, file, key = tmp_path / "proof", tmp_path / "file", pickle.dumps("k")
     bad = hostile(f"touch {proof}")
     nested = b"\x80\x04)" + b"\x85" * 5_000 + b"."
+    large = pickle.dumps(1 << 20_000)  # Python does not write it out
     for text in (
         f"{key!r},{bad!r}",
         f"{bad!r},{key!r}",
         f"{nested!r},{key!r}",
+        f"{large!r},{key!r};{large!r},{large!r}",
         f"{pickle.dumps([])!r},{key!r}",  # a list cannot be a key
         "1,2",
         "'a','b'",

@@ -151,14 +151,14 @@ def is_bundled_autotune(redis_key: str) -> bool:
 def redis_key(kind: str, key: str) -> str | None:
     """Where PyTorch looks for a payload, or None for kinds and keys that no Redis holds.
 
-    A PGO key may be given as it is in the name of a file.
+    A PGO key may be given as it is in the name of a file. Autotune results have one only under the
+    key that they have in a Redis.
     """
-    cache_id = _IDS.get(kind)
-    if cache_id is None:
+    if kind != "autotune" and kind not in _IDS:
         return None
     if kind == "pgo":
         key = unflattened_pgo_key(key)
-    made = f"{PREFIX}{cache_id}::{key}:c1"
+    made = f"{PREFIX}{key}:c1" if kind == "autotune" else f"{PREFIX}{_IDS[kind]}::{key}:c1"
     found = locate(made)
     return made if found and found.kind == kind else None
 
@@ -302,7 +302,7 @@ def group_from_redis(data: bytes) -> bytes:
     names = group.get("child_paths") if isinstance(group, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return data
-    return json.dumps({**group, "child_paths": {name: name for name in names}}).encode()
+    return json.dumps({**group, "child_paths": {name: name for name in sorted(names)}}).encode()
 
 
 def group_for_redis(data: bytes) -> bytes:

@@ -94,6 +94,7 @@ def children(group: dict[str, Any]) -> list[str]:
 def group_for(data: bytes, folder: str) -> bytes:
     """A group file with its children's paths moved to ``folder``, or relative with ``""``.
 
+    They come in order, as in a Redis, so that the same kernel is the same in every place.
     Triton takes a kernel from its cache only if the paths in this file exist
     (FileCacheManager.get_group). Raises ValueError or TypeError for what is no group file.
     """
@@ -102,5 +103,5 @@ def group_for(data: bytes, folder: str) -> bytes:
     for name in children(group):
         if "/" in name or name in (".", ".."):
             raise ValueError("a child is not a plain file name")
-    moved = {name: prefix + name for name in children(group)}
+    moved = {name: prefix + name for name in sorted(children(group))}
     return json.dumps({**group, "child_paths": moved}).encode()

@@ -59,19 +59,25 @@ class Asker:
         from torchkeeper.link import secrets
 
         for place in servers:
-            if password := secrets.password_of(place):
+            if password := secrets.own_password_of(place):
                 self._call("secret", {"place": place, "password": password})
         asked: set[str] = set()
+        untried = set(servers) if secrets.for_any() else set[str]()
         while True:
             try:
                 return self._call(op, params)
             except UserError as error:
                 wanted = error.code in ("password-needed", "password-wrong")
                 place = str(error.params.get("server"))
-                if not wanted or place in asked or place not in servers or not output.can_ask():
+                if not wanted or place not in servers:
                     raise
-            asked.add(place)
-            password = output.ask_password(f"Password for {printable(place)}: ")
+                if place not in untried and (place in asked or not output.can_ask()):
+                    raise
+            password = secrets.for_any() if place in untried else None
+            untried.discard(place)
+            if password is None:
+                asked.add(place)
+                password = output.ask_password(f"Password for {printable(place)}: ")
             secrets.give(place, password)
             self._call("secret", {"place": place, "password": password})
 

@@ -20,14 +20,17 @@ TRUST = (
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
-    "redis-only", "newer-goes",
+    "redis-only", "newer-goes", "part-of-artifact", "same-place",
 })  # fmt: skip
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
     """Arguments of export."""
     command.add_argument(
-        "place", metavar="PLACE", type=looking.path, help="a cache folder or a bundle"
+        "place",
+        metavar="PLACE",
+        type=looking.place,
+        help="a cache folder, a bundle or a redis:// server",
     )
     command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
@@ -89,8 +92,10 @@ def _end(args: argparse.Namespace, answer: Answer, asker: Asker, said: str, empt
         for text in output.left_lines(asker.left):
             output.note(text)
     nothing = not answer["entries"] and not answer.get("exists")
-    output.result(args, {**answer, "left": asker.left}, empty if nothing else said)
-    return 1 if nothing or asker.unreadable or failures(asker.left) else 0
+    failed = failures(asker.left)
+    said = ("Nothing of it could be taken." if failed else empty) if nothing else said
+    output.result(args, {**answer, "left": asker.left}, said)
+    return 1 if nothing or asker.unreadable or failed else 0
 
 
 def failures(left: list[Answer]) -> list[Answer]:

@@ -59,8 +59,9 @@ def copy(args: argparse.Namespace) -> int:
         for text in output.left_lines(asker.left):
             output.note(text)
     nothing = not answer["entries"] and not answer["exists"]
-    output.result(args, {**answer, "left": asker.left}, _said(args, answer))
-    return 1 if nothing or asker.unreadable or failures(asker.left) else 0
+    failed = failures(asker.left)
+    output.result(args, {**answer, "left": asker.left}, _said(args, answer, bool(failed)))
+    return 1 if nothing or asker.unreadable or failed else 0
 
 
 def _ask(args: argparse.Namespace) -> None:
@@ -77,12 +78,12 @@ def _ask(args: argparse.Namespace) -> None:
         raise UserError("Nothing was copied.", code="declined")
 
 
-def _said(args: argparse.Namespace, answer: Answer) -> str:
+def _said(args: argparse.Namespace, answer: Answer, failed: bool) -> str:
     there = say.count(answer["exists"], "entry is", "entries are")
     if not answer["entries"]:
         if answer["exists"]:
             return f"Nothing to do: {there} there already."
-        return "There was nothing to copy."
+        return "Nothing could be copied." if failed else "There was nothing to copy."
     held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
     target = printable(args.target)
     said = f"Would copy {held} to {target}" if args.dry_run else f"{held} copied to {target}"

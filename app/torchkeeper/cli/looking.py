@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import operator
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,7 @@ SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 #: Those that a server is asked for only when somebody wants to know.
 _TIMES = ("expires", "used")
-
+_ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
@@ -60,6 +61,12 @@ def path(text: str) -> str:
     if not text:
         # An empty shell variable must not become the current folder, least of all for purge.
         raise argparse.ArgumentTypeError("it is empty")
+    if is_server(text):
+        # Otherwise it would be a folder, of such a name, in the current one.
+        raise argparse.ArgumentTypeError(
+            "it is a server, and a file or folder is needed; “torchkeeper copy” copies to servers "
+            "and from them"
+        )
     return os.path.abspath(text)
 
 
@@ -168,7 +175,7 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
     times = args.times or args.facts or args.sort in _TIMES
-    times = times or any(field in args.filter for field in _TIMES)
+    times = times or _ASKS_TIMES.search(args.filter) is not None
     server = is_server(args.place)
     rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
                 timed=times and server)  # fmt: skip

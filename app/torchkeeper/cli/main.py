@@ -38,6 +38,7 @@ _WRONG = frozenset(
     {
         "bad-filter",
         "times-of-servers",
+        "age-unknown",
         "use-unknown",
         "key-ambiguous",
         "recipe-unknown",
@@ -194,7 +195,7 @@ COMMANDS = {
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),
     "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),
-    "purge": ("removing:purge", "move entries to the trash"),
+    "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
     "server": ("servers:server", "say how a Redis server is, and what that means"),

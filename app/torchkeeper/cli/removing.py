@@ -31,6 +31,15 @@ def _needs_answer(what: str) -> UserError:
     )
 
 
+def _folder(text: str) -> str:
+    """A folder, which is all that has a trash."""
+    if is_server(text):
+        raise argparse.ArgumentTypeError(
+            "a server has no trash: what is purged there is gone for good"
+        )
+    return looking.path(text)
+
+
 def add_purge(command: argparse.ArgumentParser) -> None:
     """Arguments of purge."""
     command.add_argument("place", metavar="PLACE", type=looking.place,
@@ -119,7 +128,7 @@ def purge(args: argparse.Namespace) -> int:
 
 def add_undo(command: argparse.ArgumentParser) -> None:
     """Arguments of undo."""
-    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=_folder, help="a cache folder")
     looking.add_json(command)
 
 
@@ -138,7 +147,7 @@ def undo(args: argparse.Namespace) -> int:
 
 def add_trash(command: argparse.ArgumentParser) -> None:
     """Arguments of trash."""
-    command.add_argument("place", metavar="PLACE", type=looking.path, help="a cache folder")
+    command.add_argument("place", metavar="PLACE", type=_folder, help="a cache folder")
     command.add_argument("--empty", action="store_true", help="remove what is in it for good")
     command.add_argument("--yes", action="store_true", help="do not ask")
     looking.add_json(command)

@@ -10,6 +10,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, target
 from torchkeeper.engine.session import (
     Session,
+    asks_times,
     carrying,
     chosen_of,
     entries_of,
@@ -19,6 +20,7 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores import query
 from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
@@ -90,7 +92,11 @@ def _chosen(
     if params.get("alone"):
         return chosen_of(session, store, select, report, carried=carried)
     if is_server(store.place):
-        return _with_graphs(session, store, chosen_of(session, store, select, report), report)
+        chosen = chosen_of(session, store, select, report)
+        chosen = _with_graphs(session, store, chosen, report)
+        some = select.get("filter") or select.get("held") or "items" in select
+        return _with_kernels(session, store, chosen, report) if some else chosen
+    asks_times(store, query.parse(select.get("filter") or ""))
     picks = picker(session, select)
     batches = entries_of(session, store, report, items_of(store, report), carried)
     return with_needed([one for batch in batches for one in batch], picks)
@@ -108,6 +114,18 @@ def _with_graphs(
     names = {name: None for one in chosen for name in needed(one.facts) if name not in known}
     keys = [key for name in names if (key := redis_key(*name)) is not None]
     items = store.items_at(keys, report)
+    return chosen + [one for some in read(store, items, session.reader, report) for one in some]
+
+
+def _with_kernels(
+    session: Session, store: Store, chosen: list[Described], report: Report
+) -> list[Described]:
+    """Entries of a server with the kernels that they name, which only a look at all keys finds."""
+    known = {(one.entry.kind, one.entry.key) for one in chosen}
+    names = {name for one in chosen for name in needed(one.facts) if name[0] == "triton"} - known
+    if not names:
+        return chosen
+    items = [item for item in store.stream(report) if (item.kind, item.key) in names]
     return chosen + [one for some in read(store, items, session.reader, report) for one in some]
 
 

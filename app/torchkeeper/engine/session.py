@@ -138,8 +138,11 @@ def _server_entries(
     session: Session, store: Store, report: Report, items: list[Item] | None
 ) -> Iterator[list[Described]]:
     items = store.items(report) if items is None else items
+    living = Living(lambda: store.whole)
     done = 0
     for batch in read(store, items, session.reader, report):
+        for one in batch:
+            one.entry = one.entry._replace(orphan=living.orphan(one.item, one.facts))
         yield batch
         done += len(batch)
         report.progress(done, len(items), "entries")
@@ -174,9 +177,11 @@ def keys_tell(store: Store, asked: Query) -> bool:
 def asks_times(store: Store, asked: Query) -> bool:
     """Whether a filter is about times that a server knows.
 
-    Raises Problem("times-of-servers") for what is none, and "use-unknown" for a server that does
-    not know when entries were last used.
+    Raises Problem("times-of-servers") for what is none, "use-unknown" for a server that does not
+    know when entries were last used, and "age-unknown" for what keeps no times of files.
     """
+    if "age" in asked.fields and not isinstance(store, Folder):
+        raise Problem("age-unknown", place=store.place)
     if asked.fields & query.TIMES and not is_server(store.place):
         # With a minus in front, everything would match.
         raise Problem("times-of-servers", place=store.place)

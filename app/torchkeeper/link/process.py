@@ -265,6 +265,19 @@ class Engine:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
+    def _wait(self, seconds: float) -> None:
+        """Wait for its end, and take what it still says: with that unsaid it does not end.
+
+        Raises subprocess.TimeoutExpired.
+        """
+        end = time.monotonic() + seconds
+        while self._process.poll() is None and (left := end - time.monotonic()) > 0:
+            if select.select([self._stdout], [], [], min(left, 0.05))[0]:
+                with contextlib.suppress(BlockingIOError):
+                    if not os.read(self._stdout.fileno(), 1 << 18):
+                        break
+        self._process.wait(max(end - time.monotonic(), 0))
+
     def close_and_wait(self) -> None:
         """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice."""
         if self._ended:
@@ -272,7 +285,7 @@ class Engine:
         self.end_input()
         for step in (self.terminate, self.kill, self.kill):
             try:
-                self._process.wait(GRACE)
+                self._wait(GRACE)
                 break
             except subprocess.TimeoutExpired:
                 step()

@@ -62,12 +62,20 @@ def give(place: str, password: str) -> None:
 
 def password_of(place: str) -> str | None:
     """The password of a server: given in this run, of the environment, or of the keyring."""
-    return (
-        _given.get(place)
-        or os.environ.get(VARIABLE)
-        or _named_by_environment(place)
-        or (_from_keyring(place))
-    )
+    return _given.get(place) or for_any() or _named_by_environment(place) or _from_keyring(place)
+
+
+def own_password_of(place: str) -> str | None:
+    """The same without that which is ``for_any``; where there is one, no keyring is asked."""
+    own = _given.get(place) or _named_by_environment(place)
+    return own or (None if for_any() else _from_keyring(place))
+
+
+def for_any() -> str | None:
+    """The password for whichever server wants one, from the environment; the others would refuse
+    to be given it.
+    """
+    return os.environ.get(VARIABLE)
 
 
 def _named_by_environment(place: str) -> str | None:

@@ -158,8 +158,8 @@ CATALOGUE: dict[str, Words] = {
     # Orphans
     "graph-gone": Words(
         "An FX graph that it needs is not in this place.",
-        "Without it the entry is a miss, unless PyTorch finds the graph in a Redis.",
-        "Purge it, unless a Redis holds its graph.",
+        "Without it the entry is a miss, unless PyTorch finds the graph in another place.",
+        "Purge it, unless another place holds its graph: a Redis, or a cache folder.",
     ),
     "code-unnamed": Words(
         "No FX graph in this place names this code.",
@@ -250,7 +250,7 @@ CATALOGUE: dict[str, Words] = {
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
     "part-of-artifact": Words(
-        "It is part of something that a bundle cannot hold.", "{path} is of use only where it is."
+        "It is part of something that stays where it is.", "{path} is of use only there."
     ),
     "same-place": Words("The same entry is in another cache of this place; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
@@ -454,6 +454,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} does not know when entries are used or go.",
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
+    ),
+    "age-unknown": Words(
+        "{place} does not know how old entries are.",
+        "Only a folder does: neither a Redis nor a bundle keeps the times of files.",
+        "Leave “age” out of the filter. Of a Redis, ask for used>90d or expires<7d instead.",
     ),
     "value-wrong-type": Words(
         "The value is not a string.",

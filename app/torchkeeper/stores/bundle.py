@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts import layout, manifest, megacache
-from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item, payload_digest
+from torchkeeper.stores.items import CHUNK, File, Item, in_order, payload_digest
 from torchkeeper.stores.parts import ZIP_ERRORS, Member, Slice
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
@@ -87,8 +87,7 @@ class Bundle:
             self._take_bundle(report)
         else:
             raise Problem("not-a-bundle", file=self.path)
-        rank = {kind: number for number, kind in enumerate(KINDS)}
-        self._items.sort(key=lambda item: (rank[item.kind], item.path))
+        self._items = in_order(self._items)
 
     def __enter__(self) -> Bundle:
         return self

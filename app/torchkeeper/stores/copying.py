@@ -209,12 +209,14 @@ def offer(
     return Chosen(chosen, source, left)
 
 
-def _from_server(source: Store, chosen: Sequence[Described], left: Left) -> FromServer:
+def _from_server(
+    source: Store, chosen: Sequence[Described], left: Left, to_redis: bool = False
+) -> FromServer:
     from torchkeeper.stores.redis.describing import FromServer
     from torchkeeper.stores.redis.store import Redis
 
     assert isinstance(source, Redis)
-    return FromServer(chosen, source, left)
+    return FromServer(chosen, source, left, to_redis)
 
 
 def for_bundle(
@@ -229,14 +231,14 @@ def for_bundle(
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
     """The newest payload of each key, in the order given, and what is broken; the others go to
-    ``left``.
+    ``left``. Where no times tell, as in a bundle, the last counts: profiles lie there as they came.
     """
     best: dict[tuple[str, str], Described] = {}
     for one in chosen:
         if one.entry.sha256 is None or one.entry.broken:
             continue
         key = one.entry.kind, one.entry.key
-        if key not in best or (one.entry.mtime or 0) > (best[key].entry.mtime or 0):
+        if key not in best or (one.entry.mtime or 0) >= (best[key].entry.mtime or 0):
             best[key] = one
     found = []
     for one in chosen:
@@ -260,7 +262,11 @@ def _publish(
     from torchkeeper.stores.redis.publishing import Publisher
     from torchkeeper.stores.redis.store import Redis
 
-    offered = offer(source, chosen, report, left, hashed=True)
+    offered: Offered
+    if is_server(source.place):
+        offered = _from_server(source, chosen, left, to_redis=True)
+    else:
+        offered = offer(source, chosen, report, left, hashed=True)
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))

@@ -259,4 +259,7 @@ def _from_literal(env_var: str, text: str) -> Any:
 
 
 def _brief(value: object) -> str:
-    return reprlib.repr(value)
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python writes out no number of more than 4300 digits
+        return f"a {type(value).__name__} too long to be shown"

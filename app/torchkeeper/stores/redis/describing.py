@@ -71,13 +71,15 @@ def too_large(item: Item) -> Described:
 class FromServer:
     """Some entries of a Redis, as ``described`` gives them, for another place to take."""
 
-    def __init__(self, chosen: Iterable[Described], store: Redis, left: Left) -> None:
-        """What is broken, and what no folder has, goes to ``left``."""
+    def __init__(
+        self, chosen: Iterable[Described], store: Redis, left: Left, to_redis: bool = False
+    ) -> None:
+        """What is broken goes to ``left``, and what only another Redis can take."""
         self._store = store
         self._files: dict[str, tuple[str, File]] = {}
         self.chosen: list[Described] = []
         for one in portable_ones(chosen, left):
-            if one.entry.kind == "autotune":
+            if one.entry.kind == "autotune" and not to_redis:
                 left(one.item, Problem("redis-only", kind=one.entry.kind))
                 continue
             # In a server it has the size of its value, elsewhere that of the payload in it.

@@ -85,6 +85,8 @@ class Publisher:
             if redis_key is None or len(item.files) != 1:
                 raise Problem("kind-not-in-redis", kind=item.kind)
             file = item.files[0]
+            if item.kind == "autotune" and file.size > LARGE:
+                raise Problem("value-too-large")  # it is some kilobytes, and goes as it is
             before, after = remote.envelope(item.kind, compile_s)
             if len(before) + (file.size + 2) // 3 * 4 + len(after) > self._limit:
                 raise Problem("value-too-large")

@@ -23,7 +23,7 @@ def times(store: Redis, items: Sequence[Item]) -> list[Times]:
     """
     keys = [encoded(file.path) for item in items for file in item.files]
     commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
-    replies = iter(store.connection.many(commands))
+    replies = iter(store.again(lambda: store.connection.many(commands)))
     # Where looking counts as use, the last who used it was our own listing.
     quiet = store.connection.quiet
     now = time.time()
