@@ -16,6 +16,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torchkeeper-bench-") as scratch:
         place = Path(scratch) / "kernels"
         listing.kernels(place, listing.KERNELS, python)
+        # Or the disk is still busy with them while the first figures are measured.
+        os.sync()
         figures = window.figures(Path(scratch), place) + listing.figures(Path(scratch), place)
     # The table last: its rows stay in this process.
     figures += streaming.figures() + table.figures()

@@ -134,6 +134,24 @@ def test_the_password_of_a_pasted_address_is_seen_by_nobody(
     assert "p@ss" not in window.windowTitle() + window.head.path.text()
 
 
+def test_the_password_for_any_server_is_given_to_those_that_want_one(
+    qtbot: QtBot, open_window: OpenWindow, server: Server, port: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv(secrets.VARIABLE, SECRET)
+    window = open_window()
+    place = f"redis://127.0.0.1:{port}/0"
+    window.open_paths([place])
+    read(qtbot, window, place)
+    assert window.entries.total > 0, "this one would refuse it"
+    server("CONFIG", "SET", "requirepass", SECRET)
+    locked = f"redis://localhost:{port}/0"
+    window.open_paths([locked])
+    read(qtbot, window, locked)
+    assert (window.listing.error, window.entries.total > 0) == (None, True)
+    assert window.findChildren(PasswordDialog) == []
+
+
 def test_a_password_is_asked_for_and_right_on_the_second_try(
     qtbot: QtBot, open_window: OpenWindow, locked_port: int
 ) -> None:

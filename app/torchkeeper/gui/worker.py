@@ -218,7 +218,7 @@ class Worker(QObject):
         self._asking.add(server)
 
         def ask() -> None:
-            password = secrets.password_of(server)
+            password = secrets.own_password_of(server)
             with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
                 self._unlocked.emit(server, password)
 
@@ -394,12 +394,26 @@ class Worker(QObject):
         elif message.type == "error":
             error = body["error"]
             self._done(line, message.id)
-            if error["code"] == "cancelled":
+            if self._with_password_for_any(asked.request, error):
+                self.start(asked.request)
+            elif error["code"] == "cancelled":
                 self.cancelled.emit(ticket, _log(line))
             else:
                 self.failed.emit(
                     ticket, user_error(error["code"], error.get("params", {})), _log(line)
                 )
+
+    def _with_password_for_any(self, request: Request, error: dict[str, Any]) -> bool:
+        """Whether there is a password for any server, and this one wants one and has had none."""
+        if error["code"] != "password-needed" or (password := secrets.for_any()) is None:
+            return False
+        wanting = [
+            login
+            for server, login in self._logins(request, _servers(request)).items()
+            if server == error.get("params", {}).get("server") and self._passwords[login] is None
+        ]
+        self._passwords |= dict.fromkeys(wanting, password)
+        return bool(wanting)
 
     def _progress(self, asked: _Asked, body: dict[str, Any]) -> None:
         done, total, unit = body.get("done"), body.get("total"), body.get("unit")

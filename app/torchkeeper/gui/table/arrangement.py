@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.ordering import Key, Row, bisect, bisect_after
@@ -104,26 +105,38 @@ class Arrangement:
 
     def where(self, line: Line) -> int:
         """The number of a line; -1 where it is not shown."""
-        if isinstance(line, Group):
-            return self.start(line) if line.headed else -1
-        group = self.group_of(line)
-        if group is not None and not group.collapsed:
-            rows = self.rows[group]
-            first, last = 0, len(rows)
-            if self.ordered:
-                value = self._key(line)
-                first = bisect(rows, self._key, value, self._descending)
-                last = bisect_after(rows, self._key, value, self._descending, first)
-            try:
-                return rows.index(line, first, last) + self.start(group) + group.headed
-            except ValueError:
-                pass
+        return self._few_where({line}).get(line, -1)
+
+    def _few_where(self, lines: set[Line]) -> dict[Line, int]:
+        found: dict[Line, int] = {}
+        # Rows that are sorted by the same value may be very many: they are gone through once.
+        among: dict[tuple[Group, int, int], set[Row]] = {}
+        for line in lines:
+            if not isinstance(line, Group):
+                group = self.group_of(line)
+                if group is not None and not group.collapsed:
+                    among.setdefault((group, *self._like(self.rows[group], line)), set()).add(line)
+            elif line.headed:
+                found[line] = self.start(line)
+        for (group, first, last), wanted in among.items():
+            at = self.start(group) + group.headed + first
+            rows = self.rows[group][first:last]
+            places = compress(range(len(rows)), map(wanted.__contains__, rows))
+            found.update((rows[place], at + place) for place in places)
         if self.stale:
-            try:
-                return self.lines.index(line)
-            except ValueError:
-                pass
-        return -1
+            for line in lines:
+                if line not in found and not isinstance(line, Group):
+                    with contextlib.suppress(ValueError):
+                        found[line] = self.lines.index(line)
+        return found
+
+    def _like(self, rows: list[Row], row: Row) -> tuple[int, int]:
+        """Where in a group rows stand that are sorted by the same value as this one."""
+        if not self.ordered:
+            return 0, len(rows)
+        value = self._key(row)
+        first = bisect(rows, self._key, value, self._descending)
+        return first, bisect_after(rows, self._key, value, self._descending, first)
 
     def all_where(self, lines: set[Line]) -> dict[Line, int]:
         """The numbers of those of some lines that are shown."""
@@ -137,8 +150,7 @@ class Arrangement:
                 if not group.collapsed:
                     found.update((row, n) for n, row in enumerate(rows, at) if row in lines)
             return found
-        each = ((line, self.where(line)) for line in lines)
-        return {line: number for line, number in each if number >= 0}
+        return self._few_where(lines)
 
 
 def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work[None]:
