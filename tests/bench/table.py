@@ -59,6 +59,9 @@ def entries(count: int) -> list[Entry]:
                 compile_s=random.random() * 9 if number % 3 else None,
                 path=f"{kind}/{digest[:2]}/{digest}",
                 sha256=digest,
+                # As on a server, where alone these columns are shown.
+                expires=1.8e9 + number * 7919 % 10_000_019,
+                used=1.7e9 + number * 104_729 % 10_000_019,
             )
         )
     return made

