@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def figures(scratch: Path, kernels: Path) -> list[Figure]:
     place.mkdir()
     for source in sorted(kernels.iterdir())[:ENTRIES]:
         shutil.copytree(source, place / source.name)
+    os.sync()  # or the disk is busy with them
     env = measure.environment(scratch)
     rows = measure.python(FIRST_ROWS, str(place))
     measure.run(rows, env)
