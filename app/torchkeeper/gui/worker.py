@@ -394,7 +394,7 @@ class Worker(QObject):
         elif message.type == "error":
             error = body["error"]
             self._done(line, message.id)
-            if self._with_password_for_any(asked.request, error):
+            if not asked.cancelled and self._with_password_for_any(asked.request, error):
                 self.start(asked.request)
             elif error["code"] == "cancelled":
                 self.cancelled.emit(ticket, _log(line))
@@ -410,7 +410,8 @@ class Worker(QObject):
         wanting = [
             login
             for server, login in self._logins(request, _servers(request)).items()
-            if server == error.get("params", {}).get("server") and self._passwords[login] is None
+            if server == error.get("params", {}).get("server")
+            and self._passwords.get(login) is None
         ]
         self._passwords |= dict.fromkeys(wanting, password)
         return bool(wanting)

@@ -8,4 +8,5 @@ SCHEMES = ("redis://", "rediss://", "unix://")
 
 def is_server(place: str) -> bool:
     """Whether a place is a Redis, by its name."""
-    return place.startswith(SCHEMES)
+    # The scheme of a URL may be in capitals; no scheme is longer than this.
+    return place[:10].lower().startswith(SCHEMES)

@@ -8,7 +8,8 @@ import pytest
 from redis import Redis
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.redis.address import Address, from_environment, is_address, parse
+from torchkeeper.stores.names import is_server
+from torchkeeper.stores.redis.address import Address, from_environment, parse
 
 SECRET = "hunter2"  # made up
 
@@ -40,7 +41,7 @@ def test_addresses(text: str, canonical: str) -> None:
     address, password = parse(text)
     assert str(address) == canonical
     assert parse(canonical) == (address, None)
-    assert is_address(text)
+    assert is_server(text)
     assert SECRET not in f"{address!s} {address!r}"
     assert (password or "").rstrip("/") == (SECRET if SECRET in text else "")
     # redis-py, and so PyTorch, goes to the same place.
@@ -80,7 +81,7 @@ def test_nonsense_is_named_without_being_quoted(text: str) -> None:
 
 def test_what_is_no_address() -> None:
     for path in ("/tmp/redis", "redis:", "redis", "s3://x", "file.torchcache", "./redis://x"):
-        assert not is_address(path)
+        assert not is_server(path)
 
 
 def test_servers_that_the_environment_names() -> None:

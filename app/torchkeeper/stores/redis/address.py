@@ -12,8 +12,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.names import is_server
 
-SCHEMES = ("redis", "rediss", "unix")
 DEFAULT_PORT = 6379
 #: How a certificate can be treated, in redis-py's words.
 CERT_REQS = ("required", "optional", "none")
@@ -74,16 +74,11 @@ class Parsed(NamedTuple):
     password: str | None
 
 
-def is_address(place: str) -> bool:
-    """Whether a place is a Redis server's and not a path."""
-    return place.partition("://")[0].lower() in SCHEMES and "://" in place
-
-
 def parse(text: str) -> Parsed:
     """An address from a URL. Raises Problem("address-wrong"), which never quotes the URL."""
-    scheme = text.partition("://")[0].lower()
-    if scheme not in SCHEMES or "://" not in text:
+    if not is_server(text):
         raise _wrong("It must start with redis://, rediss:// or unix://")
+    scheme = text.partition("://")[0].lower()
     if not text.isprintable() or " " in text:
         raise _wrong("It has a space or a character that cannot be printed in it")
     try:
