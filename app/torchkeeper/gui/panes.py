@@ -229,7 +229,7 @@ class Head(QWidget):
     def _suggest(self, server: bool) -> None:
         text = self.tr("Filter: words, kind:fxgraph, size>10M, age>30d")
         if server:
-            text = self.tr("Filter: words, kind:fxgraph, size>10M, used>90d")
+            text = self.tr("Filter: words, kind:fxgraph, used>90d")
         self.box.setPlaceholderText(text)
 
     def show_place(self, title: str, path: str, server: bool = False) -> None:
