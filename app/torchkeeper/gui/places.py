@@ -6,8 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -34,8 +33,7 @@ NAMES = "places/names"
 EXPORTED_TO = "export/folder"
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """One place: where it is, why it is listed, and whether there is anything.
 
     added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
@@ -172,7 +170,7 @@ class PlacesModel(QAbstractListModel):
 
     def _marked(self, place: Place) -> Place:
         name = self._names.get(place.path, "")
-        return replace(place, read_only=place.path in self._read_only, name=name)
+        return place._replace(read_only=place.path in self._read_only, name=name)
 
     def _kept(self, setting: str) -> list[str]:
         kept = self._settings.value(setting, [])
@@ -240,7 +238,7 @@ class PlacesModel(QAbstractListModel):
             else:
                 # A folder the user added stays the user's, even when it is also found.
                 old = self._places[row]
-                self._set(row, self._marked(replace(place, added=old.added)))
+                self._set(row, self._marked(place._replace(added=old.added)))
                 at = max(at, row + 1) if not old.added else at
 
     def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
@@ -299,7 +297,7 @@ class PlacesModel(QAbstractListModel):
         if row >= 0 and not is_server(path):
             old = self._places[row]
             bundle = old.bundle if what == "missing" else what == "file"
-            self._set(row, replace(old, exists=what != "missing", bundle=bundle))
+            self._set(row, old._replace(exists=what != "missing", bundle=bundle))
 
     def repaint(self) -> None:
         """The colours have changed."""

@@ -24,8 +24,9 @@ from torchkeeper.stores.walk_process import LENGTH, NUMBERS, numbers, scan
 #: Files between two looks at whether to go on, and seconds between two words about it.
 _OFTEN = 32
 _TELL = 0.1
-#: With so many folders to come, a second process is worth starting.
-_MANY = 200
+#: With so many folders to come, a second process is worth starting: below, one has seen them all
+#: by the time that the other can begin, and a third process on two cores holds the window up.
+_MANY = 1200
 #: What it is given at a time, and how often at once: folders, and bytes of their names. More than
 #: a pipe holds would make each wait for the other.
 _FOLDERS, _BYTES, _AHEAD = 64, 8192, 4

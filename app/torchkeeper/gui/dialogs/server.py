@@ -150,7 +150,7 @@ class ServerDialog(Dialog):
         self.address.setText(str(self._bare(address)))
         self.read_only.setChecked(place.read_only)
         self.password.setPlaceholderText(self.tr("Left as it is"))
-        self.name.setPlaceholderText(replace(place, name="").title)
+        self.name.setPlaceholderText(place._replace(name="").title)
         if not place.added:
             for field in (self.address, self.user, self.files):
                 field.setEnabled(False)

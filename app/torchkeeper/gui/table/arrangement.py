@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, compress
+from typing import NamedTuple
 
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.ordering import Key, Row, bisect, bisect_after
@@ -179,8 +179,7 @@ def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work
     yield
 
 
-@dataclass
-class Change:
+class Change(NamedTuple):
     """How one list of lines becomes another: some go, the rest may be reordered, some come."""
 
     gone: list[tuple[int, int]]
