@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import VERDICTS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Session, asks_times, entries_of, place_of, with_times
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.verdict import judging, kinds
-from torchkeeper.verdict.judging import VERDICTS, Verdict
+from torchkeeper.verdict.judging import Verdict
 
 _GRAPHS = ("fxgraph", "aotautograd")
 _Factors = dict[str, list[tuple[str, str, str]]]

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import fxgraph
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import VERDICTS, Entry
 
-#: From the best to the worst.
-VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
 #: Kinds of which it is not asked: what needs them is what is used.
 WITHOUT = frozenset({"code", "header", "lock", "unknown"})
 
