@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchkeeper.link import interpreters, probes
+from torchkeeper.link.knowing import environment
 from torchkeeper.link.words import UserError, user_error
 
 
@@ -32,7 +33,7 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
     """
     if pythons:
         named = dict.fromkeys(interpreters.chosen(python) for python in pythons)
-        return Everywhere([(python, _with_torch(python)) for python in named], [])
+        return Everywhere([(python, environment(python)) for python in named], [])
     found = Everywhere([], [])
     for one in interpreters.with_torch():
         try:
@@ -45,25 +46,11 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
         if facts.get("torch"):
             found.envs.append((one.python, facts))
         elif why := facts.get("torch_error"):
-            found.failed.append((one.python, broken_torch(one.python, str(why))))
+            broken = {"python": one.python, "why": why}
+            found.failed.append((one.python, user_error("torch-broken", broken)))
     return found
 
 
 def may_hold_torch(python: str) -> bool:
     """Whether a torch lies where this interpreter would look. Looks at the disk; starts nothing."""
     return any(str(file[0]).endswith("/torch/version.py") for file in probes.identity(python)[2])
-
-
-def broken_torch(python: str, why: str) -> UserError:
-    """What is said of an interpreter whose torch cannot be imported."""
-    return user_error("torch-broken", {"python": python, "why": why})
-
-
-def _with_torch(python: str) -> dict[str, Any]:
-    facts = probes.probe(python)
-    if not facts.get("torch"):
-        why = facts.get("torch_error")
-        if why:
-            raise broken_torch(python, str(why))
-        raise user_error("environment-no-torch", {"python": python})
-    return facts
