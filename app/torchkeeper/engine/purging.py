@@ -5,8 +5,9 @@ From a folder entries go to its trash, what processes use stays; from a server t
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import suggesting, wire
 from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
 from torchkeeper.stores import trash
-from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
@@ -64,18 +64,19 @@ def _plan_server(
     from torchkeeper.stores.redis.packed import Packed
 
     items = Packed()
-    why: dict[str, dict[str, int]] = {}
+    why: dict[str, Any] = {}
     if suggesting.wanted_of(select):
-        dead, reasons = suggesting.chosen(session, store, select, report)
-        _send(dead, report, reasons)
-        going = [one.origin or one.item for one in dead]
+        dead = suggesting.chosen(session, store, select, report)
+        _send(map(dead.row, range(len(dead.entries))), report)
+        going = [one.origin or one.item for one in dead.entries]
         items.add(going)
-        why = suggesting.totals(list(zip(going, reasons, strict=True)), False)
+        told = suggesting.totals(list(zip(going, dead.why, strict=True)), False)
+        why = {"because": told, "rests": dead.rests}
     else:
         for chosen in batches_of(session, store, select, report):
-            _send(chosen, report)
+            _send((one.entry.to_json() for one in chosen), report)
             items.add(one.origin or one.item for one in chosen)
-    about = {"entries": len(items), "files": items.keys, "bytes": items.size, "because": why}
+    about = {"entries": len(items), "files": items.keys, "bytes": items.size, **why}
     nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
     return {"plan": _keep(session, ServerPlan(store.place, items)), **about, "in_use": nobody}
 
@@ -83,11 +84,11 @@ def _plan_server(
 def _plan_folder(
     session: Session, store: Folder, select: dict[str, Any], insisted: bool, report: Report
 ) -> dict[str, Any]:
-    reasons: list[list[str]] = []
+    dead: suggesting.Going | None = None
     everything = not select.get("filter") and "items" not in select and not select.get("held")
     if suggesting.wanted_of(select):
-        chosen, reasons = suggesting.chosen(session, store, select, report)
-        everything = False
+        dead = suggesting.chosen(session, store, select, report)
+        chosen, everything = dead.entries, False
     else:
         chosen = chosen_of(session, store, select, report)
     if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
@@ -103,26 +104,28 @@ def _plan_folder(
     in_use["left"] = len(chosen) - len(items)
     plan = trash.Plan(store.root, items, insisted)
     going = {id(item) for item in items}
-    if reasons:
-        reasons = [why for one, why in zip(chosen, reasons, strict=True) if id(one.item) in going]
-    _send([one for one in chosen if id(one.item) in going], report, reasons)
+    numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
+    more: dict[str, Any] = {}
+    if dead is not None:
+        _send(map(dead.row, numbers), report)
+        why = [(dead.entries[number].item, dead.why[number]) for number in numbers]
+        more = {"because": suggesting.totals(why, True), "rests": dead.rests}
+    else:
+        _send((chosen[number].entry.to_json() for number in numbers), report)
     return {
         "plan": _keep(session, plan),
         "entries": len(plan.items),
         "files": plan.files,
         "bytes": plan.allocated,
-        "because": suggesting.totals(list(zip(items, reasons, strict=False)), True),
+        **more,
         "in_use": in_use,
     }
 
 
-def _send(chosen: list[Described], report: Report, reasons: Sequence[Sequence[str]] = ()) -> None:
-    for start in range(0, len(chosen), wire.MAX_ROWS):
-        part = slice(start, start + wire.MAX_ROWS)
-        rows = [one.entry.to_json() for one in chosen[part]]
-        for row, why in zip(rows, reasons[part], strict=False):
-            row["because"] = list(why)
-        report.rows(rows)
+def _send(rows: Iterable[dict[str, Any]], report: Report) -> None:
+    coming = iter(rows)
+    while some := list(itertools.islice(coming, wire.MAX_ROWS)):
+        report.rows(some)
 
 
 def _keep(session: Session, plan: trash.Plan | ServerPlan) -> int:

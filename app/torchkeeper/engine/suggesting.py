@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import (
+    Env,
     Session,
     asks_times,
     entries_of,
@@ -32,7 +33,7 @@ from torchkeeper.stores.uses import uses
 _NAMES = ("stale", "broken", "orphans", "older", "keep")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Look:
     """What a place was found to be.
 
@@ -44,7 +45,7 @@ class Look:
     place: str
     dead: Dead
     rests: str | None
-    judged: tuple[str, ...]
+    judged: tuple[str, ...] = ()
 
 
 def wanted_of(params: Mapping[str, Any]) -> Wanted:
@@ -69,19 +70,23 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """What of a place is dead, for each reason by itself: {entries, files, bytes} and ``why``, a
     problem where nobody can know; no such for what was not asked.
 
-    ``envs``: in all of which stale is stale. ``older``: seconds; ``keep``: bytes. ``look``: the
-    number of an earlier answer, to count anew without looking again.
+    ``envs``: in all of which stale is stale. ``older``: seconds; ``keep``: bytes; ``filter``: which
+    may go. ``look``: the number of an earlier answer, to count anew without looking again.
     """
     wanted = wanted_of(params)
     look = _looked(session, params)
-    if look is None:
+    asked = query.parse(params.get("filter") or "")
+    if look is None or (params.get("envs") and tuple(params["envs"]) != look.judged):
         store = session.store(place_of(params, "place"), report)
         try:
-            look = _look(session, store, params, False, report)
+            if look is None:
+                look = _look(session, store, params, asks_times(store, asked), report)
+            else:
+                _judge(session, store, look, params, report)
         finally:
             store.close()
-    dead = look.dead
-    asked = {
+    dead, may = look.dead, picker(session, {"filter": asked.text})
+    tries = {
         "stale": Wanted(stale=True) if look.judged else None,
         "broken": Wanted(broken=True),
         "orphan": Wanted(orphans=True),
@@ -89,14 +94,14 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
     }
     reasons: dict[str, Any] = {}
-    for reason, one in asked.items():
+    for reason, one in tries.items():
         report.check()
         if one is None:
             continue
         if look.rests is None and reason in ("unused", "budget"):
             reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": _unknown(look.place)}
         else:
-            reasons[reason] = {**dead.told(dead.chosen(one)), "why": None}
+            reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
     total = dead.told(range(len(dead.found)))
     return {**total, "look": look.number, "rests": look.rests, "reasons": reasons}
 
@@ -105,10 +110,24 @@ def _unknown(place: str) -> dict[str, Any]:
     return {"code": "use-unknown", "params": {"server": place}}
 
 
-def chosen(
-    session: Session, store: Store, select: Mapping[str, Any], report: Report
-) -> tuple[list[Described], list[list[str]]]:
-    """The entries that a selection means which asks for what is dead, and why each goes.
+class Going(NamedTuple):
+    """What goes: entries; of each why it does (stores.dead.REASONS) and when it, or what needs
+    it, was last used; and what that rests on.
+    """
+
+    entries: list[Described]
+    why: list[list[str]]
+    used: list[float | None]
+    rests: str | None
+
+    def row(self, number: int) -> dict[str, Any]:
+        """An entry as JSON, with ``because`` and ``last_used``."""
+        about = {"because": self.why[number], "last_used": self.used[number]}
+        return {**self.entries[number].entry.to_json(), **about}
+
+
+def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Report) -> Going:
+    """The entries that a selection means which asks for what is dead.
 
     Its filter says which may go. ``look``: the number of a look that is to be taken as it is.
     Raises Problem as ``environments``, and "use-unknown".
@@ -118,12 +137,15 @@ def chosen(
     if look is None:
         timed = asks_times(store, query.parse(select.get("filter") or ""))
         look = _look(session, store, select, timed, report)
+    elif look.place != store.place:
+        raise Problem("look-unknown")
     if wanted.stale and not look.judged:
         raise Problem("environment-wanted")
     if look.rests is None and (wanted.older is not None or wanted.keep is not None):
         raise Problem("use-unknown", server=look.place)
     going = look.dead.chosen(wanted, picker(session, dict(select)))
-    return [look.dead.found[n] for n in going], list(going.values())
+    found = [look.dead.found[n] for n in going]
+    return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
 
 
 def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, dict[str, int]]:
@@ -154,9 +176,7 @@ def _look(
     """Look at all that a place holds, and remember it."""
     if not isinstance(store, Folder) and not is_server(store.place):
         raise Problem("place-not-folder", place=store.place)
-    asked = query.parse(params.get("filter") or "")
-    judging = bool(params.get("stale")) or query.VERDICT in asked.fields
-    envs = environments(session, params, judging)
+    _environments(session, params)  # before anything that takes long
     items = items_of(store, report)
     rests: str | None
     used: list[float | None]
@@ -175,11 +195,24 @@ def _look(
         batches = with_times(store, entries_of(session, store, report, items), bool(rests or timed))
         found = [one for batch in batches for one in batch]
         used = [one.entry.used for one in found]
-    if envs:
+    dead = Dead(found, used, store.whole, isinstance(store, Folder))
+    session.look = look = Look(next(session.numbers), store.place, dead, rests)
+    _judge(session, store, look, params, report)
+    return look
+
+
+def _judge(
+    session: Session, store: Store, look: Look, params: Mapping[str, Any], report: Report
+) -> None:
+    """Give what was found its verdicts in the environments that a request names."""
+    if envs := _environments(session, params):
         from torchkeeper.engine.verdicts import told
 
-        told(session, store, found, envs, report)
-    dead = Dead(found, used, store.whole, isinstance(store, Folder))
-    judged = tuple(params.get("envs") or ()) if envs else ()
-    session.look = look = Look(next(session.numbers), store.place, dead, rests, judged)
-    return look
+        told(session, store, look.dead.found, envs, report)
+        look.judged = tuple(params["envs"])
+
+
+def _environments(session: Session, params: Mapping[str, Any]) -> list[Env]:
+    asked = query.parse(params.get("filter") or "")
+    wanted = bool(params.get("stale")) or query.VERDICT in asked.fields
+    return environments(session, params, wanted)

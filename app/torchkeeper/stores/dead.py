@@ -64,7 +64,7 @@ class Dead:
 
     def __init__(
         self,
-        found: Sequence[Described],
+        found: list[Described],
         used: Sequence[float | None],
         whole: bool,
         allocated: bool,
@@ -125,6 +125,11 @@ class Dead:
         paths = {file.path for item in items for file in item.files}
         sizes = {file.inode or file.path: file.allocated for item in items for file in item.files}
         return {"entries": len(items), "files": len(paths), "bytes": sum(sizes.values())}
+
+    def last_used(self, number: int) -> float | None:
+        """When an entry, or what needs it, was last used; None where nobody knows."""
+        time = self._used[self._unit[number]]
+        return None if time == inf else time
 
     def _item(self, number: int) -> Item:
         one = self.found[number]
