@@ -15,17 +15,22 @@ _MARKS = ("at::vec::", "_mm256_", "_mm512_", "_tile_", "amx")
 #: So many elements of a type are taken into so many vectors at once (CppVecKernel._get_load_line
 #: in torch/_inductor/codegen/cpp.py).
 _LOAD = re.compile(
-    r"Vec(?:torizedN?|Mask)<(\w{1,40})(?:,\s?(\d{1,3}))?>::(?:loadu|from)\("
+    r"Vec(?:torizedN?|Mask)<(?:\w{1,9}::)?(\w{1,40})(?:,\s?(\d{1,3}))?>::(?:loadu|from)\("
     r"[^;\n]{0,1000}, static_cast<int64_t>\((\d{1,5})L?\)\);"
 )
-#: A loop over vectors: as many elements as there are floats in one, or twice as many
-#: (TilingSelect.select_tiling).
+#: A loop over vectors takes as many elements as there are floats in one, or, of loops that are
+#: about shorter numbers, twice as many (TilingSelect.select_tiling).
 _STEP = re.compile(r"; ?x\d{1,3} ?\+= ?static_cast<int64_t>\((\d{1,5})L?\)\)")
+_SHORT = re.compile(r"BFloat16|bfloat16|Half|half")
+#: In how many vectors its floats are.
+_FLOATS = re.compile(
+    r"(?:Vectorized<float|(?:VectorizedN|VecMask|convert)<float(?:, ?(\d{1,3}))?)[,>]"
+)
 #: As many as there are floats in one.
 _SIMD = re.compile(r"#pragma omp [^\n]{0,40}simd simdlen\((\d{1,3})\)")
 _BITS = {
     "float": 32, "double": 64, "int32_t": 32, "int64_t": 64, "uint32_t": 32, "uint64_t": 64,
-    "int16_t": 16, "uint16_t": 16, "bfloat16": 16, "half": 16, "int8_t": 8, "uint8_t": 8,
+    "int16_t": 16, "uint16_t": 16, "BFloat16": 16, "Half": 16, "int8_t": 8, "uint8_t": 8,
     "bool": 8,
 }  # fmt: skip
 
@@ -54,16 +59,23 @@ def widths(source: str) -> str | None:
         return None
     if "_tile_" in source or "amx" in source:
         return ""
-    least, most = 0.0, float("inf")
+    possible = set(_WIDTHS)
+    short = bool(_SHORT.search(source))
+    for kernel in source.split('extern "C"'):
+        _, *loops = _STEP.split(kernel)
+        for step, body in zip(map(int, loops[::2]), loops[1::2], strict=True):
+            if step > 1:
+                possible &= {step * 32, step * 16} if short else {step * 32}
+                possible &= {step * 32 // max(int(n or 1), 1) for n in _FLOATS.findall(body)} or (
+                    possible
+                )
+    for lanes in map(int, _SIMD.findall(source)):
+        possible &= {lanes * 32}
     for kind, count, elements in _LOAD.findall(source):
         # So many fit at least.
-        least = max(least, int(elements) * _BITS.get(kind, 0) / max(int(count or 1), 1))
-    for step in map(int, _STEP.findall(source)):
-        if step > 1:
-            most = min(most, step * 32)
-    for lanes in map(int, _SIMD.findall(source)):
-        least, most = max(least, lanes * 32), min(most, lanes * 32)
-    return " ".join(str(width) for width in _WIDTHS if least <= width <= most)
+        least = int(elements) * _BITS.get(kind, 0) / max(int(count or 1), 1)
+        possible = {width for width in possible if width >= least}
+    return " ".join(map(str, sorted(possible)))
 
 
 def instructions(data: bytes) -> str | None:
