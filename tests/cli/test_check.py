@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import shutil
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.conftest import DATA, RunPlain
+from tests.conftest import DATA
 from tests.redis_server import dump, serving
 
 pytestmark = pytest.mark.torch
@@ -93,6 +94,17 @@ def test_a_filter_asks_for_verdicts(
     assert tk("ls", fixture_cache, "--filter", "kind:fxgraph,aotautograd").code == 1
 
 
+def test_code_for_another_cpu_is_never_usable(tk: Tk, filled: Path, torch_python: str) -> None:
+    env = {"ATEN_CPU_CAPABILITY": "default"}  # as on a CPU without vector instructions
+    here = tk("env", "--env", torch_python, "--json").objects[0]["vector_bits"]
+    ran = tk("check", filled, "--env", torch_python, "--json", **env)
+    found = graphs(ran.objects)
+    assert {one["verdict"] for one in found} == {"stale" if here > 256 else "unknown"}
+    reasons = [one["reasons"][0] for one in found if one["kind"] == "fxgraph"]
+    expected = {"factor": "vector instructions", "entry": f"{here} bits", "here": "0 bits"}
+    assert all(reason == expected for reason in reasons)
+
+
 def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:
     victim = next((warm_cache / "fxgraph").rglob("*/*/*"))
     victim.write_bytes(victim.read_bytes()[:100])
@@ -161,27 +173,48 @@ def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
     assert facts["torch_git"] in said
 
 
+def outcomes(trace: Path) -> dict[str, set[str]]:
+    """What PyTorch's own trace says of each key: of FX graphs and of AOTAutograd entries."""
+    found: dict[str, set[str]] = {}
+    for file in trace.iterdir():
+        lines = file.read_text().split("\n")
+        for line, payload in itertools.pairwise(lines):
+            name = r'"artifact": {"name": "(?:fx_graph|aotautograd)_cache_(\w+)"'
+            if match := re.search(name, line):
+                key = json.loads(payload.strip()).get("key")
+                found.setdefault(key, set()).add(match[1])
+    return found
+
+
 @pytest.mark.slow
 def test_verdicts_are_what_torch_then_does(
-    tk: Tk, torch_python: str, header_folder: Path, warm_cache: Path, run_plain: RunPlain,
-    tmp_path: Path,
-) -> None:  # fmt: skip
-    usable = tk("check", warm_cache, "--env", torch_python, "--filter", "kind:fxgraph", "--json")
-    counters = run_plain(warm_cache)
-    assert (counters["hits"], counters["misses"]) == (usable.result["verdicts"]["usable"], 0)
-    cache = tmp_path / "other-threads"
+    tk: Tk, torch_python: str, header_folder: Path, warm_cache: Path, tmp_path: Path
+) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
-    env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    command = [torch_python, str(DATA / "plain_script.py")]
-    env["OMP_NUM_THREADS"] = another = threads(tk, torch_python)[1]
-    subprocess.run(command, env=env, capture_output=True, check=True)
-    ran = tk("check", cache, "--env", torch_python, "--json")
-    assert {one["verdict"] for one in graphs(ran.objects)} == {"conditional"}
-    for one in graphs(ran.objects):
+    env |= {"TMPDIR": str(header_folder)}
+
+    def run(cache: Path, **more: str) -> dict[str, set[str]]:
+        trace = tmp_path / f"trace-{len(list(tmp_path.iterdir()))}"
+        env_of = {**env, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCH_TRACE": str(trace), **more}
+        command = [torch_python, str(DATA / "plain_script.py")]
+        subprocess.run(command, env=env_of, capture_output=True, check=True)
+        return outcomes(trace)
+
+    checked = graphs(tk("check", warm_cache, "--env", torch_python, "--json").objects)
+    assert {one["verdict"] for one in checked} == {"usable"}
+    # Each entry was hit, and nothing else was looked for.
+    assert run(warm_cache) == {one["key"]: {"hit"} for one in checked}
+    # In another environment none of them is looked for.
+    cache, another = tmp_path / "other-threads", threads(tk, torch_python)[1]
+    made = run(cache, OMP_NUM_THREADS=another)
+    assert set().union(*made.values()) == {"miss"}
+    of_another = graphs(tk("check", cache, "--env", torch_python, "--json").objects)
+    assert {one["key"] for one in of_another} == set(made)
+    assert {one["verdict"] for one in of_another} == {"conditional"}
+    for one in of_another:
         assert [(c["factor"], c["entry"]) for c in one["conditions"]] == [
             ("cpp_runtime_thread_count", another)
         ]
-    shutil.rmtree(cache / "dynamo", ignore_errors=True)
-    del env["OMP_NUM_THREADS"]
-    again = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert json.loads(again.stdout.splitlines()[-1])["hits"] == 0
+    then = run(cache)
+    assert made.keys().isdisjoint(then)
+    assert set().union(*then.values()) == {"miss"}
