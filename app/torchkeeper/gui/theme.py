@@ -50,6 +50,15 @@ class Shades(NamedTuple):
     kinds: dict[str, str]
     syntax: dict[str, str]
 
+    def verdict(self, verdict: str) -> str:
+        """The colour of the mark of a verdict, which has a shape of its own as well."""
+        return {
+            "usable": self.good,
+            "conditional": self.accent,
+            "stale": self.warning,
+            "broken": self.error,
+        }.get(verdict, self.muted)
+
 
 LIGHT = Shades(
     dark=False,

@@ -44,6 +44,7 @@ from torchkeeper.gui.table.cells import (
     SIZE,
     TORCH,
     USED,
+    VERDICT,
     cell_text,
 )
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
@@ -68,7 +69,8 @@ if TYPE_CHECKING:
 WIDTHS = {
     KIND: 128,
     NAME: 260,
-    KEY: 128,
+    VERDICT: 112,
+    KEY: 96,
     SIZE: 92,
     FILES: 68,
     MTIME: 108,
