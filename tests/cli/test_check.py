@@ -67,6 +67,33 @@ def test_a_cache_made_here_is_usable(tk: Tk, filled: Path, torch_python: str) ->
     ]
 
 
+def test_a_filter_asks_for_verdicts(
+    tk: Tk, fixture_cache: Path, filled: Path, torch_python: str, tmp_path: Path
+) -> None:
+    env = ("--env", torch_python)
+    ran = tk("ls", fixture_cache, *env, "--filter", "is:stale", "--json")
+    assert {one["verdict"] for one in ran.objects} == {"stale"}
+    assert len(ran.objects) == 11
+    lines = tk("ls", fixture_cache, *env, "--filter", "is:stale").out.splitlines()
+    assert lines[0].split()[:3] == ["KIND", "KEY", "VERDICT"]
+    assert lines[1].split()[2] == "stale"
+    assert tk("ls", fixture_cache, *env, "--filter", "is:usable").code == 1
+    checked = tk("check", fixture_cache, *env, "--filter", "-is:stale kind:fxgraph", "--json")
+    assert (checked.code, checked.objects[:-1]) == (1, [])
+    out = tmp_path / "usable.torchcache"
+    assert tk("export", fixture_cache, "-o", out, "--filter", "is:usable", *env).code == 1
+    assert not out.exists()
+    assert tk("export", filled, "-o", out, "--filter", "is:usable", *env).code == 0
+    usable = tk("inspect", out, "--json").objects[:-1]
+    assert {one["kind"] for one in usable} == set(GRAPHS)
+    # With them goes what they need, whatever its verdict.
+    copied = tk("copy", filled, tmp_path / "copy", "--filter", "is:usable", "--json", *env)
+    assert copied.result["entries"] > len(usable)
+    purged = tk("purge", fixture_cache, "--yes", "--filter", "is:stale", "--json", *env)
+    assert (purged.code, purged.result["entries"]) == (0, 11)
+    assert tk("ls", fixture_cache, "--filter", "kind:fxgraph,aotautograd").code == 1
+
+
 def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:
     victim = next((warm_cache / "fxgraph").rglob("*/*/*"))
     victim.write_bytes(victim.read_bytes()[:100])

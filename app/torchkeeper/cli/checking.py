@@ -8,9 +8,9 @@ from typing import Any
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import environments, interpreters, probes, verdicts
+from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
 
 #: What makes the exit code 1.
 _BAD = ("stale", "broken")
@@ -20,8 +20,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
     """Arguments of check."""
     command.add_argument("place", metavar="PLACE", type=looking.place,
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked; "
-                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     looking.add_filter(command)
     looking.add_json(command)
 
@@ -29,10 +27,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> int:
     """torchkeeper check; 1 if anything is stale or broken, or a filter matches nothing."""
     python = interpreters.chosen(args.env)
-    env = probes.probe(python)
-    if not env.get("torch"):
-        code = "torch-broken" if env.get("torch_error") else "environment-no-torch"
-        raise user_error(code, {"python": python, "why": env.get("torch_error") or ""})
+    env = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         answer = asker.ask("check", place=args.place, env=env, filter=args.filter)

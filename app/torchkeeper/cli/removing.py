@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
+from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import (
     UserError,
@@ -86,10 +87,11 @@ def purge(args: argparse.Namespace) -> int:
     server = is_server(args.place)
     for_good = args.now or server
     with Engine() as engine:
-        rows = looking.Rows(args.json, unsorted=server)
+        envs = known(engine, args.filter, args.env)
+        rows = looking.Rows(args.json, unsorted=server, judged=bool(envs))
         shown = args.dry_run or not args.yes
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
-        select = {"filter": args.filter or ""}
+        select = {"filter": args.filter or "", "envs": envs}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
         _name_users(in_use)

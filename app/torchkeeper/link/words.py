@@ -520,8 +520,8 @@ CATALOGUE: dict[str, Words] = {
     "bad-filter": Words(
         "The filter is not understood at “{token}”.",
         "{why}",
-        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu; "
-        "a leading - negates.",
+        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu, "
+        "is:stale; a leading - negates.",
     ),
     # Warming
     "recipe-unknown": Words(
@@ -556,6 +556,16 @@ CATALOGUE: dict[str, Words] = {
         "{python} has no torch.",
         "Whether entries are of use is asked of a torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
+    ),
+    "environment-wanted": Words(
+        "The filter asks for verdicts, and no environment was named.",
+        "What is usable in one is stale in another.",
+        "Choose an interpreter with torch.",
+    ),
+    "environment-forgotten": Words(
+        "The environment of {python} is not known any more.",
+        "The engine that knew it was started anew.",
+        "Try again.",
     ),
     "torch-broken": Words(
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
