@@ -279,6 +279,11 @@ QSplitter::handle:vertical {{ height: 1px; }}
 QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
+QToolButton#count {{ padding: 2px 8px; border-radius: 4px; }}
+QToolButton#count:checked {{ background: {s.selected}; }}
+QToolButton#environment {{ padding-right: 24px; }}
+QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
+    subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
 QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;
     max-height: 6px; min-height: 6px; }}
 QProgressBar::chunk {{ background: {s.accent}; border-radius: 3px; }}

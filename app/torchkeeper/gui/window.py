@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
+    from torchkeeper.gui.here import Here
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.operations import Operations
@@ -74,12 +75,14 @@ class Window(Shell):
         self._copier: RowCopier | None = None
         self._flows: Flows | None = None
         self._servers: Servers | None = None
+        self._here: Here | None = None
         self.lay_out()
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
+        self.later.add(lambda: self.here)
         self._restore()
         self.show_place(self._first)
         self._update_soon()
@@ -199,9 +202,19 @@ class Window(Shell):
             self._servers = Servers(self)
         return self._servers
 
+    @property
+    def here(self) -> Here:
+        """What is about verdicts; made when it is first asked for."""
+        if self._here is None:
+            from torchkeeper.gui.here import Here
+
+            self._here = Here(self)
+        return self._here
+
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
-        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers)
+        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers,
+                  self.here)  # fmt: skip
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 

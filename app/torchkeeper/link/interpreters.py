@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,12 +58,13 @@ def candidates() -> list[Interpreter]:
     return found
 
 
-def with_torch() -> list[Interpreter]:
+def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
     """``candidates``, those the user added, there or not, and those of the environments in the
-    usual places that hold a torch. Raises UserError as ``added``.
+    usual places that hold a torch. mine: those that were added; by default as ``added``, which
+    may raise UserError.
     """
     found = candidates()
-    for python in added():
+    for python in added() if mine is None else mine:
         if all(python != known.python for known in found):
             found.append(Interpreter(python, "added", added=True))
     for pattern in _USUAL:

@@ -284,20 +284,28 @@ class EntriesModel(LinesModel):
                 changed.add(row)
         if not changed:
             return
-        if self._by_verdict:
+        if self.by_verdict:
             self._here.stale = True
             self._in_order = self._in_order and self._column != VERDICT
             self._renewed |= changed
         self._tell_seen(seen, changed)
         self.changed.emit()
 
+    def forget_verdicts(self, seen: range) -> Iterator[None]:
+        """In steps: no verdict is known from now on. What is on the screen comes first."""
+        told = [line for line in self._here.lines[seen.start : seen.stop] if isinstance(line, Row)]
+        for piece in chain([told], pieces(self._all)):
+            self.judge(((row.entry.identity, None, None) for row in piece), seen)
+            yield
+        self.judged()
+
     def judged(self) -> None:
         """All verdicts have come: rows stand where these put them."""
-        if self._by_verdict and self._renewed and self._intake is None:
+        if self.by_verdict and self._renewed and self._intake is None:
             self._slices.start(self._resettle(), self._told)
 
     @property
-    def _by_verdict(self) -> bool:
+    def by_verdict(self) -> bool:
         """Whether what is shown, and where, depends on verdicts."""
         fields = self._query.fields
         asked = OF_VERDICT in fields or "is" in fields
