@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.link import environments as words
 from torchkeeper.link.words import printable
 
 #: Characters of a path in the menu; its end tells more than its beginning.
@@ -63,7 +64,8 @@ class Chooser(QToolButton):
             tip = "\n".join(x for x in str(chosen.error).splitlines() if x)
             return self.tr("Torch does not answer"), tip, "warning"
         if chosen.state is State.WITHOUT:
-            return self.tr("No torch"), f"{python}\n{environment.summary({})}", "warning"
+            why = printable(words.without_torch(chosen.facts or {}), 400)
+            return self.tr("No torch"), f"{python}\n{why}", "warning"
         return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
 
     def _fill(self) -> None:
@@ -105,6 +107,8 @@ def state_text(one: Environment) -> str:
     tr = environment.tr
     if one.torch:
         return tr("torch {}").format(printable(one.torch, 40))
+    if one.state is State.WITHOUT and (one.facts or {}).get("torch_error"):
+        return tr("torch is broken")
     return {
         State.UNASKED: tr("not asked yet"),
         State.ASKING: tr("asking…"),

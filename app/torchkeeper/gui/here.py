@@ -36,7 +36,7 @@ class Here(QObject):
         )
         window.tools.insertWidget(actions["refresh"], self.chooser)
         self.bar = VerdictBar()
-        window.statusBar().addWidget(self.bar)
+        window.statusBar().addWidget(self.bar, 1)
         self.verdicts = Verdicts(
             window.engines, window.listing, window.entries, window.table, self.environments
         )
@@ -69,6 +69,7 @@ class Here(QObject):
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         self.bar.tell(verdicts.counts, said, verdicts.to_insist)
+        self._window.update_soon()
 
     def _look_for(self, *_: object) -> None:
         """Verdicts of a large server are asked for when somebody wants to know."""

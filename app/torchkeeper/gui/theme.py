@@ -279,7 +279,7 @@ QSplitter::handle:vertical {{ height: 1px; }}
 QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
-QToolButton#count {{ padding: 2px 8px; border-radius: 4px; }}
+QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;

@@ -9,9 +9,12 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.inspector.pane import Elided
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import printable
 
+#: What says more than a number comes last.
+_ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
 _NAMED = 2
 
@@ -29,8 +32,8 @@ class VerdictBar(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Verdicts"))
-        self.buttons = {verdict: self._button(verdict) for verdict in VERDICTS}
-        self.said = forms.label("", "muted")
+        self.buttons = {verdict: self._button(verdict) for verdict in _ORDER}
+        self.said = Elided("muted")
         self.insist = QToolButton()
         self.insist.setObjectName("count")
         self.insist.setText(self.tr("Ask for verdicts"))
@@ -40,8 +43,9 @@ class VerdictBar(QWidget):
         self.insist.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.insist.clicked.connect(self.insisted)
         line = forms.row(gap=2)
-        for widget in (*self.buttons.values(), self.said, self.insist):
+        for widget in (*self.buttons.values(), self.insist):
             line.addWidget(widget)
+        line.addWidget(self.said, 1)
         self.setLayout(line)
         theme.follow(self, self._paint)
         self.tell(None, "")
@@ -70,6 +74,7 @@ class VerdictBar(QWidget):
             button.setVisible(there)
             if there:
                 button.setText(f"{count:,} {verdict_words(verdict).lower()}")
+                button.setMinimumWidth(button.sizeHint().width())
                 button.setAccessibleName(
                     self.tr("Show only the {} that are {}").format(f"{count:,}", verdict)
                 )

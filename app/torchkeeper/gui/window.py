@@ -85,7 +85,7 @@ class Window(Shell):
         self.later.add(lambda: self.here)
         self._restore()
         self.show_place(self._first)
-        self._update_soon()
+        self.update_soon()
         self.refresh_places()
         # Where the first rows take long, nobody waits for the rest because of them.
         QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
@@ -98,7 +98,7 @@ class Window(Shell):
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
-            change.connect(self._update_soon)
+            change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -146,13 +146,13 @@ class Window(Shell):
 
     def _connect_inspector(self) -> None:
         self.inspector.followed.connect(self._follow)
-        self._update_soon()
+        self.update_soon()
 
     def _connect_activity(self) -> None:
         self.activity.cancel.connect(self.operations.cancel)
         self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
         self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self._update_soon)
+        self.activity.current_changed.connect(self.update_soon)
         self.activity.list.customContextMenuRequested.connect(
             lambda at: self.context("jobs", self.activity.list.viewport(), at)
         )
@@ -234,7 +234,8 @@ class Window(Shell):
         """Say what went wrong, without stopping anything."""
         self.error_bar.tell(error)
 
-    def _update_soon(self, *_: object) -> None:
+    def update_soon(self, *_: object) -> None:
+        """Bring the actions, the totals and the empty state up to date, in a moment."""
         if not self._update_timer.isActive():
             rested = int((time.monotonic() - self._updated) * 1000)
             self._update_timer.start(max(0, _TOTALS_MS - rested))
@@ -273,7 +274,8 @@ class Window(Shell):
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
         size = self.table.selected_size()
-        self.totals.setText(status_text(listing, self.entries, selected, size))
+        judged = self._here is not None and self._here.verdicts.counts is not None
+        self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspector is not None:
             self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
@@ -366,7 +368,7 @@ class Window(Shell):
             self.places.found(found)
             self._places_known = True
             self._choose_first()
-            self._update_soon()
+            self.update_soon()
             files, self._waiting = self._waiting, []
             if files:
                 self.flows.open_import(files)

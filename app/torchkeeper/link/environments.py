@@ -35,10 +35,14 @@ def told(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def settings(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Its cache folders and switches: (name, value, the variable that decided, if one did)."""
     return [
-        (str(one.get("name")), str(one["value"]), str(one.get("by") or ""))
+        (str(one.get("name")), _value(one["value"]), str(one.get("by") or ""))
         for one in facts.get("settings") or ()
         if isinstance(one, dict) and one.get("value") is not None
     ]
+
+
+def _value(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def without_torch(facts: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ What entries have comes from strangers: whoever shows these words makes them pri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS
@@ -149,3 +150,22 @@ def summary(answer: dict[str, Any]) -> str:
     without = counts.get("none", 0)
     more = f"{say.count(without, 'other file', 'other files')} without a verdict" if without else ""
     return "; ".join(part for part in (", ".join(said), more) if part) or "no entries"
+
+
+def hopeless(answer: dict[str, Any]) -> bool:
+    """Whether nothing of what was judged can be used."""
+    counts = answer["verdicts"]
+    good = any(counts.get(name) for name in ("usable", "conditional", "unknown"))
+    return not good and any(counts.get(name) for name in ("stale", "broken"))
+
+
+def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The counts of several places as one."""
+    found: dict[str, Any] = {"verdicts": {}, "made_by": {}}
+    for answer in answers:
+        for part, counts in found.items():
+            for name, count in (answer.get(part) or {}).items():
+                counts[name] = counts.get(name, 0) + count
+    order = [*VERDICTS, "none"]
+    found["verdicts"] = {name: n for name in order if (n := found["verdicts"].get(name))}
+    return found

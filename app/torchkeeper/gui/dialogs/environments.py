@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QIcon
+from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
 from PySide6.QtWidgets import (
     QFileDialog,
     QHeaderView,
@@ -49,13 +49,14 @@ class EnvironmentsDialog(Dialog):
         super().__init__(parent, "", 760)
         self.setWindowTitle(self.tr("Environments"))
         self._environments = environments
+        self._shown: tuple[str, object] = "", None
         self._lay_out()
         environments.changed.connect(self._fill)
         environments.failed.connect(self._failed)
         theme.follow(self, self._fill, now=False)
         self._fill()
         chosen = environments.chosen
-        self._go_to(chosen.python if chosen else "")
+        self.go_to(chosen.python if chosen else "")
         environments.ask_all()
 
     def _lay_out(self) -> None:
@@ -74,7 +75,7 @@ class EnvironmentsDialog(Dialog):
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.tree.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
-        header.resizeSection(0, 178)
+        header.resizeSection(0, 204)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         self.tree.currentItemChanged.connect(lambda *_: self._show())
         self.title = forms.label("", "heading", wrap=True)
@@ -87,6 +88,8 @@ class EnvironmentsDialog(Dialog):
         for widget in (self.title, self.said, self.problem):
             right.addWidget(widget)
         right.addWidget(self.facts, 1)
+        # Where there are no facts, the rest stays at the top.
+        right.addStretch(0)
         page = QWidget()
         page.setLayout(right)
         both = QSplitter(Qt.Orientation.Horizontal)
@@ -94,7 +97,7 @@ class EnvironmentsDialog(Dialog):
         both.addWidget(page)
         both.setChildrenCollapsible(False)
         both.setStretchFactor(1, 1)
-        both.setSizes([400, 520])
+        both.setSizes([450, 520])
         self.body.addSpacing(4)
         self.body.addWidget(both, 1)
         self.add = forms.button(self.tr("&Add interpreter…"))
@@ -128,7 +131,7 @@ class EnvironmentsDialog(Dialog):
             line.addWidget(button)
         self.body.addLayout(line)
         room = self.screen().availableSize()
-        self.resize(min(980, room.width() - 40), min(620, room.height() - 80))
+        self.resize(min(1020, room.width() - 40), min(640, room.height() - 80))
 
     @property
     def current(self) -> Environment | None:
@@ -149,7 +152,7 @@ class EnvironmentsDialog(Dialog):
                 item.setData(0, _PYTHON, one.python)
                 self.tree.addTopLevelItem(item)
             self.tree.blockSignals(False)
-            self._go_to(before.python if before else "")
+            self.go_to(before.python if before else "")
         for item, one in zip(self._items(), every, strict=True):
             text = state_text(one)
             item.setText(0, text)
@@ -167,7 +170,8 @@ class EnvironmentsDialog(Dialog):
         items = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
         return [item for item in items if item is not None]
 
-    def _go_to(self, python: str) -> None:
+    def go_to(self, python: str) -> None:
+        """Show what an interpreter says; without it the first."""
         items = self._items()
         found = next((item for item in items if item.data(0, _PYTHON) == python), None)
         if found is not None or items:
@@ -195,6 +199,9 @@ class EnvironmentsDialog(Dialog):
         if one.error is not None and not asking:
             self.problem.tell(one.error, again=True)
         self.facts.show_sections(sections(one.facts) if one.facts else [])
+        if self._shown != (one.python, one.facts):
+            self._shown = one.python, one.facts
+            self.facts.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _about(self, one: Environment) -> str:
         parts = [printable(one.label)]
@@ -214,7 +221,7 @@ class EnvironmentsDialog(Dialog):
         choose_interpreter(self, self._add_one)
 
     def _add_one(self, python: str) -> None:
-        self._environments.add(python, lambda one: self._go_to(one.python))
+        self._environments.add(python, lambda one: self.go_to(one.python))
 
     def _remove(self) -> None:
         if self.current is not None:

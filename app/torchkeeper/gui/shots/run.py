@@ -25,6 +25,7 @@ from torchkeeper.gui.shots import (
     scenes_dialogs,
     scenes_inspector,
     scenes_servers,
+    scenes_verdicts,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -40,6 +41,7 @@ SCENES = {
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
     **scenes_servers.SCENES,
+    **scenes_verdicts.SCENES,
 }
 
 

@@ -109,8 +109,8 @@ class SampleEngines(Engines):
         place = str(params.get("place") or "")
         error = self.failing.get(op)
         if op == "probe" and params.get("python") == samples.BROKEN_PYTHON:
-            why = "libcudart.so.13: cannot open shared object file"
-            error = user_error("torch-broken", {"python": samples.BROKEN_PYTHON, "why": why})
+            stuck = {"python": samples.BROKEN_PYTHON, "seconds": 180}
+            error = user_error("probe-stuck", stuck)
         if error is None and op == "list" and place.endswith(".txt"):
             error = user_error("not-a-bundle", {"file": place, "path": place})
         if error is not None:
