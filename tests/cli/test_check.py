@@ -94,6 +94,17 @@ def test_a_filter_asks_for_verdicts(
     assert tk("ls", fixture_cache, "--filter", "kind:fxgraph,aotautograd").code == 1
 
 
+def test_code_for_another_cpu_is_never_usable(tk: Tk, filled: Path, torch_python: str) -> None:
+    env = {"ATEN_CPU_CAPABILITY": "default"}  # as on a CPU without vector instructions
+    here = tk("env", "--env", torch_python, "--json").objects[0]["vector_bits"]
+    ran = tk("check", filled, "--env", torch_python, "--json", **env)
+    found = graphs(ran.objects)
+    assert {one["verdict"] for one in found} == {"stale" if here > 256 else "unknown"}
+    reasons = [one["reasons"][0] for one in found if one["kind"] == "fxgraph"]
+    expected = {"factor": "vector instructions", "entry": f"{here} bits", "here": "0 bits"}
+    assert all(reason == expected for reason in reasons)
+
+
 def test_what_is_damaged_is_broken(tk: Tk, warm_cache: Path, torch_python: str) -> None:
     victim = next((warm_cache / "fxgraph").rglob("*/*/*"))
     victim.write_bytes(victim.read_bytes()[:100])

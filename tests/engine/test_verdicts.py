@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from tests.conftest import DATA
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.engine.wire import Message
+from torchkeeper.link import probes
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
@@ -96,3 +99,43 @@ def test_judging_says_each_thing_once(engine: Engine, kept_291: Path) -> None:
     assert result["made_by"] == {"2.9.1+cu128": 11}
     assert said[0]["reasons"][0] == {"factor": "torch", "entry": "2.9.1+cu128",
                                      "here": "2.13.0+cpu"}  # fmt: skip
+
+
+@pytest.mark.torch
+def test_what_was_built_must_run_here(engine: Engine, warm_cache: Path, torch_python: str) -> None:
+    env = probes.probe(torch_python)
+    place = str(warm_cache)
+
+    def said(**more: Any) -> dict[str | None, dict[str, Any]]:
+        """An object for each verdict that FX graphs have."""
+        engine.call("know", {"python": "/here", "env": {**env, **more}})
+        found: dict[str | None, dict[str, Any]] = {}
+        messages: list[Message] = []
+        engine.call("judge", {"place": place, "envs": ["/here"]}, messages.append)
+        told = [m.body["judged"] for m in messages if "judged" in m.body]
+        objects = [one for some in told for one in some["said"]]
+        for kind, _, number in (one for some in told for one in some["of"]):
+            if kind == "fxgraph":
+                found[objects[number]["verdict"]] = objects[number]
+        return found
+
+    assert list(said()) == ["usable"]
+    assert list(said(vector=env["vector"][1:])) == ["stale"]
+    (reason,) = said(vector=[v for v in env["vector"] if v != "avx2"])["stale"]["reasons"]
+    assert (reason["factor"], reason["entry"]) == ("vector instructions", "avx2")
+    assert list(said(vector=[])) == ["unknown"]
+    assert list(said(vector_bits=None)) == ["unknown"]
+    lacking = said(cxx=None)["conditional"]["conditions"]
+    assert lacking == [{"factor": "C++ compiler", "entry": "needed", "here": None}]
+    objects = list(warm_cache.glob("*/*.so"))
+    for path in objects:
+        subprocess.run(["strip", "--strip-debug", path], check=True)
+    # What it was built for is not known any more; without it, torch builds it here.
+    (reason,) = said()["unknown"]["reasons"]
+    assert (reason["factor"], reason["entry"]) == ("vector instructions", None)
+    for path in objects:
+        os.truncate(path, 100)
+    assert list(said()) == ["broken"]
+    for path in objects:
+        path.unlink()
+    assert list(said()) == ["usable"]

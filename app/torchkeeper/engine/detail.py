@@ -38,6 +38,8 @@ _INTERNAL = frozenset(
         "factors",
         "group",
         "warp",
+        "widths",
+        "instructions",
     }
 )
 

@@ -15,7 +15,8 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.store import Store, read
 from torchkeeper.verdict import judging, kinds
-from torchkeeper.verdict.judging import Verdict
+from torchkeeper.verdict.judging import Difference, Verdict
+from torchkeeper.verdict.native import Code
 
 GRAPHS = ("fxgraph", "aotautograd")
 _Factors = dict[str, list[tuple[str, str, str]]]
@@ -88,17 +89,29 @@ def _listed(factors: object) -> list[tuple[str, str, str]]:
     ]
 
 
+def _built(found: list[Described]) -> dict[str, list[Described]]:
+    """What was built of kernels, by the digest of their text: of one text for each command line."""
+    built: dict[str, list[Described]] = {}
+    for one in found:
+        digest = one.facts.get("digest") if one.entry.kind == "code" else None
+        if digest and any(file.path.endswith(".so") for file in one.item.files):
+            built.setdefault(digest, []).append(one)
+    return built
+
+
 class _Judge:
     """Judges the entries of one place in one environment."""
 
     def __init__(self, factors: _Factors, env: Env) -> None:
         self._env = env
         self._factors = factors
-        #: Graphs of one group, torch and device are the same to it.
-        self._said: dict[tuple[str, str | None, str | None, str], Verdict] = {}
+        #: Graphs of one group, torch, device and code are the same to it.
+        self._said: dict[tuple[str, str | None, str | None, str, Code], Verdict] = {}
+        self._built: dict[str, list[Described]] = {}
 
     def all(self, found: list[Described]) -> list[Verdict]:
         """The verdicts of all of its entries, in their order."""
+        self._built = _built(found)
         own = [self._own(one) for one in found]
         graphs: dict[str, Verdict] = {}
         for one, said in zip(found, own, strict=True):
@@ -125,11 +138,27 @@ class _Judge:
     def _graph(self, one: Described) -> Verdict:
         entry = one.entry
         group = one.facts.get("group") or ""
-        known_by = entry.kind, entry.torch, entry.device, group
+        code, broken = self._code(one)
+        if broken:
+            return Verdict("broken", (Difference("code", broken),))
+        known_by = entry.kind, entry.torch, entry.device, group, code
         if known_by not in self._said:
-            said = judging.graph(entry.torch, entry.device, self._factors.get(group), self._env)
+            factors = self._factors.get(group)
+            said = judging.graph(entry.torch, entry.device, factors, self._env, code)
             self._said[known_by] = judging.looked_for(entry.kind, said, self._env)
         return self._said[known_by]
+
+    def _code(self, one: Described) -> tuple[Code, str | None]:
+        """What a graph has for the CPU; and the key of what PyTorch would load of it, and fail."""
+        objects = []
+        for _, digest in one.facts.get("kernels") or ():
+            if built := self._built.get(digest):
+                bad = [other.entry.key for other in built if other.entry.broken]
+                if len(bad) == len(built):
+                    return Code(), bad[0]
+                said = [None if x.entry.problem else x.facts.get("instructions") for x in built]
+                objects.append(frozenset(said))
+        return Code(one.facts.get("widths"), frozenset(objects)), None
 
     def _with_graphs(self, one: Described, said: Verdict, graphs: dict[str, Verdict]) -> Verdict:
         if said.verdict == "broken" or one.facts.get("code_keys"):

@@ -30,8 +30,8 @@ LIMIT = 180.0
 
 #: Variables that decide what torch a program finds, and what that finds; or begin so.
 _DECIDING = (
-    "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA", "OMP_",
-    "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
+    "ATEN_", "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA",
+    "OMP_", "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
 )  # fmt: skip
 
 #: What a probe's facts are kept by: nothing of it is the same when they may differ.
