@@ -92,6 +92,11 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def add_filter(command: argparse.ArgumentParser) -> None:
     """--filter, with the one grammar."""
     command.add_argument("--filter", metavar="Q", default="", help="only entries that match")
+    add_env(command)
+
+
+def add_env(command: argparse.ArgumentParser) -> None:
+    """--env, whose verdicts are wanted."""
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked for "
                          f"verdicts; by default {VARIABLE}, else the app's own")  # fmt: skip
 

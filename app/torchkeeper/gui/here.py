@@ -46,6 +46,7 @@ class Here(QObject):
         self._soon.timeout.connect(self._say)
         self.verdicts.changed.connect(self._changed)
         window.listing.changed.connect(self._say)
+        self.environments.changed.connect(self._say)
         self.bar.wanted.connect(self.show_only)
         self.bar.insisted.connect(self.verdicts.insist)
         window.head.box.textChanged.connect(self.bar.mark)
