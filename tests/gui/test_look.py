@@ -129,10 +129,16 @@ STATES = {
     "add-server": "add-server add-server-tls add-server-error add-server-untrusted",
     "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
+    "verdicts": "inspector-stale inspector-conditional window-stale window-by-verdict "
+    "window-verdicts-asking window-verdicts-asking-torch window-verdicts-off "
+    "window-verdicts-no-torch window-verdicts-failed",
+    "environments": "menu-environments environments environments-failed environments-without "
+    "environments-old environments-asking",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (
     "bars", "empty", "drag", "drop", "work", "purge", "confirm", "server", "add-server", "password",
+    "environments",
 )  # fmt: skip
 
 

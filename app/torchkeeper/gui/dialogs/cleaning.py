@@ -19,6 +19,8 @@ from torchkeeper.stores.names import is_server
 
 #: Where the numbers are remembered.
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
+#: And the interpreters that do not count where they cannot be asked, one a line.
+_WITHOUT = "cleaning/without"
 _UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
@@ -131,9 +133,10 @@ class CleanDialog(Dialog):
         self.days.setFixedHeight(self.unit.sizeHint().height())
         self._recall()
         self.rows = {row.reason: row for row in self._make_rows()}
-        self.found = Suggestions(engines, place, *self._limits(), parent=self)
+        without = str(settings.value(_WITHOUT) or "").splitlines()
+        self.found = Suggestions(engines, place, *self._limits(), without, self)
         self.sick = _Sick()
-        self.sick.asked.connect(self.found.count_without)
+        self.sick.asked.connect(self._count_without)
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
         self.shared = forms.label(dead.SHARED, "muted", wrap=True)
@@ -202,6 +205,10 @@ class CleanDialog(Dialog):
         for reason in ("unused", "budget"):
             self.rows[reason].wait(self.tr("Counting…"))
         self.found.set_limits(*self._limits())
+
+    def _count_without(self, python: str) -> None:
+        self.found.count_without(python)
+        self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.without)))
 
     # What was found.
 
@@ -293,6 +300,9 @@ class CleanDialog(Dialog):
             text = self.tr("Environments: {}.").format(dead.environments(found.envs))
         else:
             text = ""
+        if found.left_out and found.error is None:
+            names = printable(", ".join(found.left_out), 1000)
+            text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
         self.envs.setVisible(bool(text))
 
