@@ -167,8 +167,15 @@ class Suggestions(QObject):
     # Environments.
 
     def _found(self, told: dict[str, Any]) -> None:
-        self._waiting = [str(one["python"]) for one in told["interpreters"]]
-        self.total = len(self._waiting)
+        rows = told["interpreters"]
+        self.total = len(rows)
+        self._waiting = []
+        for one in rows:
+            facts = one.get("facts")
+            if isinstance(facts, dict) and facts.get("torch"):
+                self.envs.envs.append((str(one["python"]), facts))  # it is kept
+            else:
+                self._waiting.append(str(one["python"]))
         if isinstance(problem := told.get("problem"), UserError):
             # Some of those that the user added may be missing.
             self.envs.failed.append(("", problem))

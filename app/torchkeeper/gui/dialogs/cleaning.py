@@ -183,8 +183,7 @@ class CleanDialog(Dialog):
         return rows
 
     def done(self, result: int) -> None:
-        if self.preview is None or result != Dialog.DialogCode.Accepted:
-            self.found.close()
+        self.found.close()
         super().done(result)
 
     # The numbers.

@@ -47,6 +47,8 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
+        #: Interpreters that are not found.
+        self.hidden: set[str] = set()
         self._places = places
         self._read_only: set[str] = set()
 
@@ -72,7 +74,7 @@ class SampleEngines(Engines):
         if "interpreters" in self.silent:
             return self._ticket(listener)
         every = [] if "interpreters" in self.failing else samples.interpreters()
-        every = [one for one in every if one["python"] != remove]
+        every = [one for one in every if one["python"] not in (remove, *self.hidden)]
         return self._tell({"interpreters": every, "added": add}, listener)
 
     def keyring(self, listener: Listener) -> int:

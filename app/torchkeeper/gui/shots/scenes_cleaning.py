@@ -18,6 +18,7 @@ def _opened(window: Window) -> CleanDialog:
 
 def _clean(stage: Stage) -> None:
     engines = SampleEngines()
+    engines.hidden = {samples.BROKEN_PYTHON}
     window = stage.window(engines)
     dialog = _opened(window)
     stage.take("clean", dialog)
@@ -30,9 +31,9 @@ def _clean(stage: Stage) -> None:
     engines.silent = {"probe"}
     stage.dialog("clean-asking", _opened(window))
     engines.silent = set()
-    sick = {"python": samples.PYTHON, "why": "libcudart.so.13: cannot open shared object file"}
-    engines.failing = {"probe": user_error("torch-broken", sick)}
+    engines.hidden = set()
     stage.dialog("clean-sick", _opened(window))
+    engines.hidden = {samples.BROKEN_PYTHON}
     engines.failing = {"suggest": user_error("place-unreadable", {
         "place": samples.PLACE, "why": "Permission denied"})}  # fmt: skip
     stage.dialog("clean-failed", _opened(window))
@@ -51,7 +52,9 @@ def _clean(stage: Stage) -> None:
 
 
 def _clean_server(stage: Stage) -> None:
-    window = stage.window()
+    engines = SampleEngines()
+    engines.hidden = {samples.BROKEN_PYTHON}
+    window = stage.window(engines)
     window.open_paths([samples.SERVER])
     turn(1.0, lambda: window.place == samples.SERVER and not window.listing.loading)
     stage.dialog("clean-server", _opened(window))
