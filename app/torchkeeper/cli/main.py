@@ -27,6 +27,8 @@ _UNREACHABLE = frozenset(
         "interpreter-unusable",
         "environment-no-torch",
         "probe-stuck",
+        "environments-none",
+        "environment-unasked",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
@@ -91,11 +93,13 @@ def run(argv: list[str]) -> int:
 
 
 def _joined(argv: list[str]) -> list[str]:
-    """The arguments with a filter joined to its option: a filter may start with a dash."""
+    """The arguments with a filter joined to its option: a filter may start with a dash, and so may
+    a number that is none.
+    """
     joined: list[str] = []
     for argument in argv:
-        if joined and joined[-1] == "--filter":
-            joined[-1] = f"--filter={argument}"
+        if joined and joined[-1] in ("--filter", "--older", "--keep"):
+            joined[-1] += f"={argument}"
         else:
             joined.append(argument)
     return joined

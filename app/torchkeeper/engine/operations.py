@@ -377,6 +377,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "secret": _secret,
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
+    "suggest": _late("suggest", "suggesting"),
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,

@@ -56,6 +56,8 @@ class Session:
     told: tuple[object, Told] | None = None
     #: What entries of the server that was last asked about name.
     named: Named | None = None
+    #: What was last looked at for what is dead (engine.suggesting.Look).
+    look: object = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""

@@ -156,6 +156,10 @@ ACTIONS = (
          _n("Show what would go, then remove every entry the filter shows"),
          lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
          "purge_shown", "cache", 1, ("entries",)),
+    Spec("clean-up", _n("Clea&n up…"), "clean", "Ctrl+Shift+D",
+         _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
+         lambda s: s.place_is_folder or s.place_is_server,
+         "clean_up", "cache", 1, ("places",), _n("Clean up…")),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
          lambda s: s.can_change_trash, "undo", "cache", 1, ("places",)),
@@ -317,5 +321,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "export", "import", "purge", "refresh")
+        order = ("warm", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

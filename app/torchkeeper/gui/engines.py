@@ -194,6 +194,14 @@ class Engines(QObject):
             self._cancel.emit(ticket)
             self._release.emit(ticket)
 
+    def leave(self, ticket: int, *, cancel: bool = True) -> None:
+        """Hear no more of it; an engine that is kept for others stays. Without ``cancel``, it comes
+        to its end: who is cancelled and does not answer soon is ended.
+        """
+        self._listeners.pop(ticket, None)
+        if cancel:
+            self._cancel.emit(ticket)
+
     def release(self, ticket: int) -> None:
         """Let go of the engine that was kept after a request."""
         self._release.emit(ticket)

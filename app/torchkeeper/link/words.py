@@ -516,6 +516,19 @@ CATALOGUE: dict[str, Words] = {
     "plan-unknown": Words(
         "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
     ),
+    "look-unknown": Words(
+        "What was found is out of date.", "The engine that looked was started anew.", "Look again."
+    ),
+    "bad-size": Words(
+        "“{text}” is not a size.",
+        "A number of at least 0 is expected, with a unit: B, k, M, G, T, or KiB, MiB, GiB, TiB.",
+        "For example 10G, or 1.5GiB.",
+    ),
+    "bad-age": Words(
+        "“{text}” is not an age.",
+        "A number of at least 0 is expected, with a unit: s, m, h, d, w, y; days without one.",
+        "For example 30d, or 12h.",
+    ),
     # Filters
     "bad-filter": Words(
         "The filter is not understood at “{token}”.",
@@ -543,6 +556,16 @@ CATALOGUE: dict[str, Words] = {
         "{python} has no torch.",
         "Whether entries are of use is asked of a torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
+    ),
+    "environments-none": Words(
+        "What is stale everywhere is not known: no environment was found.",
+        "No interpreter on this machine has a torch to ask.",
+        "Name one with --env, or put it on the list with “torchkeeper env --add PYTHON”.",
+    ),
+    "environment-unasked": Words(
+        "What is stale everywhere is not known: {python} could not be asked.",
+        "{why}",
+        "Repair it, or say with --env which interpreters count.",
     ),
     "environment-wanted": Words(
         "The filter asks for verdicts, and no environment was named.",

@@ -21,6 +21,7 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
     scenes_bundles,
+    scenes_cleaning,
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
@@ -39,6 +40,7 @@ SCENES = {
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
+    **scenes_cleaning.SCENES,
     **scenes_servers.SCENES,
 }
 

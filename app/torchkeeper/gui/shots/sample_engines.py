@@ -131,7 +131,12 @@ class SampleEngines(Engines):
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
                 result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
+            if "look" in params.get("select", {}):
+                result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},
+                                     "needless": {"entries": 3, "bytes": 204_800}}  # fmt: skip
             return rows, result
+        if op == "suggest":
+            return [], self._suggested(place, params)
         if op == "server":
             return [], samples.server()
         if op == "du":
@@ -153,6 +158,29 @@ class SampleEngines(Engines):
         if op in ("plan_export", "compare", "target", "copy"):
             return [], _foretold(op, params, self.entries, listener)
         return [], {}
+
+    def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
+        """What is dead; nothing where there are no entries."""
+        some = int(bool(self.entries))
+        found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
+                 "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
+                 "budget": (2_931, 8_420_000_000)}  # fmt: skip
+        if not params.get("envs"):
+            del found["stale"]
+        reasons: dict[str, Any] = {
+            name: {"entries": some * count, "files": some * count, "bytes": some * size,
+                   "why": None}
+            for name, (count, size) in found.items()
+        }  # fmt: skip
+        if is_server(place):
+            why = {"code": "use-unknown", "params": {"server": place}}
+            for name in ("unused", "budget"):
+                reasons[name] |= {"entries": 0, "bytes": 0, "why": why}
+        rests = None if is_server(place) else "day"
+        total = {"entries": 9_204, "files": 12_871, "bytes": 18_420_000_000}
+        if not some:
+            total = {"entries": 118, "files": 164, "bytes": 84_100_000}
+        return {**total, "look": 1, "rests": rests, "reasons": reasons}
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[:12]
