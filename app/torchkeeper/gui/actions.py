@@ -92,6 +92,8 @@ MENUS = (
 
 #: A menu in the View menu.
 GROUP_MENU = ("group", _n("&Group by"))
+#: Another.
+ONLY_MENU = ("only", _n("&Show only"))
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
@@ -197,12 +199,39 @@ ACTIONS = (
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
+    Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E",
+         _n("The interpreters on this machine, their torch and what else decides"),
+         _always, "show_environments", "view", 1),
+    Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
+         _n("Put a Python on the list of those that verdicts can be about"),
+         _always, "add_interpreter", "view", 1),
+    Spec("only-usable", _n("&Usable"), "verdict-usable", "",
+         _n("Show what a program with the environment's defaults finds"),
+         lambda s: s.place, "show_usable", "only", 0),
+    Spec("only-conditional", _n("&Conditional"), "verdict-conditional", "",
+         _n("Show what a program finds if it meets a condition"),
+         lambda s: s.place, "show_conditional", "only", 0),
+    Spec("only-unknown", _n("U&nknown"), "verdict-unknown", "",
+         _n("Show what does not record whether a program finds it"),
+         lambda s: s.place, "show_unknown", "only", 0),
+    Spec("only-stale", _n("&Stale"), "verdict-stale", "",
+         _n("Show what no program finds here"),
+         lambda s: s.place, "show_stale", "only", 0),
+    Spec("only-broken", _n("&Broken"), "verdict-broken", "",
+         _n("Show what is damaged, or lacks something it needs"),
+         lambda s: s.place, "show_broken", "only", 0),
+    Spec("only-any", _n("&All verdicts"), "select-all", "",
+         _n("Show entries whatever their verdict"),
+         lambda s: s.place, "show_any", "only", 1),
     Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
          _n("Show all entries as one list"),
          _always, "group_by_none", "group", 0, chosen=lambda s: s.grouping == "none"),
     Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1",
          _n("Put the entries of each kind under a heading"),
          _always, "group_by_kind", "group", 0, chosen=lambda s: s.grouping == "kind"),
+    Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+4",
+         _n("Put usable, conditional, unknown, stale and broken entries under headings"),
+         _always, "group_by_verdict", "group", 0, chosen=lambda s: s.grouping == "verdict"),
     Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+2",
          _n("Put the entries of each version of torch under a heading"),
          _always, "group_by_torch", "group", 0, chosen=lambda s: s.grouping == "torch"),

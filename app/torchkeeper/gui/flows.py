@@ -167,6 +167,7 @@ class Flows(QObject):
             self._window.places.places,
             self._window.place,
             self._window.operations.import_files,
+            self._window.here.environments,
         )
         self.results.attend(dialog)
         dialog.open()

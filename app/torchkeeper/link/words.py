@@ -552,6 +552,19 @@ CATALOGUE: dict[str, Words] = {
         "Its torch was not imported within {seconds} seconds.",
         "See whether “import torch” ends there, and how long it takes.",
     ),
+    "interpreters-unreadable": Words(
+        "The list of interpreters cannot be understood.",
+        "{file}: {why}.",
+        "Mend or remove that file; what was added is then to be added again.",
+    ),
+    "interpreters-unwritable": Words(
+        "The list of interpreters cannot be changed.", "{file}: {why}.", "See to that folder."
+    ),
+    "interpreter-not-added": Words(
+        "{python} is not on the list of interpreters.",
+        "Only what was added can be taken off; the others were found.",
+        "“torchkeeper env” lists them.",
+    ),
     "environment-no-torch": Words(
         "{python} has no torch.",
         "Whether entries are of use is asked of a torch.",

@@ -26,6 +26,7 @@ from torchkeeper.gui.shots import (
     scenes_dialogs,
     scenes_inspector,
     scenes_servers,
+    scenes_verdicts,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -42,6 +43,7 @@ SCENES = {
     **scenes_dialogs.SCENES,
     **scenes_cleaning.SCENES,
     **scenes_servers.SCENES,
+    **scenes_verdicts.SCENES,
 }
 
 

@@ -50,9 +50,11 @@ class SampleEngines(Engines):
         self._places = places
         self._read_only: set[str] = set()
 
-    def ask(self, op: str, params: dict[str, Any], listener: Listener, **_: Any) -> int:
+    def ask(self, op: str, params: dict[str, Any], listener: Listener, **how: Any) -> int:
         """Answer after a turn of the event loop, as an engine would."""
         ticket = self._ticket(listener)
+        if op == "probe":
+            params = {**params, "python": how.get("python")}
         QTimer.singleShot(0, self, lambda: self._answer(ticket, op, params))
         return ticket
 
@@ -65,13 +67,13 @@ class SampleEngines(Engines):
         """Every file is shown."""
         return self._tell({"what": "file", "shown": bool(path)}, listener)
 
-    def interpreters(self, listener: Listener) -> int:
-        """One interpreter, unless ``interpreters`` is silent or there is none."""
+    def interpreters(self, listener: Listener, *, add: str = "", remove: str = "") -> int:
+        """Those of the samples, unless ``interpreters`` is silent or there is none."""
         if "interpreters" in self.silent:
             return self._ticket(listener)
-        one = {"python": samples.PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON"}
-        none = "interpreters" in self.failing
-        return self._tell({"interpreters": [] if none else [one]}, listener)
+        every = [] if "interpreters" in self.failing else samples.interpreters()
+        every = [one for one in every if one["python"] != remove]
+        return self._tell({"interpreters": every, "added": add}, listener)
 
     def keyring(self, listener: Listener) -> int:
         """There is a keyring."""
@@ -106,6 +108,9 @@ class SampleEngines(Engines):
             return
         place = str(params.get("place") or "")
         error = self.failing.get(op)
+        if op == "probe" and params.get("python") == samples.BROKEN_PYTHON:
+            stuck = {"python": samples.BROKEN_PYTHON, "seconds": 180}
+            error = user_error("probe-stuck", stuck)
         if error is None and op == "list" and place.endswith(".txt"):
             error = user_error("not-a-bundle", {"file": place, "path": place})
         if error is not None:
@@ -147,6 +152,11 @@ class SampleEngines(Engines):
             return [], samples.page(str(params.get("name")))
         if op == "probe":
             return [], dict(samples.ENVIRONMENT)
+        if op == "judge":
+            found, counts = samples.judged(self._listed("list", place)[0], params["envs"][0])
+            if listener.findings:
+                listener.findings([{"judged": found}])
+            return [], counts
         if op in ("detail", "needs"):
             for entry in self.entries:
                 if [entry.kind, entry.path] == [params.get("kind"), params.get("path")]:
