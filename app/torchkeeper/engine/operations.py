@@ -369,5 +369,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "empty_trash": _empty_trash,
     "probe": _probe,
     "check": _late("check", "checking"),
+    "held": _late("held", "running"),
+    "explain_trace": _late("explain_trace", "running"),
     "warm": _warm,
 }

@@ -555,6 +555,44 @@ CATALOGUE: dict[str, Words] = {
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
     ),
+    # Runs
+    "command-not-python": Words(
+        "{command} is not run by a Python.",
+        "With --env, the command is “python …”, “FILE.py …” or “-m MODULE …”: {python} runs it.",
+        "Leave --env out, and name a program of that environment by its path, such as "
+        "{folder}/torchrun.",
+    ),
+    "command-missing": Words(
+        "There is no program {command}.",
+        "Neither is it a path, nor is it found on the PATH.",
+        "Check the name; a Python file is run by “python FILE.py”, or with --env.",
+    ),
+    "command-unusable": Words(
+        "{command} cannot be started.",
+        "{why}.",
+        "Check its permissions; a Python file is run by “python FILE.py”, or with --env.",
+    ),
+    "runs-unwritable": Words(
+        "The list of runs could not be changed.",
+        "{folder} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "run-unknown": Words(
+        "No run that is kept has an id that starts with “{run}”.",
+        "",
+        "“torchkeeper runs” lists them; “last” is the latest.",
+    ),
+    "run-ambiguous": Words("{count} runs start with “{run}”.", "", "Give more of the id."),
+    "trace-missing": Words(
+        "There is no trace {place}.",
+        "PyTorch writes one where TORCH_TRACE names a folder.",
+        "Check the path.",
+    ),
+    "trace-empty": Words(
+        "{place} holds no trace of PyTorch.",
+        "No line of it is a record that PyTorch writes.",
+        "Give the folder that TORCH_TRACE named, or a file of it.",
+    ),
     "device-missing": Words(
         "There is no device “{device}” here.",
         "The chosen torch does not see it.",

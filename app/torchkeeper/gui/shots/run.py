@@ -24,6 +24,7 @@ from torchkeeper.gui.shots import (
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_runs,
     scenes_servers,
     scenes_window,
 )
@@ -40,6 +41,7 @@ SCENES = {
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
     **scenes_servers.SCENES,
+    **scenes_runs.SCENES,
 }
 
 

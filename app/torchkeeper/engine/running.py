@@ -1,0 +1,301 @@
+"""What a program's run found in a folder, from its trace and what the folder held before.
+
+``held`` is asked before the program is started and remembers which graphs are there; it reads
+none of them. ``explain_trace`` is asked afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import is_graph_key
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session, path_of
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.items import File
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
+from torchkeeper.warm import trace as traces
+from torchkeeper.warm.trace import Factor, Graph, Trace
+
+#: Entries whose factors are read to find what is nearest to a miss: the newest.
+MAX_NEAR = 1000
+#: Characters of a difference's values in an answer.
+_MAX_VALUE = 2000
+
+
+@dataclass
+class Held:
+    """The keys that a folder held, each with its payloads as paths in it; of a time."""
+
+    place: str
+    fxgraph: dict[str, list[str]] = field(default_factory=dict)
+    aotautograd: set[str] = field(default_factory=set)
+    exists: bool = True
+
+
+def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there."""
+    found = holding(path_of(params, "place"), report)
+    session.before = found
+    return {
+        "fxgraph": len(found.fxgraph),
+        "aotautograd": len(found.aotautograd),
+        "exists": found.exists,
+    }
+
+
+def holding(place: str, report: Report) -> Held:
+    """What a folder holds by the names of its folders and files; nothing of it is read."""
+    found = Held(place, exists=os.path.isdir(place))
+    root = os.path.realpath(place)
+    for part in _names(os.path.join(root, "fxgraph"), True):
+        report.check()
+        for key in _names(os.path.join(root, "fxgraph", part), True):
+            path = f"fxgraph/{part}/{key}"
+            if is_graph_key(key) and (payloads := _names(os.path.join(root, path), False)):
+                found.fxgraph[key] = [f"{path}/{name}" for name in payloads]
+    for key in _names(os.path.join(root, "aotautograd"), True):
+        if is_graph_key(key) and _names(os.path.join(root, "aotautograd", key), False):
+            found.aotautograd.add(key)
+    return found
+
+
+def _names(folder: str, folders: bool) -> list[str]:
+    """The folders in a folder, or its finished files; none where it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                e.name
+                for e in entries
+                if not e.name.startswith(".")
+                and not e.name.endswith(".tmp")
+                and (e.is_dir if folders else e.is_file)(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+
+
+def explain_trace(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
+
+    trace: a folder or a file; ``without`` names files there that are not of this run. With
+    ``known``, what was ``held`` before is what the program found: a hit on something else was
+    ``remote``, if ``remote`` says that such a cache was on. Without it nobody knows.
+    """
+    trace = traces.read(path_of(params, "trace"), report, frozenset(params.get("without") or ()))
+    known = bool(params.get("known"))
+    before = session.before if known else None
+    near = Near(session, before, report)
+    made: set[str] = set()
+    totals: Counter[str] = Counter()
+    spent = saved = 0.0
+    for graph in trace.graphs:
+        report.check()
+        where = _where(graph, before, made, bool(params.get("remote")))
+        if graph.key and graph.outcome == "miss":
+            made.add(graph.key)
+        totals[graph.outcome] += 1
+        if graph.outcome == "hit":
+            totals[where or "unknown"] += 1
+            saved += graph.seconds or 0
+        else:
+            spent += graph.seconds or 0
+        report.finding(graph={**told(graph), "where": where, "cause": near.cause(graph)})
+    for aot in trace.aot:
+        report.finding(aot=_aot(aot, trace, before))
+    return {
+        "graphs": len(trace.graphs),
+        "hits": totals["hit"],
+        "misses": totals["miss"],
+        "bypasses": totals["bypass"],
+        "local": totals["local"],
+        "remote": totals["remote"],
+        "unknown": totals["unknown"],
+        "spent": spent,
+        "saved": saved,
+        "torch": trace.torch,
+        "files": trace.files,
+        "compiles": trace.compiles,
+        "odd": trace.odd,
+        "cut": trace.cut,
+        "full": trace.full,
+        "elsewhere": _elsewhere(trace, before, report),
+        "looked_at": near.read,
+        "there": len(before.fxgraph) if before else None,
+    }
+
+
+def told(graph: Graph) -> dict[str, Any]:
+    """A graph as JSON, without its factors."""
+    return {
+        "id": graph.id,
+        "process": graph.process,
+        "name": graph.name,
+        "source": graph.where,
+        "direction": graph.direction,
+        "outcome": graph.outcome,
+        "key": graph.key,
+        "seconds": graph.seconds,
+        "reason": graph.reason,
+        "aot": graph.aot,
+        "at": graph.at,
+    }
+
+
+def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> str | None:
+    """Where a hit came from: "local", "remote" or "unknown"; None for what is no hit.
+
+    What the folder held, or this run put there before, is local. PyTorch's own record does not
+    tell; a hit on anything else came from a remote cache if one was on. Otherwise the program
+    itself brought it, with a mega-cache perhaps, or has its cache in another folder.
+    """
+    if graph.outcome != "hit":
+        return None
+    if before is None or not graph.key:
+        return "unknown"
+    if graph.key in before.fxgraph or graph.key in made:
+        return "local"
+    return "remote" if remote else "unknown"
+
+
+def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
+    """An AOTAutograd lookup, and the graphs that explain it."""
+    graphs = [
+        graph.id
+        for graph in trace.graphs
+        if (graph.process, graph.compile_id) == (aot.process, aot.compile_id)
+    ]
+    local = None if before is None or not aot.key else aot.key in before.aotautograd
+    return {
+        "id": aot.compile_id,
+        "process": aot.process,
+        "name": aot.name,
+        "outcome": aot.outcome,
+        "key": aot.key,
+        "saved": aot.seconds,
+        "reason": aot.reason,
+        "there": local,
+        "graphs": graphs,
+    }
+
+
+def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None:
+    """Whether the program has its cache in another folder: what it compiled is not in this one."""
+    made = {graph.key for graph in trace.graphs if graph.outcome == "miss" and graph.key}
+    if before is None or not made:
+        return None
+    return not made & holding(before.place, report).fxgraph.keys()
+
+
+class Near:
+    """Finds what was there and is nearest to a graph; reads factors when first asked."""
+
+    def __init__(self, session: Session, before: Held | None, report: Report) -> None:
+        self._session = session
+        self._before = before
+        self._report = report
+        self._factors: dict[str, list[Factor]] | None = None
+        #: How many entries were read.
+        self.read = 0
+
+    def cause(self, graph: Graph) -> dict[str, Any] | None:
+        """Why a graph was compiled, as far as that is known: ``code``, and for "differs" the
+        ``nearest`` key and ``differences``; None for a hit.
+
+        Codes: bypass, cut, guards (the key was there, its guards did not hold), refused (it was
+        there, and PyTorch did not take it), unrecorded, unknown (nobody knows what was there),
+        nothing (no graph was there), unread (none that was there tells its factors), differs.
+        """
+        if graph.outcome == "hit":
+            return None
+        if graph.outcome == "bypass":
+            return {"code": "bypass"}
+        if graph.cut:
+            return {"code": "cut"}
+        if graph.guarded:
+            return {"code": "guards"}
+        if self._before is None:
+            return {"code": "unknown"}
+        if graph.key in self._before.fxgraph:
+            return {"code": "refused"}
+        if not self._before.fxgraph:
+            return {"code": "nothing"}
+        if not graph.factors:
+            return {"code": "unrecorded"}
+        there = self._there()
+        if not there:
+            return {"code": "unread"}
+        return self._nearest(graph, there)
+
+    def _nearest(self, graph: Graph, there: dict[str, list[Factor]]) -> dict[str, Any]:
+        mine = {name: (digest, value) for digest, name, value in graph.factors}
+
+        def differing(factors: list[Factor]) -> list[str]:
+            theirs = {name: digest for digest, name, _ in factors}
+            return [n for n in {**mine, **theirs} if mine.get(n, ("",))[0] != theirs.get(n, "")]
+
+        key = min(there, key=lambda one: len(differing(there[one])))
+        values = {name: value for _, name, value in there[key]}
+        differences = [
+            {"factor": n, "entry": values.get(n), "here": mine.get(n, ("", None))[1]}
+            for n in differing(there[key])
+        ]
+        return {"code": "differs", "nearest": key, "differences": differences}
+
+    def _there(self) -> dict[str, list[Factor]]:
+        """The factors of the entries that were there, by key, of those that have any."""
+        if self._factors is None:
+            self._factors = {}
+            for key, facts in self._facts():
+                listed = facts.get("factors")
+                found = [
+                    (str(one[0]), str(one[1]), str(one[2]))
+                    for one in (listed if isinstance(listed, list) else ())
+                    if isinstance(one, (list, tuple)) and len(one) == 3
+                ]
+                if found:
+                    self._factors.setdefault(key, found)
+        return self._factors
+
+    def _facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        assert self._before
+        try:
+            folder = Folder(self._before.place)
+        except Problem:
+            return
+        paths = [(key, paths[0]) for key, paths in self._before.fxgraph.items()]
+        if len(paths) > MAX_NEAR:
+            paths.sort(key=lambda one: _changed(folder.root, one[1]), reverse=True)
+            del paths[MAX_NEAR:]
+        for start in range(0, len(paths), 50):
+            keys, readings = [], []
+            for key, path in paths[start : start + 50]:
+                if (data := _content(folder, path)) is not None:
+                    name = path.rpartition("/")[2]
+                    keys.append(key)
+                    readings.append(Reading("fxgraph", [name], {name: data}))
+            answers = self._session.reader.facts(readings, self._report, full=True)
+            self.read += len(answers)
+            self._report.progress(start, len(paths), "entries")
+            yield from zip(keys, answers, strict=True)
+
+
+def _changed(root: str, path: str) -> float:
+    try:
+        return os.stat(os.path.join(root, path), follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _content(folder: Folder, path: str) -> bytes | None:
+    try:
+        with folder.open(File(path, 0)) as stream:
+            data = stream.read(MAX_PAYLOAD + 1)
+    except OSError:
+        return None  # it has gone since
+    return data if len(data) <= MAX_PAYLOAD else None
