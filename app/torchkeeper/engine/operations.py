@@ -369,5 +369,6 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "empty_trash": _empty_trash,
     "probe": _probe,
     "check": _late("check", "checking"),
+    "explain": _late("explain", "explaining"),
     "warm": _warm,
 }
