@@ -371,5 +371,6 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "check": _late("check", "checking"),
     "held": _late("held", "running"),
     "explain_trace": _late("explain_trace", "running"),
+    "explain": _late("explain", "explaining"),
     "warm": _warm,
 }

@@ -6,26 +6,31 @@ none of them. ``explain_trace`` is asked afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import is_graph_key
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import explaining, wire
 from torchkeeper.engine.session import Session, path_of
+from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.items import File
-from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
+from torchkeeper.stores.index import Index
+from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.walking import file_at
+from torchkeeper.verdict import comparing
+from torchkeeper.verdict.comparing import Side
 from torchkeeper.warm import trace as traces
-from torchkeeper.warm.trace import Factor, Graph, Trace
+from torchkeeper.warm.trace import Graph, Trace
 
-#: Entries whose factors are read to find what is nearest to a miss: the newest.
-MAX_NEAR = 1000
-#: Characters of a difference's values in an answer.
-_MAX_VALUE = 2000
+#: Entries among which the nearest to a miss is looked for: the newest.
+MAX_NEAR = 20_000
+#: Differences that are told of a graph.
+_MAX_ROWS = 60
 
 
 @dataclass
@@ -90,7 +95,7 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
     trace = traces.read(path_of(params, "trace"), report, frozenset(params.get("without") or ()))
     known = bool(params.get("known"))
     before = session.before if known else None
-    near = Near(session, before, report)
+    near = Near(session, before, trace.torch, report)
     made: set[str] = set()
     totals: Counter[str] = Counter()
     spent = saved = 0.0
@@ -125,7 +130,7 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
         "cut": trace.cut,
         "full": trace.full,
         "elsewhere": _elsewhere(trace, before, report),
-        "looked_at": near.read,
+        "looked_at": near.looked_at,
         "there": len(before.fxgraph) if before else None,
     }
 
@@ -193,19 +198,27 @@ def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None
 
 
 class Near:
-    """Finds what was there and is nearest to a graph; reads factors when first asked."""
+    """Finds what was there and is nearest to a graph; looks at entries when first asked."""
 
-    def __init__(self, session: Session, before: Held | None, report: Report) -> None:
+    def __init__(
+        self, session: Session, before: Held | None, torch: str | None, report: Report
+    ) -> None:
+        """torch: the version that the program had."""
         self._session = session
         self._before = before
+        self._torch = torch
         self._report = report
-        self._factors: dict[str, list[Factor]] | None = None
-        #: How many entries were read.
-        self.read = 0
+        self._among: list[tuple[str, Described]] | None = None
+
+    @property
+    def looked_at(self) -> int:
+        """How many entries were looked at."""
+        return len(self._among or ())
 
     def cause(self, graph: Graph) -> dict[str, Any] | None:
         """Why a graph was compiled, as far as that is known: ``code``, and for "differs" the
-        ``nearest`` key and ``differences``; None for a hit.
+        ``nearest`` key, and the comparison of the graph with that as ``explain`` tells it; None
+        for a hit.
 
         Codes: bypass, cut, guards (the key was there, its guards did not hold), refused (it was
         there, and PyTorch did not take it), unrecorded, unknown (nobody knows what was there),
@@ -227,75 +240,43 @@ class Near:
             return {"code": "nothing"}
         if not graph.factors:
             return {"code": "unrecorded"}
-        there = self._there()
-        if not there:
+        found = explaining.nearest_graph(
+            self._session, graph.factors, self._there(self._before), self._report
+        )
+        if found is None:
             return {"code": "unread"}
-        return self._nearest(graph, there)
+        side = Side(graph.factors, self._torch, graphs=(graph.text,))
+        told = comparing.compare(side, explaining.side_of(found.full)).to_json()
+        told["differences"] = [explaining.cut(row) for row in told["differences"][:_MAX_ROWS]]
+        return {"code": "differs", "nearest": found.entry.key, **told}
 
-    def _nearest(self, graph: Graph, there: dict[str, list[Factor]]) -> dict[str, Any]:
-        mine = {name: (digest, value) for digest, name, value in graph.factors}
-
-        def differing(factors: list[Factor]) -> list[str]:
-            theirs = {name: digest for digest, name, _ in factors}
-            return [n for n in {**mine, **theirs} if mine.get(n, ("",))[0] != theirs.get(n, "")]
-
-        key = min(there, key=lambda one: len(differing(there[one])))
-        values = {name: value for _, name, value in there[key]}
-        differences = [
-            {"factor": n, "entry": values.get(n), "here": mine.get(n, ("", None))[1]}
-            for n in differing(there[key])
-        ]
-        return {"code": "differs", "nearest": key, "differences": differences}
-
-    def _there(self) -> dict[str, list[Factor]]:
-        """The factors of the entries that were there, by key, of those that have any."""
-        if self._factors is None:
-            self._factors = {}
-            for key, facts in self._facts():
-                listed = facts.get("factors")
-                found = [
-                    (str(one[0]), str(one[1]), str(one[2]))
-                    for one in (listed if isinstance(listed, list) else ())
-                    if isinstance(one, (list, tuple)) and len(one) == 3
-                ]
-                if found:
-                    self._factors.setdefault(key, found)
-        return self._factors
-
-    def _facts(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        assert self._before
-        try:
-            folder = Folder(self._before.place)
-        except Problem:
-            return
-        paths = [(key, paths[0]) for key, paths in self._before.fxgraph.items()]
-        if len(paths) > MAX_NEAR:
-            paths.sort(key=lambda one: _changed(folder.root, one[1]), reverse=True)
-            del paths[MAX_NEAR:]
-        for start in range(0, len(paths), 50):
-            keys, readings = [], []
-            for key, path in paths[start : start + 50]:
-                if (data := _content(folder, path)) is not None:
-                    name = path.rpartition("/")[2]
-                    keys.append(key)
-                    readings.append(Reading("fxgraph", [name], {name: data}))
-            answers = self._session.reader.facts(readings, self._report, full=True)
-            self.read += len(answers)
-            self._report.progress(start, len(paths), "entries")
-            yield from zip(keys, answers, strict=True)
+    def _there(self, before: Held) -> list[tuple[str, Described]]:
+        """The graphs that were there and still are."""
+        if self._among is None:
+            self._among = []
+            try:
+                folder = Folder(before.place)
+            except Problem:
+                return []
+            index = Index(folder.root, os.environ.get(wire.INDEX))
+            try:
+                items = _items(folder, before)
+                for batch in describe(
+                    items, folder, self._session.reader, self._report, index=index
+                ):
+                    self._among += [(before.place, x) for x in batch if not x.entry.problem]
+                    self._report.progress(len(self._among), len(items), "entries")
+            finally:
+                index.close()
+        return self._among
 
 
-def _changed(root: str, path: str) -> float:
-    try:
-        return os.stat(os.path.join(root, path), follow_symlinks=False).st_mtime
-    except OSError:
-        return 0.0
-
-
-def _content(folder: Folder, path: str) -> bytes | None:
-    try:
-        with folder.open(File(path, 0)) as stream:
-            data = stream.read(MAX_PAYLOAD + 1)
-    except OSError:
-        return None  # it has gone since
-    return data if len(data) <= MAX_PAYLOAD else None
+def _items(folder: Folder, before: Held) -> list[Item]:
+    """The newest of the graphs that a folder held, one payload of each key, unread."""
+    found = []
+    for key, paths in before.fxgraph.items():
+        with contextlib.suppress(OSError):
+            status = os.stat(os.path.join(folder.root, paths[0]), follow_symlinks=False)
+            found.append(Item("fxgraph", key, paths[0], [file_at(paths[0], status)]))
+    found.sort(key=lambda item: item.files[0].mtime_ns or 0, reverse=True)
+    return in_order(found[:MAX_NEAR])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.link import say
+from torchkeeper.link import explaining, say
 from torchkeeper.link.words import printable
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
@@ -21,7 +21,6 @@ _CAUSES = {
     "unknown": "not known: what the cache held before is not known",
     "nothing": "no graph was there",
     "unread": "not known: none of the graphs that were there tells its key factors",
-    "same": "an entry of the same factors was there under another key",
 }
 
 
@@ -35,13 +34,8 @@ def cause(graph: Mapping[str, Any]) -> str:
         reason = graph.get("reason")
         return printable(str(reason)) if reason else "PyTorch gives no reason"
     if code == "differs":
-        return sentence(found)
+        return explaining.sentence(found)
     return _CAUSES.get(code, printable(code))
-
-
-def sentence(found: Mapping[str, Any]) -> str:
-    """What differs from the nearest entry."""
-    return printable("; ".join(str(one.get("factor")) for one in found.get("differences", ())))
 
 
 def seconds(graph: Mapping[str, Any]) -> str:

@@ -201,6 +201,30 @@ CATALOGUE: dict[str, Words] = {
     "key-ambiguous": Words(
         "{count} keys start with “{key}”.", "The first is {first}.", "Give more of the key."
     ),
+    # Two entries compared
+    "kinds-differ": Words(
+        "A “{kind}” entry cannot be compared with one of kind “{other}”.",
+        "Their keys are made of other things.",
+        "Choose two entries of one kind.",
+    ),
+    "nothing-recorded": Words(
+        "Entries of kind “{kind}” record nothing that could be compared.",
+        "What their key was made of is in neither their name nor their content.",
+        "FX graphs, AOTAutograd entries, Triton kernels and autotune results can be compared.",
+    ),
+    "nothing-near": Words(
+        "There is no other entry of kind “{kind}” to compare {key} with.",
+        "",
+        "Look in more places, with --in on the command line.",
+    ),
+    "factors-missing": Words(
+        "What the key {key} was made of is not recorded.",
+        "The version of PyTorch that made the entry did not write it down.",
+        "Choose a second entry to compare what is known of both.",
+    ),
+    "entry-damaged": Words(
+        "The entry {key} is broken.", "What its key was made of cannot be read from it."
+    ),
     # Bundles
     "file-missing": Words("There is no file {file}.", "", "Check the path."),
     "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),

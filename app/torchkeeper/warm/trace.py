@@ -33,12 +33,15 @@ MAX_GRAPHS = 20_000
 #: Characters of a factor's value, of a name or a reason.
 _MAX_VALUE = 20_000
 _MAX_TEXT = 1000
+_MAX_GRAPH = 200_000
 
 _PREFIX = re.compile(rb"[VIWEC]\d{4} [\d:.]{8,20} +(\d{1,10}) [^\]\n]{1,1000}\] (?=\{)")
 _KEY = re.compile(r"[a-z0-9]{1,80}")
 _AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
 #: An entry of AOTAutograd that holds its graphs itself (aot_autograd_result.py).
 _BUNDLED = "fx_graph_bundled_cache_hit"
+#: The graph as it is compiled, with the lines of the model in comments (compile_fx.py).
+_TEXT = "inductor_post_grad_graph"
 #: The records that tell something; the others are passed over without a look.
 _TELLING = (b'"artifact"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"')
 _RANK = re.compile(r"_rank_(\d{1,6})_")
@@ -50,7 +53,8 @@ class Graph:
 
     seconds: what compiling it took, or what a hit saved; None where that is not told. reason: why
     it was not looked up, for a bypass. guarded: the key was there, and its guards did not hold.
-    cut: its record is not whole. at: seconds since the epoch.
+    cut: its record is not whole. at: seconds since the epoch. text: the graph as it was compiled,
+    with the lines of the model in comments.
     """
 
     process: str
@@ -67,6 +71,7 @@ class Graph:
     cut: bool = False
     at: float | None = None
     factors: list[Factor] = field(default_factory=list, repr=False)
+    text: str = field(default="", repr=False)
 
     @property
     def id(self) -> str:
@@ -188,6 +193,7 @@ class _File:
         self._functions: dict[tuple[str, str], tuple[str, str]] = {}
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
+        self._texts: dict[tuple[str, str], str] = {}
 
     def read(self, file: IO[bytes], report: Report) -> None:
         for number, record in enumerate(self._records(file)):
@@ -266,6 +272,8 @@ class _File:
             self._lookup(where, "hit", record)
         elif found := _AOT.fullmatch(name):
             self._aot_lookup(where, found[1], record)
+        elif name == _TEXT:
+            self._texts[where] = record.payload()[0][:_MAX_GRAPH]
 
     def _said(self, record: _Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
@@ -298,6 +306,8 @@ class _File:
             self._trace.graphs.append(graph)
         graph.outcome, graph.cut = outcome, not whole
         graph.factors = factors or graph.factors
+        # It stands before the record of the lookup, which is written when all is compiled.
+        graph.text = self._texts.pop(where, "") or graph.text
         spent = said.get("time_taken_ns" if outcome == "miss" else "time_saved_ns")
         graph.seconds = _seconds(spent)
         graph.at = _seconds(said.get("cache_event_time"), 1e19)
