@@ -26,6 +26,7 @@ KEPT = (
     b'"torch_version"',
     b"fx_graph_cache_",
     b"aotautograd_",
+    b"inductor_post_grad_graph",
 )
 
 TORCH = str(Path(importlib.util.find_spec("torch").origin).parents[4]).encode()

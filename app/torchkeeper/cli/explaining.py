@@ -23,10 +23,11 @@ _LINES = 30
 
 def add_explain(command: argparse.ArgumentParser) -> None:
     """Arguments of explain."""
-    command.add_argument("place", metavar="PLACE", type=looking.place,
+    command.add_argument("place", metavar="PLACE", type=looking.place, nargs="?",
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
-    command.add_argument("key", metavar="KEY", help="a key, or the start of only one; alone: why "
-                         "this entry is used here, or is not")  # fmt: skip
+    command.add_argument("key", metavar="KEY", nargs="?",
+                         help="a key, or the start of only one; alone: why this entry is used "
+                         "here, or is not")  # fmt: skip
     other = command.add_mutually_exclusive_group()
     other.add_argument("other", metavar="KEY2", nargs="?",
                        help="another key: what differs between the two")  # fmt: skip
@@ -36,6 +37,10 @@ def add_explain(command: argparse.ArgumentParser) -> None:
                          action="append", default=[],
                          help="where KEY2 is, or where else to look for the nearest; for that it "
                          "may be given several times")  # fmt: skip
+    other.add_argument("--trace", metavar="DIR", type=looking.path,
+                       help="instead of a key, what a program left in the folder that TORCH_TRACE "
+                       "named: hits, misses, and how these differ from what PLACE holds now, if "
+                       "one is given")  # fmt: skip
     command.add_argument("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose "
                          f"torch is asked; by default {interpreters.VARIABLE}, else the app's "
                          "own")  # fmt: skip
@@ -45,7 +50,15 @@ def add_explain(command: argparse.ArgumentParser) -> None:
 def explain(args: argparse.Namespace) -> int:
     """torchkeeper explain; 1 if an entry is stale or broken, or nothing is near it."""
     wrong = ""
-    if args.places and not (args.other or args.nearest):
+    if args.trace and (args.key or args.places or args.env):
+        wrong = "--trace goes with a PLACE, or none, and no key."
+    elif args.trace:
+        from torchkeeper.cli.running import explain_trace
+
+        return explain_trace(args.trace, args.place, args.json)
+    elif not args.key:
+        wrong = "A place and a key are needed, or --trace DIR."
+    elif args.places and not (args.other or args.nearest):
         wrong = "--in goes with KEY2 or --nearest."
     elif len(args.places) > 1 and args.other:
         wrong = "KEY2 is in one place: give one --in."

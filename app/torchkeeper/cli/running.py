@@ -163,9 +163,7 @@ def _tell(args: argparse.Namespace, found: Found, env: Answer, place: str) -> No
     if args.report:
         _write(args.report, found)
     if args.json:
-        for graph in found.graphs:
-            output.emit(graph)
-        output.emit({"result": {**found.result, "aotautograd": found.autograd}})
+        _emit(found)
         return
     output.line()
     tell(found, env, place)
@@ -187,6 +185,28 @@ def _write(file: str, found: Found) -> None:
         output.complain(user_error("output-unwritable", {"file": file, "why": e.strerror}))
 
 
+def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
+    """torchkeeper explain --trace; 1 where the trace tells of no graph."""
+    with Engine() as engine:
+        asker = Asker(engine, as_json)
+        found = explained(asker, trace=trace, **({"place": place} if place else {}))
+    for text in output.left_lines(asker.left):
+        output.note(text)
+    if as_json:
+        _emit(found)
+    else:
+        tell(found, {}, place)
+        if found.result["misses"] and not place:
+            output.line("To compare what missed with what a cache holds now, name the cache.")
+    return int(not found.graphs)
+
+
+def _emit(found: Found) -> None:
+    for graph in found.graphs:
+        output.emit(graph)
+    output.emit({"result": {**found.result, "aotautograd": found.autograd}})
+
+
 def tell(found: Found, env: Answer, place: str | None) -> None:
     """What was found, for people."""
     result = found.result
@@ -195,7 +215,7 @@ def tell(found: Found, env: Answer, place: str | None) -> None:
     else:
         output.lines(told(found.graphs))
         for aot in found.autograd:
-            if aot["why"]:
+            if aot["why"] and aot["why"] != causes.AS_GRAPHS:
                 output.line(printable(f"AOTAutograd {aot['id']}: ") + aot["why"])
         output.line(causes.summary(result) + ".")
     if result["elsewhere"] and place:
@@ -216,7 +236,9 @@ def told(graphs: list[Answer]) -> list[str]:
                  causes.named(graph), more]  # fmt: skip
         lines.append(printable("  ".join(cell for cell in cells if cell)))
         if why := graph.get("why"):
-            lines.append(f"        {why}")
+            cause = graph.get("cause") or graph  # of a run that was kept, only the key is
+            nearest = cause.get("nearest")
+            lines.append(f"        nearest {nearest[:12]}: {why}" if nearest else f"        {why}")
     return lines
 
 

@@ -16,7 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import is_graph_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import explaining, wire
-from torchkeeper.engine.session import Session, path_of
+from torchkeeper.engine.session import Session, path_of, place_of
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
@@ -90,12 +90,13 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
 
     trace: a folder or a file; ``without`` names files there that are not of this run. With
     ``known``, what was ``held`` before is what the program found: a hit on something else was
-    ``remote``, if ``remote`` says that such a cache was on. Without it nobody knows.
+    ``remote``, if ``remote`` says that such a cache was on. Without it nobody knows, and a miss is
+    compared with what a ``place`` holds now, less what the run itself compiled.
     """
     trace = traces.read(path_of(params, "trace"), report, frozenset(params.get("without") or ()))
-    known = bool(params.get("known"))
-    before = session.before if known else None
-    near = Near(session, before, trace.torch, report)
+    before = session.before if params.get("known") else None
+    place = place_of(params, "place") if params.get("place") else None
+    near = Near(session, before, trace, report, place)
     made: set[str] = set()
     totals: Counter[str] = Counter()
     spent = saved = 0.0
@@ -110,7 +111,7 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
             saved += graph.seconds or 0
         else:
             spent += graph.seconds or 0
-        report.finding(graph={**told(graph), "where": where, "cause": near.cause(graph)})
+        _tell({**told(graph), "where": where, "cause": near.cause(graph)}, report)
     for aot in trace.aot:
         report.finding(aot=_aot(aot, trace, before))
     return {
@@ -133,6 +134,15 @@ def explain_trace(session: Session, params: dict[str, Any], report: Report) -> d
         "looked_at": near.looked_at,
         "there": len(before.fxgraph) if before else None,
     }
+
+
+def _tell(graph: dict[str, Any], report: Report) -> None:
+    try:
+        report.finding(graph=graph)
+    except wire.WireError:
+        # Values that are all as long as can be, of graphs that nobody wrote by hand.
+        cause = {**graph["cause"], "differences": graph["cause"]["differences"][:5], "graph": None}
+        report.finding(graph={**graph, "cause": cause})
 
 
 def told(graph: Graph) -> dict[str, Any]:
@@ -201,12 +211,19 @@ class Near:
     """Finds what was there and is nearest to a graph; looks at entries when first asked."""
 
     def __init__(
-        self, session: Session, before: Held | None, torch: str | None, report: Report
+        self,
+        session: Session,
+        before: Held | None,
+        trace: Trace,
+        report: Report,
+        place: str | None = None,
     ) -> None:
-        """torch: the version that the program had."""
+        """place: where to look when it is not known what was there before."""
         self._session = session
         self._before = before
-        self._torch = torch
+        self._torch = trace.torch
+        self._made = {("fxgraph", g.key) for g in trace.graphs if g.key and g.outcome == "miss"}
+        self._place = place
         self._report = report
         self._among: list[tuple[str, Described]] | None = None
 
@@ -222,7 +239,8 @@ class Near:
 
         Codes: bypass, cut, guards (the key was there, its guards did not hold), refused (it was
         there, and PyTorch did not take it), unrecorded, unknown (nobody knows what was there),
-        nothing (no graph was there), unread (none that was there tells its factors), differs.
+        nothing (no graph was there), nothing-now (none is in the place that was named), unread
+        (none that was there tells its factors), differs.
         """
         if graph.outcome == "hit":
             return None
@@ -232,17 +250,18 @@ class Near:
             return {"code": "cut"}
         if graph.guarded:
             return {"code": "guards"}
-        if self._before is None:
+        if self._before is None and self._place is None:
             return {"code": "unknown"}
-        if graph.key in self._before.fxgraph:
+        if self._before and graph.key in self._before.fxgraph:
             return {"code": "refused"}
-        if not self._before.fxgraph:
+        if self._before and not self._before.fxgraph:
             return {"code": "nothing"}
         if not graph.factors:
             return {"code": "unrecorded"}
-        found = explaining.nearest_graph(
-            self._session, graph.factors, self._there(self._before), self._report
-        )
+        there = self._there()
+        found = explaining.nearest_graph(self._session, graph.factors, there, self._report)
+        if found is None and not there and self._before is None:
+            return {"code": "nothing-now"}
         if found is None:
             return {"code": "unread"}
         side = Side(graph.factors, self._torch, graphs=(graph.text,))
@@ -250,25 +269,32 @@ class Near:
         told["differences"] = [explaining.cut(row) for row in told["differences"][:_MAX_ROWS]]
         return {"code": "differs", "nearest": found.entry.key, **told}
 
-    def _there(self, before: Held) -> list[tuple[str, Described]]:
-        """The graphs that were there and still are."""
+    def _there(self) -> list[tuple[str, Described]]:
+        """The graphs that were there and still are; or those that are in the place now."""
         if self._among is None:
-            self._among = []
-            try:
-                folder = Folder(before.place)
-            except Problem:
-                return []
-            index = Index(folder.root, os.environ.get(wire.INDEX))
-            try:
-                items = _items(folder, before)
-                for batch in describe(
-                    items, folder, self._session.reader, self._report, index=index
-                ):
-                    self._among += [(before.place, x) for x in batch if not x.entry.problem]
-                    self._report.progress(len(self._among), len(items), "entries")
-            finally:
-                index.close()
+            if self._before:
+                self._among = self._of_before(self._before)
+            else:
+                self._among = explaining.candidates(
+                    self._session, "fxgraph", [self._place or ""], self._made, self._report
+                )
         return self._among
+
+    def _of_before(self, before: Held) -> list[tuple[str, Described]]:
+        try:
+            folder = Folder(before.place)
+        except Problem:
+            return []
+        found: list[tuple[str, Described]] = []
+        index = Index(folder.root, os.environ.get(wire.INDEX))
+        try:
+            items = _items(folder, before)
+            for batch in describe(items, folder, self._session.reader, self._report, index=index):
+                found += [(before.place, x) for x in batch if not x.entry.problem]
+                self._report.progress(len(found), len(items), "entries")
+        finally:
+            index.close()
+        return found
 
 
 def _items(folder: Folder, before: Held) -> list[Item]:

@@ -18,10 +18,14 @@ _CAUSES = {
     "refused": "an entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
     "unrecorded": "not known: the trace has no key factors of it",
-    "unknown": "not known: what the cache held before is not known",
+    "unknown": "not known: what the cache held before is not recorded",
     "nothing": "no graph was there",
+    "nothing-now": "no other graph is in the place that it was compared with",
     "unread": "not known: none of the graphs that were there tells its key factors",
 }
+
+#: Of an AOTAutograd lookup of which its graphs tell all.
+AS_GRAPHS = "missed as its graphs did"
 
 
 def cause(graph: Mapping[str, Any]) -> str:
@@ -55,7 +59,7 @@ def named(graph: Mapping[str, Any]) -> str:
 def place(graph: Mapping[str, Any]) -> str:
     """Where a hit came from, in a word; empty for what is no hit."""
     where = graph.get("where")
-    return "" if where is None else {"unknown": "from where is not known"}.get(where, str(where))
+    return "" if where is None else {"unknown": "local or remote unknown"}.get(where, str(where))
 
 
 def summary(totals: Mapping[str, Any]) -> str:
@@ -63,7 +67,11 @@ def summary(totals: Mapping[str, Any]) -> str:
     hits = say.count(int(totals["hits"]), "hit", "hits")
     where = [
         f"{int(totals[name]):,} {word}"
-        for name, word in (("local", "local"), ("remote", "remote"), ("unknown", "from unknown"))
+        for name, word in (
+            ("local", "local"),
+            ("remote", "remote"),
+            ("unknown", "local or remote unknown"),
+        )
         if totals[name]
     ]
     if where:
@@ -92,7 +100,7 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     ]
     missed = [graph for graph in mine if graph.get("outcome") != "hit"]
     if missed:
-        return "missed as its graphs did"
+        return AS_GRAPHS
     if found.get("there"):
         return "missed, though the key was there and its graphs were hits; why is not recorded"
     if mine:
