@@ -278,8 +278,10 @@ class _File:
     def _said(self, record: _Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
         said = json.loads(payload) if whole else None
-        self._trace.cut += not whole
-        return (said, whole) if isinstance(said, dict) else ({}, False)
+        if isinstance(said, dict):
+            return said, True
+        self._trace.cut += 1
+        return {}, False
 
     def _named(self, where: tuple[str, str]) -> tuple[str, str]:
         name, line = self._functions.get(where, ("", ""))
