@@ -59,7 +59,6 @@ class Flows(QObject):
         else:
             open_one.refresh()
         open_one.show()
-        open_one.raise_()
         open_one.activateWindow()
         return open_one
 

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import tempfile
 import time
 from collections.abc import Sequence
@@ -30,8 +29,14 @@ _MAX_ARGUMENT = 300
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
-_HIDDEN = r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credentials?|auth)"
-_NAMED = re.compile(rf"((?:^|[\s?&;,'\"_-])[\w.-]*{_HIDDEN}\s*[=:]\s*)[^\s&;,'\"]+", re.IGNORECASE)
+_HIDDEN = (
+    r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credentials?"
+    r"|auth(?:orization)?)"
+)
+_NAMED = re.compile(
+    rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}\s*[=:]\s*)(?:bearer\s+)?['\"]?[^\s&;,'\"]+['\"]?",
+    re.IGNORECASE,
+)
 _OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 
 #: What a run counts, each a number.
@@ -130,7 +135,7 @@ def keep(
     result and graphs: of the engine's ``explain_trace``.
     """
     run = Run(
-        time.strftime("%Y%m%d-%H%M%S-", time.localtime(began)) + secrets.token_hex(2),
+        _new_id(began),
         began,
         discreet(command),
         place,
@@ -159,6 +164,17 @@ def keep(
     except OSError as e:
         raise user_error("runs-unwritable", {"folder": where, "why": e.strerror}) from e
     return run
+
+
+def _new_id(began: float) -> str:
+    """An id that nothing has yet; ids are in the order of time, to less than a millisecond."""
+    taken = set(every())
+    while True:
+        ident = time.strftime("%Y%m%d-%H%M%S-", time.localtime(began))
+        ident += f"{int(began % 1 * 0x10000):04x}"
+        if ident not in taken:
+            return ident
+        began += 1 / 0x10000
 
 
 def _kept(graph: dict[str, Any]) -> dict[str, Any]:

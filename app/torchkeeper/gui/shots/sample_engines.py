@@ -96,7 +96,7 @@ class SampleEngines(Engines):
         """The runs of the samples, less those that were forgotten."""
         if "runs" in self.silent:
             return self._ticket(listener)
-        if "runs" in self.failing:
+        if forget and "runs" in self.failing:
             error = self.failing["runs"]
             QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
             return self._ticket(listener)

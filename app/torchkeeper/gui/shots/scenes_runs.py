@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.link.runs import Kept
@@ -18,8 +19,11 @@ def _runs(stage: Stage) -> None:
     engines.failing["runs"] = user_error(
         "runs-unwritable", {"folder": "~/.local/share/torchkeeper/runs", "why": "read-only"}
     )
-    stage.dialog("runs-failed", window.flows.show_runs())
-    del engines.failing["runs"]
+    dialog = window.flows.show_runs()
+    turn(0.1)
+    dialog.forget.click()
+    dialog.findChildren(ConfirmDialog)[-1].go.click()
+    stage.dialog("runs-failed", dialog)
     dialog = window.flows.show_runs()
     turn(0.1)
     dialog.forget.click()
