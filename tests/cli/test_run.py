@@ -123,6 +123,10 @@ def test_the_users_own_trace_is_left(tk: Tk, recorded: Path, tmp_path: Path) -> 
     graphs = [json.loads(line) for line in ran.out.splitlines()[1:-1]]
     assert [graph["name"] for graph in graphs] == ["layer"], "not what was there before"
     assert len(list(folder.iterdir())) == 2
+    missing = tmp_path / "not-there-yet"
+    ran = tk("run", *program("print(1)"), TORCH_TRACE=str(missing))
+    assert "PyTorch left no trace" in ran.out
+    assert not missing.exists()
 
 
 def test_a_remote_cache(tk: Tk, recorded: Path, tmp_path: Path) -> None:

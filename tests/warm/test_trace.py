@@ -115,6 +115,27 @@ def test_bypasses_guards_and_backward_graphs(tmp_path: Path) -> None:
     ]
 
 
+def test_what_a_bypass_took(tmp_path: Path) -> None:
+    """PyTorch tells it of whole compiles only."""
+
+    def metrics(frame: int, seconds: Any) -> bytes:
+        said = {"inductor_compile_time_s": seconds, "co_name": "f"}
+        return record({"compilation_metrics": said, "frame_id": frame, "frame_compile_id": 0})
+
+    found = read(
+        written(
+            tmp_path,
+            lookup("bypass"), metrics(0, 1.5), lookup("bypass"), metrics(0, 2.5),
+            lookup("bypass", frame=1), lookup("miss", frame=1, key="f1"), metrics(1, 9.0),
+            lookup("bypass", frame=2), metrics(2, "long"), metrics(2, 7.0),
+        )
+    )  # fmt: skip
+    assert [(g.id, g.seconds) for g in found.graphs] == [
+        ("0/0 forward", 1.5), ("0/0 backward", 2.5), ("1/0 forward", None), ("1/0 backward", None),
+        ("2/0 forward", None),
+    ]  # fmt: skip
+
+
 def test_a_trace_that_breaks_off(recorded: Path, tmp_path: Path) -> None:
     (whole,) = (recorded / "first").iterdir()
     data = whole.read_bytes()

@@ -141,9 +141,11 @@ def explained(asker: Asker, **params: Any) -> Found:
 
 def _explained(asker: Asker, folder: str, without: list[str], env: Answer) -> Found:
     remote = env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
-    if not os.path.isdir(folder):  # PyTorch would have made the user's own
-        os.makedirs(folder, exist_ok=True)
-    return explained(asker, trace=folder, without=without, known=True, remote=remote)
+    if os.path.isdir(folder):
+        return explained(asker, trace=folder, without=without, known=True, remote=remote)
+    # PyTorch makes the user's own when it first writes there; we do not.
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-trace-") as nothing:
+        return explained(asker, trace=nothing, known=True)
 
 
 def _keep(

@@ -25,7 +25,7 @@ _CAUSES = {
 }
 
 #: Of an AOTAutograd lookup of which its graphs tell all.
-AS_GRAPHS = "missed as its graphs did"
+AS_GRAPHS = "as its graphs"
 
 
 def cause(graph: Mapping[str, Any]) -> str:
@@ -90,14 +90,16 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     """
     if found.get("outcome") == "hit":
         return ""
-    if found.get("outcome") == "bypass":
-        return f"bypassed: {printable(str(found.get('reason') or 'PyTorch gives no reason'))}"
     mine = [
         graph
         for graph in graphs
         if graph.get("id") in (found.get("graphs") or ())
         and graph.get("process") == found.get("process")
     ]
+    if found.get("outcome") == "bypass":
+        if any(graph.get("reason") == found.get("reason") for graph in mine):
+            return AS_GRAPHS
+        return f"bypassed: {printable(str(found.get('reason') or 'PyTorch gives no reason'))}"
     missed = [graph for graph in mine if graph.get("outcome") != "hit"]
     if missed:
         return AS_GRAPHS

@@ -194,6 +194,8 @@ class _File:
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
         self._texts: dict[tuple[str, str], str] = {}
+        #: The graphs that a compile's own record has been about.
+        self._measured: set[int] = set()
 
     def read(self, file: IO[bytes], report: Report) -> None:
         for number, record in enumerate(self._records(file)):
@@ -259,6 +261,8 @@ class _File:
             file = os.path.basename(self._names.get(frame.get("filename"), ""))
             line = f"{file}:{int(frame['line'])}" if file else ""
             self._functions[where] = str(frame["name"])[:200], line[:200]
+        if isinstance(metrics := metadata.get("compilation_metrics"), dict):
+            self._measure(where, metrics.get("inductor_compile_time_s"))
         artifact = metadata.get("artifact")
         if not isinstance(artifact, dict):
             return
@@ -315,6 +319,18 @@ class _File:
         graph.at = _seconds(said.get("cache_event_time"), 1e19)
         graph.guarded = said.get("cache_status_detailed") == "guard_miss"
         graph.reason = _text(said.get("cache_bypass_reason")) if outcome == "bypass" else None
+
+    def _measure(self, where: tuple[str, str], seconds: Any) -> None:
+        """What a compile took, where that was one graph, which was bypassed: nothing else tells."""
+        compiled = [
+            graph
+            for graph in self._graphs.get(where, {}).values()
+            if graph.outcome != "hit" and id(graph) not in self._measured
+        ]
+        self._measured.update(map(id, compiled))
+        if len(compiled) == 1 and compiled[0].outcome == "bypass":
+            number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+            compiled[0].seconds = _seconds(seconds * 1e9) if number else None
 
     def _aot_lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
         if len(self._aot) >= MAX_GRAPHS:

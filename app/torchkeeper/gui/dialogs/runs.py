@@ -331,7 +331,7 @@ def _head(run: Run) -> str:
         _command(run),
         f"torch {printable(run.torch, 40)}" if run.torch else "",
         printable(run.place),
-        say.seconds(run.seconds),
+        f"took {say.seconds(run.seconds)}",
     ]
     return " · ".join(part for part in parts if part)
 
