@@ -129,6 +129,7 @@ STATES = {
     "add-server": "add-server add-server-tls add-server-error add-server-untrusted",
     "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
+    "runs": "runs runs-reading runs-empty runs-forget runs-failed",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (

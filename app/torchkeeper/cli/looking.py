@@ -42,8 +42,10 @@ _TIMES = ("expires", "used")
 _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 #: Facts that only join entries, which is said under these titles.
-_JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
-                     | {"code_names", "role", "opaque", "group", "warp", "widths"})  # fmt: skip
+_JOINING = frozenset(
+    "kernels digest fx_keys triton_keys code_key code_keys code_names role opaque group warp "
+    "widths prints".split()
+)
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",

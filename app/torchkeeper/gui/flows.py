@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
+    from torchkeeper.gui.dialogs.runs import RunsDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.window import Window
 
@@ -48,6 +49,19 @@ class Flows(QObject):
         dialog.accepted.connect(lambda: self._warm(dialog))
         dialog.open()
         return dialog
+
+    def show_runs(self) -> RunsDialog:
+        """Show the runs that are kept, beside the window; there is one such list."""
+        from torchkeeper.gui.dialogs.runs import RunsDialog
+
+        open_one = next((x for x in self._window.findChildren(RunsDialog) if x.isVisible()), None)
+        if open_one is None:
+            open_one = RunsDialog(self._window, self._window.engines)
+        else:
+            open_one.refresh()
+        open_one.show()
+        open_one.activateWindow()
+        return open_one
 
     def _warm(self, dialog: WarmDialog) -> None:
         into = dialog.target.path

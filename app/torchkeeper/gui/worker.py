@@ -564,6 +564,22 @@ class Worker(QObject):
         # They may be on disks that do not answer.
         _aside(find)
 
+    @Slot(int, object)
+    def find_runs(self, ticket: int, forget: Sequence[str]) -> None:
+        """Say which runs are kept, after those to forget; the result is ``{"kept"}``."""
+        from torchkeeper.link import runs
+
+        def find() -> None:
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                try:
+                    runs.forget(forget)
+                    self.result.emit(ticket, {"kept": runs.kept()}, [])
+                except UserError as e:
+                    self.failed.emit(ticket, e, [])
+
+        # It reads many files, from a slow disk perhaps.
+        _aside(find)
+
     @Slot(int)
     def scratch(self, ticket: int) -> None:
         """Make a private folder that goes, with what is in it, when all ends at the latest."""

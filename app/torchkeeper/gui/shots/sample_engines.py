@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots import sample_runs, samples
+from torchkeeper.link.runs import Kept
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.names import is_server
 
@@ -47,6 +48,7 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
+        self.kept = Kept(sample_runs.runs(), 0)
         self._places = places
         self._read_only: set[str] = set()
 
@@ -91,6 +93,17 @@ class SampleEngines(Engines):
         """Every place can be made read-only."""
         self._read_only = self._read_only | {place} if on else self._read_only - {place}
         return self.protected(listener)
+
+    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+        """The runs of the samples, less those that were forgotten."""
+        if "runs" in self.silent:
+            return self._ticket(listener)
+        if forget and "runs" in self.failing:
+            error = self.failing["runs"]
+            QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
+            return self._ticket(listener)
+        self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
+        return self._tell({"kept": self.kept}, listener)
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
