@@ -128,7 +128,11 @@ def phrase(row: Row) -> str:
     if row.get("group") in ("torch", "triton", "gpu"):
         called = _named(name)
         return f"{called} {a} against {b}"
-    option = _OPTION.fullmatch(name)
+    option = None if name in _NAMES else _OPTION.fullmatch(name)
+    if name == "deterministic_algorithms_settings":
+        first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
+        if first[0] and first[1] and first[0][1] != first[1][1]:
+            return f"deterministic algorithms are {_ON[first[0][1]]} (`{_SET_BY[name]}`)"
     if name in ("fx_kwargs[is_backward]", "graphs"):
         return _of_direction(name, row, a, b)
     if option or row.get("a") in _ON:
@@ -224,7 +228,7 @@ def _value(name: str, value: object, limit: int) -> str:
     if name == "system_info[device]" and value == "None":
         return "none"
     text = printable(" ".join(value.split()), limit)
-    return text or "nothing"
+    return text or "none"
 
 
 def _fields(row: Row) -> list[tuple[str, str, str]]:

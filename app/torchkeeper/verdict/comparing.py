@@ -43,6 +43,7 @@ _REPEATS = {
     "fx_kwargs[cudagraphs]": "inductor_config[triton.cudagraphs]",
     "fx_kwargs[cpp_wrapper]": "inductor_config[cpp_wrapper]",
     "fx_kwargs[fx_wrapper]": "inductor_config[fx_wrapper]",
+    "inductor_config[deterministic]": "deterministic_algorithms_settings",
 }
 
 
@@ -256,8 +257,8 @@ def _inputs(half: _Half) -> None:
         for at in range(max(len(own), len(other))):
             one, two = _value(own, at), _value(other, at)
             if one != two:
-                fields = tensors.differing(one, two) if one and two else ()
-                half.found.append(_input(half, at, one, two, fields))
+                # Which is which of the other is not known.
+                half.found.append(_input(half, at, one, two, ()))
         return
     half.one_cause = tensors.one_cause(half.changed)
     for changed in half.changed:
