@@ -18,7 +18,7 @@ from torchkeeper.verdict.comparing import Comparison, Difference, Side
 CHANGES: dict[str, dict[str, Any]] = json.loads((DATA / "changes.json").read_text())
 
 GELU = "`hidden = torch.nn.functional.gelu(hidden)` instead of `hidden = torch.relu(hidden)`"
-PRECISION = "matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)"
+PRECISION = "Matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)"
 #: What is said of a change that was made, of the forward graph and of the backward one.
 SENTENCES = {
     "shape": (
@@ -35,21 +35,21 @@ SENTENCES = {
     ),
     "dtype": (
         "Same graph; all 5 inputs have dtype float64 instead of float32",
-        "all 5 inputs have dtype float64 instead of float32",
+        "All 5 inputs have dtype float64 instead of float32",
     ),
-    "half": ("all 5 inputs have dtype bfloat16 instead of float32",) * 2,
+    "half": ("All 5 inputs have dtype bfloat16 instead of float32",) * 2,
     "line": (
-        f"the graph has `mul`, `erf` and `add` where the other has `relu`: {GELU}",
-        "the graph has `mul`, `erf`, `add` and `exp` where the other has `le`, `full` and "
+        f"The graph has `mul`, `erf` and `add` where the other has `relu`: {GELU}",
+        "The graph has `mul`, `erf`, `add` and `exp` where the other has `le`, `full` and "
         f"`where`: {GELU}",
     ),
     "max_autotune": ("`max_autotune` is on",) * 2,
-    "threads": ("threads 1 instead of 2",) * 2,
+    "threads": ("Threads 1 instead of 2",) * 2,
     "precision": (PRECISION,) * 2,
     "deterministic": (
-        "deterministic algorithms are on (`torch.use_deterministic_algorithms`)",
+        "Deterministic algorithms are on (`torch.use_deterministic_algorithms`)",
     ) * 2,
-    "tag": ("cache key tag release-7 instead of none",) * 2,
+    "tag": ("Cache key tag release-7 instead of none",) * 2,
 }  # fmt: skip
 
 
@@ -77,7 +77,9 @@ def test_the_cause_is_what_was_changed(change: str) -> None:
     both = "forward", "backward"
     found = comparing.compare(side(change, *both), side("none", *both))
     # What forward hands to backward follows from what was changed in forward.
-    assert said(found).removeprefix("Same graph; ") == forward.removeprefix("Same graph; ")
+    assert said(found).lower().removeprefix("same graph; ") == (
+        forward.lower().removeprefix("same graph; ")
+    )
     assert all(one.follows for one in found.differences if one.half == "backward")
 
 
@@ -103,7 +105,7 @@ def test_two_changes_are_both_told_and_the_larger_one_first() -> None:
         (factor,) = [one for one in other.factors if one[1] == name]
         two = replace(two, factors=[*(f for f in two.factors if f[1] != name), factor])
     assert said(comparing.compare(two, side("none", "forward"))) == (
-        "threads 1 instead of 2; `max_autotune` is on; inputs[2] has batch 16 instead of 8"
+        "Threads 1 instead of 2; `max_autotune` is on; inputs[2] has batch 16 instead of 8"
     )
 
 
@@ -156,7 +158,7 @@ def test_what_is_not_recorded_is_not_guessed() -> None:
     assert said(comparing.compare(own, own)) == "Nothing that is recorded differs"
     # A setting that one of both does not know.
     lacking = changed(own, cache_key_tag=None)
-    assert said(comparing.compare(own, lacking)) == "cache key tag none instead of not recorded"
+    assert said(comparing.compare(own, lacking)) == "Cache key tag none instead of not recorded"
     guarded = replace(own, guards="L['x'].size()[0] == 8")
     (one,) = comparing.compare(guarded, own).differences
     assert (one.factor, one.b) == ("guards_expr", None)
@@ -174,7 +176,7 @@ def test_kernels_are_compared_by_what_their_json_tells() -> None:
     other = {**one, "hash": "b" * 64, "target": {**target, "arch": 80}, "num_warps": 8}
     values = [flat.values("triton", {"metadata": json.dumps(x)}) for x in (one, other)]
     found = flat.compare(*values)
-    assert said(found) == "architecture 90 against 80; num_warps 4 instead of 8"
+    assert said(found) == "Architecture 90 against 80; num_warps 4 instead of 8"
     assert found.differences[-1].follows
     assert flat.values("triton", {"metadata": "{"}) == {}
     assert said(flat.compare({}, values[0])).endswith("of the first was made of is not recorded")
@@ -226,4 +228,4 @@ def test_whatever_a_stranger_writes_is_shown_harmlessly() -> None:
 
 def test_differences_without_a_cause_are_still_told() -> None:
     one = Difference("graph", "fx_kwargs[static_input_idxs]", "[0]", "[1]", follows=True)
-    assert said(Comparison((one,))) == "inputs that stay where they are [0] instead of [1]"
+    assert said(Comparison((one,))) == "Inputs that stay where they are [0] instead of [1]"

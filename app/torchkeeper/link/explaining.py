@@ -77,7 +77,14 @@ def sentence(found: Row) -> str:
         text += f"; and {say.count(len(said) - _CAUSES, 'more difference', 'more differences')}"
     if found.get("same_graph") is True and causes[0].get("group") == "inputs":
         text = f"Same graph; {text}"
-    return text
+    return _begun(text)
+
+
+def _begun(text: str) -> str:
+    """A sentence with a capital letter, unless it begins with a name that has none."""
+    word = text.partition(" ")[0]
+    named = word == "torch" or not word.isalpha()
+    return text if named else text[0].upper() + text[1:]
 
 
 def differences(found: Row) -> list[Row]:
@@ -102,7 +109,7 @@ def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
     whose = "either entry" if not (own or other) else "the second" if own else "the first"
     missing = f"what the key of {whose} was made of is not recorded"
     said = "; ".join(_phrases(rows, found)[:_CAUSES])
-    return f"{said}; {missing}" if said else missing[0].upper() + missing[1:]
+    return _begun(f"{said}; {missing}" if said else missing)
 
 
 def _phrases(rows: Sequence[Row], found: Row) -> list[str]:
@@ -165,6 +172,7 @@ def factor(row: Row) -> str:
         called = printable(option[1], 150)
     else:
         called = _named(name)
+    called = called.removeprefix("the ")
     half = row.get("half")
     return f"{called} ({half})" if half in ("forward", "backward") else called
 

@@ -148,6 +148,8 @@ class CompareDialog(Dialog):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.blank)
         self.stack.addWidget(self._page)
+        self._nothing = QWidget()
+        self.stack.addWidget(self._nothing)
         self.go = forms.button(self.tr("&Show B in its place"))
         self.copy = forms.button(self.tr("&Copy"))
         self.shut = forms.button(self.tr("Close"))
@@ -175,7 +177,6 @@ class CompareDialog(Dialog):
         self.found, self._rows, self._left = None, [], []
         self.notice.tell(None)
         self.left.hide()
-        self.stack.show()
         self.stack.setCurrentWidget(self.blank)
         for button in (self.go, self.copy):
             button.setEnabled(False)
@@ -215,8 +216,7 @@ class CompareDialog(Dialog):
         try:
             own, other = result.get("a"), result.get("b")
             if other is None:
-                about = {"kind": self._one.kind, "key": self._one.key}
-                self._failed(user_error("nothing-near", about), again=False)
+                self._alone()
                 return
             self.a.show_entry(entry_from_json(own), _place_of(own, self._place))
             self.b.show_entry(entry_from_json(other), _place_of(other, self._place))
@@ -235,6 +235,7 @@ class CompareDialog(Dialog):
             self.stack.setCurrentWidget(self._page)
             self.tree.setFocus()
         else:
+            self.shut.setFocus()
             self.blank.say(
                 self.tr("Nothing to list"),
                 self.tr("What both keys were made of is the same, as far as it is recorded."),
@@ -250,14 +251,25 @@ class CompareDialog(Dialog):
         self.left.setText("\n".join(lines[:3]))
         self.left.setVisible(bool(lines))
 
-    def _failed(self, error: UserError, again: bool = True) -> None:
+    def _alone(self) -> None:
+        """There is nothing to compare with."""
+        self.sentence.setText(self.tr("There is no other entry of this kind"))
+        self.b.say(self.tr("None"))
+        self.blank.say(
+            self.tr("Looked in {}").format(say.count(len(self._places), "place", "places")),
+            self.tr("Add more folders or bundles to the list of places to have them looked into; "
+                    "a server is where it is the place that is shown."),
+        )  # fmt: skip
+        self.shut.setFocus()
+
+    def _failed(self, error: UserError) -> None:
         self._ticket = None
         self.sentence.setText(self.tr("These entries cannot be compared"))
         if self._other is None:
             self.sentence.setText(self.tr("No entry to compare with was found"))
             self.b.say(self.tr("None"))
-        self.notice.tell(error, again=again)
-        self.stack.hide()
+        self.notice.tell(error, again=True)
+        self.stack.setCurrentWidget(self._nothing)
 
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QTextCursor,
@@ -174,7 +173,6 @@ class DifferenceView(QPlainTextEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("code")
         self.setReadOnly(True)
         self.setTabChangesFocus(True)
         self.setAcceptDrops(False)
@@ -201,10 +199,6 @@ class DifferenceView(QPlainTextEdit):
             lines = [str(row.get("factor")), "", "A", *_indented(a), "", "B", *_indented(b)]
         self.setPlainText(cleaned("\n".join(lines)))
         self._paint()
-
-    def copy_text(self) -> None:
-        """Copy all of it."""
-        QGuiApplication.clipboard().setText(self.toPlainText())
 
     def _paint(self) -> None:
         self.setFont(theme.monospace())
