@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-#: Lines of a graph that are looked at, and those that are matched with each other in order.
+#: Lines of a graph that are looked at, those that are matched with each other in order, and those
+#: that are so without regard to lines that are there very often.
 _MAX_LINES = 20_000
 _MATCHED = 1500
+_MATCHED_ROUGHLY = 6000
 #: What is told: ops of either graph, lines of the model, lines of the difference, characters.
 _OPS = 8
 _MODEL = 6
@@ -137,10 +139,11 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int
     own, other = a[start : len(a) - end], b[start : len(b) - end]
     if not own and not other:
         return []
-    if max(len(own), len(other)) > _MATCHED:
+    longest = max(len(own), len(other))
+    if longest > _MATCHED_ROUGHLY:
         # Matching takes the square of that; and who reads so much?
         return [(start, len(a) - end, start, len(b) - end)]
-    matched = SequenceMatcher(None, other, own, autojunk=False).get_opcodes()
+    matched = SequenceMatcher(None, other, own, autojunk=longest > _MATCHED).get_opcodes()
     return [
         (start + a1, start + a2, start + b1, start + b2)
         for tag, b1, b2, a1, a2 in matched

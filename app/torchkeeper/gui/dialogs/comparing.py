@@ -258,7 +258,7 @@ class CompareDialog(Dialog):
         self.blank.say(
             self.tr("Looked in {}").format(say.count(len(self._places), "place", "places")),
             self.tr("Add more folders or bundles to the list of places to have them looked into; "
-                    "a server is where it is the place that is shown."),
+                    "servers only while they are the place that is shown."),
         )  # fmt: skip
         self.shut.setFocus()
 
