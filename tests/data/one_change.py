@@ -1,7 +1,7 @@
 """A small model, compiled forward and backward, with one thing changed that people change.
 
 ``one_change.py CHANGE`` compiles into TORCHINDUCTOR_CACHE_DIR, and prints the keys of its two
-graphs as JSON: ``{"forward": key, "backward": key}``.
+graphs as JSON: ``{"forward": key, "backward": key}``; for inference there is but the first.
 """
 
 import importlib.util
@@ -29,7 +29,7 @@ class Net(torch.nn.Module):
 """
 #: What is changed, by name.
 CHANGES = ("none", "shape", "one", "dynamic", "dtype", "half", "width", "line", "max_autotune",
-           "threads", "precision", "deterministic", "tag")  # fmt: skip
+           "threads", "precision", "deterministic", "tag", "inference")  # fmt: skip
 
 
 def compile_it(change: str) -> None:
@@ -52,7 +52,11 @@ def compile_it(change: str) -> None:
         )
         batch = {"shape": 16, "one": 1}.get(change, 8)
         example = torch.randn(batch, 64, dtype=DTYPES.get(change, torch.float32))
-        compiled(example).sum().backward()
+        if change == "inference":
+            with torch.no_grad():
+                compiled(example)
+        else:
+            compiled(example).sum().backward()
 
 
 DTYPES = {"dtype": torch.float64, "half": torch.bfloat16}

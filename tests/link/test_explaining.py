@@ -166,8 +166,52 @@ def test_what_is_not_recorded_is_not_guessed() -> None:
 
 def test_graphs_that_have_nothing_in_common() -> None:
     found = comparing.compare(side("none", "backward"), side("none", "forward"))
-    assert said(found).startswith("Another graph: it has `mul`, `sum`, `neg`")
-    assert found.differences[0].factor == "gm"
+    assert said(found) == "A backward graph instead of a forward one"
+    assert [one.factor for one in found.differences][:2] == ["fx_kwargs[is_backward]", "gm"]
+    own = side("none", "forward")
+    other = changed(own, gm=("zzzz", "def forward(self, x):\n    y = torch.ops.aten.sort(x)\n"))
+    other = changed(other, inductor_config__max_autotune=("zzzz", "True"))
+    text = said(comparing.compare(replace(other, graphs=()), own))
+    assert text.startswith("Another graph: it has `sort` where the other has `permute`, `addmm`, ")
+    assert text.endswith("; `max_autotune` is on")
+
+
+def test_inference_is_told_from_training() -> None:
+    found = comparing.compare(side("inference", "forward"), side("none", "forward"))
+    assert said(found) == "Compiled for inference instead of training"
+    both = "forward", "backward"
+    found = comparing.compare(side("none", *both), side("inference", "forward"))
+    assert said(found) == "Compiled for training instead of inference"
+
+
+def test_a_constant_that_changed_is_not_taken_for_a_consequence() -> None:
+    own = side("none", "forward")
+    (text,) = (value for _, name, value in own.factors if name == "gm")
+    lines = own.graphs[0]
+    bare = changed(own, gm=("zzzz", text.replace("[-1], True", "[0], True")))
+    assert said(comparing.compare(replace(bare, graphs=()), own)) == (
+        "The graph has the same operations with other values, as in "
+        "`amax = torch.ops.aten.amax.default(addmm_1, [0], True)`"
+    )
+    # With another batch, too: the line of the model is told as well.
+    line = replace(bare, graphs=(lines.replace("softmax(dim=-1)", "softmax(dim=0)"),))
+    shape = side("shape", "forward")
+    inputs = {n: (h, v) for h, n, v in shape.factors if n.startswith("example_inputs[")}
+    kept = [f for f in line.factors if f[1] not in inputs]
+    line = replace(line, factors=[*kept, *((h, n, v) for n, (h, v) in inputs.items())])
+    text = said(comparing.compare(line, own))
+    assert text.startswith("inputs[2] has batch 16 instead of 8; the graph has the same operations")
+    assert "`return self.outer(hidden).softmax(dim=0)` instead of `return self" in text
+
+
+def test_a_shape_that_makes_other_ops_is_still_the_cause() -> None:
+    """As where another rank needs a view: the lines of the model are the same."""
+    own, shape = side("none", "forward"), side("width", "forward")
+    (text,) = (value for _, name, value in own.factors if name == "gm")
+    more = text.replace("    relu = ", "    view = torch.ops.aten.view.default(addmm)\n    relu = ")
+    found = comparing.compare(changed(shape, gm=("zzzz", more)), own)
+    assert "inputs[0] has shape 48x64 instead of 32x64" in said(found)
+    assert [one.factor for one in found.differences if one.follows] == ["gm"]
 
 
 def test_kernels_are_compared_by_what_their_json_tells() -> None:

@@ -140,7 +140,7 @@ def phrase(row: Row) -> str:
         first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
         if first[0] and first[1] and first[0][1] != first[1][1]:
             return f"deterministic algorithms are {_ON[first[0][1]]} (`{_SET_BY[name]}`)"
-    if name in ("fx_kwargs[is_backward]", "graphs"):
+    if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
         return _of_direction(name, row, a, b)
     if option or row.get("a") in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
@@ -154,12 +154,15 @@ def phrase(row: Row) -> str:
 
 
 def _of_direction(name: str, row: Row, a: str, b: str) -> str:
+    on = _ON.get(str(row.get("a"))) == "on"
     if name == "graphs":
         return f"{a} instead of {b} only" if " and " in a else f"{a} only instead of {b}"
-    backward = _ON.get(str(row.get("a"))) == "on"
-    return "a backward graph instead of a forward one" if backward else (
-        "a forward graph instead of a backward one"
-    )  # fmt: skip
+    if name == "fx_kwargs[is_inference]":
+        return f"compiled for {'inference' if on else 'training'} instead of " + (
+            "training" if on else "inference"
+        )
+    said = ("a backward graph", "a forward one") if on else ("a forward graph", "a backward one")
+    return f"{said[0]} instead of {said[1]}"
 
 
 def factor(row: Row) -> str:
@@ -282,8 +285,8 @@ def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
             a = "of any size"
         elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
             b = "any size"
-        verb = "is" if name in ("value",) else have
-        said.append(f"{subject} {verb} {name} {a} instead of {b}")
+        has = f"{have} {name}" if name != "value" else "are" if have == "have" else "is"
+        said.append(f"{subject} {has} {a} instead of {b}")
     return said
 
 

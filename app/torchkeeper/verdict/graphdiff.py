@@ -28,8 +28,6 @@ _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?![\w.(])")
 _PARAMETERS = re.compile(r"def \w+\((.*)\)(?: -> .*)?:")
 _OVERLOAD = re.compile(r"\.(?:default|Tensor|Scalar|self|int|out|[A-Za-z]+_[A-Za-z_]+)$")
 _MODEL_LINE = re.compile(r"# File: .{1,400}?:\d+ in [\w.<>]{1,200}, code: ?(.{1,300})")
-#: Ops that only bring numbers into another dtype.
-_CONVERSIONS = frozenset({"convert_element_type", "_to_copy", "to"})
 
 
 @dataclass(frozen=True)
@@ -37,27 +35,30 @@ class GraphDifference:
     """What differs between two graphs.
 
     only_a, only_b: the ops of differing lines, in order, each once. same_ops: whether the calls
-    are the same, in the same order, and only numbers or dtypes in them differ. conversions: they
-    are the same but for those that bring numbers into another dtype. alike: how much of the ops
-    is the same, from 0 to 1. model_a, model_b: the lines of the model that only one of both came
-    from, where that is recorded. diff: the lines that differ, each after "- " for what b has and
-    "+ " for what a has.
+    are the same, in the same order, and only numbers or dtypes in them differ. alike: how much
+    of the ops is the same, from 0 to 1. model_a, model_b: the lines of the model that only one of
+    both came from; same_model: whether there are none, or None where that is not recorded. diff:
+    the lines that differ, each after "- " for what b has and "+ " for what a has.
     """
 
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     same_ops: bool
-    conversions: bool
     alike: float
     model_a: tuple[str, ...] = ()
     model_b: tuple[str, ...] = ()
+    same_model: bool | None = None
     diff: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The difference as a JSON object."""
         lists = {"only_a": self.only_a, "only_b": self.only_b, "model_a": self.model_a,
                  "model_b": self.model_b, "diff": self.diff}  # fmt: skip
-        plain = {"same_ops": self.same_ops, "conversions": self.conversions, "alike": self.alike}
+        plain = {
+            "same_ops": self.same_ops,
+            "alike": self.alike,
+            "same_model": self.same_model,
+        }
         return {**{name: list(texts) for name, texts in lists.items()}, **plain}
 
 
@@ -74,8 +75,6 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
     differ_b = [op for _, _, b1, b2 in blocks for op in ops_b[b1:b2] if op]
     calls_a, calls_b = [op for op in ops_a if op], [op for op in ops_b if op]
     more, less = Counter(differ_a) - Counter(differ_b), Counter(differ_b) - Counter(differ_a)
-    plain_a = [op for op in calls_a if op not in _CONVERSIONS]
-    plain_b = [op for op in calls_b if op not in _CONVERSIONS]
     model_a, model_b = _model(full_a), _model(full_b)
     both = bool(model_a and model_b)
     counts = Counter(calls_a), Counter(calls_b)
@@ -84,10 +83,10 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
         only_a=_few((op for op in differ_a if op in more), _OPS),
         only_b=_few((op for op in differ_b if op in less), _OPS),
         same_ops=calls_a == calls_b,
-        conversions=plain_a == plain_b,
         alike=round((counts[0] & counts[1]).total() / total, 3) if total else 1.0,
         model_a=_few(model_a - model_b if both else (), _MODEL),
         model_b=_few(model_b - model_a if both else (), _MODEL),
+        same_model=model_a == model_b if both else None,
         diff=tuple(_diff(lines_a, lines_b, blocks)),
     )
 

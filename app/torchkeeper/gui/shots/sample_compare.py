@@ -19,7 +19,7 @@ _DIFF = (
     "+ mul = torch.ops.aten.mul.Tensor(linear, sigmoid)",
 )
 _GRAPH = {
-    "only_a": ["sigmoid"], "only_b": ["erf", "add"], "same_ops": False, "conversions": False,
+    "only_a": ["sigmoid"], "only_b": ["erf", "add"], "same_ops": False,
     "alike": 0.86, "model_a": ["hidden = functional.silu(self.gate(x))"],
     "model_b": ["hidden = functional.gelu(self.gate(x))"], "diff": list(_DIFF),
 }  # fmt: skip
