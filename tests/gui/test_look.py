@@ -120,6 +120,8 @@ STATES = {
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
+    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
+    "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "

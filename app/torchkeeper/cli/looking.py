@@ -42,10 +42,9 @@ _TIMES = ("expires", "used")
 _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 #: Facts that only join entries, which is said under these titles.
-_JOINING = frozenset(
-    "kernels digest fx_keys triton_keys code_key code_keys code_names role opaque group warp "
-    "widths prints".split()
-)
+_JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
+                     | {"code_names", "role", "opaque", "group", "warp"}
+                     | {"widths", "prints"})  # fmt: skip
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",
