@@ -29,6 +29,7 @@ class SampleEngines(Engines):
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    all_answer: there is no interpreter that hangs.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
     """
 
@@ -51,6 +52,7 @@ class SampleEngines(Engines):
         self.in_use: dict[str, Any] = {}
         self.kept = Kept(sample_runs.runs(), 0)
         self.cause = "settings"
+        self.all_answer = False
         self._places = places
         self._read_only: set[str] = set()
 
@@ -76,7 +78,8 @@ class SampleEngines(Engines):
         if "interpreters" in self.silent:
             return self._ticket(listener)
         every = [] if "interpreters" in self.failing else samples.interpreters()
-        every = [one for one in every if one["python"] != remove]
+        less = {remove, samples.BROKEN_PYTHON} if self.all_answer else {remove}
+        every = [one for one in every if one["python"] not in less]
         return self._tell({"interpreters": every, "added": add}, listener)
 
     def keyring(self, listener: Listener) -> int:

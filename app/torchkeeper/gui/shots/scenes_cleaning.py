@@ -18,6 +18,7 @@ def _opened(window: Window) -> CleanDialog:
 
 def _clean(stage: Stage) -> None:
     engines = SampleEngines()
+    engines.all_answer = True
     window = stage.window(engines)
     dialog = _opened(window)
     stage.take("clean", dialog)
@@ -31,8 +32,10 @@ def _clean(stage: Stage) -> None:
     stage.dialog("clean-asking", _opened(window))
     engines.silent = set()
     sick = {"python": samples.PYTHON, "why": "libcudart.so.13: cannot open shared object file"}
+    engines.all_answer = False
     engines.failing = {"probe": user_error("torch-broken", sick)}
     stage.dialog("clean-sick", _opened(window))
+    engines.all_answer = True
     engines.failing = {"suggest": user_error("place-unreadable", {
         "place": samples.PLACE, "why": "Permission denied"})}  # fmt: skip
     stage.dialog("clean-failed", _opened(window))
