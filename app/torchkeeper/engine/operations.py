@@ -385,5 +385,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "know": _know,
     "check": _late("check", "checking"),
     "judge": _late("judge", "checking"),
+    "held": _late("held", "running"),
+    "explain_trace": _late("explain_trace", "running"),
+    "explain": _late("explain", "explaining"),
     "warm": _warm,
 }

@@ -25,6 +25,7 @@ from torchkeeper.gui.shots import (
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_runs,
     scenes_servers,
     scenes_verdicts,
     scenes_window,
@@ -44,6 +45,7 @@ SCENES = {
     **scenes_cleaning.SCENES,
     **scenes_servers.SCENES,
     **scenes_verdicts.SCENES,
+    **scenes_runs.SCENES,
 }
 
 

@@ -18,7 +18,7 @@ def _opened(window: Window) -> CleanDialog:
 
 def _clean(stage: Stage) -> None:
     engines = SampleEngines()
-    engines.hidden = {samples.BROKEN_PYTHON}
+    engines.all_answer = True
     window = stage.window(engines)
     dialog = _opened(window)
     stage.take("clean", dialog)
@@ -31,9 +31,9 @@ def _clean(stage: Stage) -> None:
     engines.silent = {"probe"}
     stage.dialog("clean-asking", _opened(window))
     engines.silent = set()
-    engines.hidden = set()
+    engines.all_answer = False
     stage.dialog("clean-sick", _opened(window))
-    engines.hidden = {samples.BROKEN_PYTHON}
+    engines.all_answer = True
     engines.failing = {"suggest": user_error("place-unreadable", {
         "place": samples.PLACE, "why": "Permission denied"})}  # fmt: skip
     stage.dialog("clean-failed", _opened(window))
@@ -53,7 +53,7 @@ def _clean(stage: Stage) -> None:
 
 def _clean_server(stage: Stage) -> None:
     engines = SampleEngines()
-    engines.hidden = {samples.BROKEN_PYTHON}
+    engines.all_answer = True
     window = stage.window(engines)
     window.open_paths([samples.SERVER])
     turn(1.0, lambda: window.place == samples.SERVER and not window.listing.loading)
