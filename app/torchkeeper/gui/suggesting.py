@@ -205,8 +205,17 @@ class Suggestions(QObject):
                 self.envs.failed.append((python, error))
             self._probe()
 
+        def late() -> None:
+            # Whoever looks again asks again.
+            if self._probing.get(python) == ticket:
+                self._engines.forget(ticket)
+                seconds = round(_limit())
+                failed(user_error("probe-stuck", {"python": python, "seconds": seconds}))
+
         listener = Listener(result=told, failed=failed)
-        self._probing[python] = self._engines.ask("probe", {}, listener, python=python)
+        ticket = self._engines.ask("probe", {}, listener, python=python)
+        self._probing[python] = ticket
+        QTimer.singleShot(round(_limit() * 1000), self, late)
 
     def _judge(self) -> None:
         """Once all is known, ask what none of the environments can use."""
@@ -246,3 +255,10 @@ class Suggestions(QObject):
         if not self._judged or "stale" in result["reasons"]:
             self._judging = None
         self.changed.emit()
+
+
+def _limit() -> float:
+    """Seconds that a probe may take."""
+    from torchkeeper.link import probes
+
+    return probes.LIMIT
