@@ -21,6 +21,8 @@ from torchkeeper.stores.names import is_server
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
 #: And the interpreters that do not count where they cannot be asked, one a line.
 _WITHOUT = "cleaning/without"
+#: Environments that are named before the rest is only counted.
+_NAMED = 4
 _UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
@@ -296,13 +298,14 @@ class CleanDialog(Dialog):
         elif found.answered < found.total:
             text = self.tr("Asking environment {} of {}…").format(found.answered + 1, found.total)
         elif found.envs.envs:
-            text = self.tr("Environments: {}.").format(dead.environments(found.envs))
+            text = self.tr("Environments: {}.").format(dead.environments(found.envs, _NAMED))
         else:
             text = ""
         if found.left_out and found.error is None:
             names = printable(", ".join(found.left_out), 1000)
             text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
+        self.envs.setToolTip(dead.environments(found.envs).replace("; ", "\n"))
         self.envs.setVisible(bool(text))
 
     # What goes.
