@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Qt, Signal
@@ -305,7 +306,9 @@ class CleanDialog(Dialog):
             names = printable(", ".join(found.left_out), 1000)
             text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
-        self.envs.setToolTip(dead.environments(found.envs).replace("; ", "\n"))
+        # Said to be HTML, lest it is taken for some.
+        every = html.escape(dead.environments(found.envs)).replace("; torch", "<br>torch")
+        self.envs.setToolTip(f"<p>{every}</p>" if len(found.envs.envs) > _NAMED else "")
         self.envs.setVisible(bool(text))
 
     # What goes.
