@@ -15,7 +15,8 @@ from torchkeeper.link import explaining
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Difference, Side
 
-CHANGES: dict[str, dict[str, Any]] = json.loads((DATA / "changes.json").read_text())
+_KEPT = json.loads((DATA / "changes.json").read_text())
+CHANGES: dict[str, dict[str, Any]] = _KEPT["changes"]
 
 GELU = "`hidden = torch.nn.functional.gelu(hidden)` instead of `hidden = torch.relu(hidden)`"
 PRECISION = "Matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)"
@@ -57,7 +58,7 @@ def side(change: str, *halves: str) -> Side:
     """The entry of a change: a graph, or with both an AOTAutograd entry."""
     told = [CHANGES[change][half] for half in halves]
     return Side(
-        [factor for half in told for factor in half["factors"]],
+        [_KEPT["factors"][number] for half in told for number in half["factors"]],
         told[0]["torch"],
         told[0]["device"],
         tuple(half["graph"] for half in told),

@@ -69,7 +69,7 @@ def sentence(found: Row) -> str:
     if not all(_recorded(found)):
         return _not_recorded(found, rows)
     if not rows:
-        return "Nothing that is recorded differs"
+        return _nothing(found)
     causes = [row for row in rows if not row.get("follows")] or rows
     said = _phrases(causes, found)
     text = "; ".join(said[:_CAUSES])
@@ -78,6 +78,12 @@ def sentence(found: Row) -> str:
     if found.get("same_graph") is True and causes[0].get("group") == "inputs":
         text = f"Same graph; {text}"
     return _begun(text)
+
+
+def _nothing(found: Row) -> str:
+    a, b = (side.get("key") if isinstance(side := found.get(x), dict) else None for x in ("a", "b"))
+    rest = "; what else their keys were made of is not recorded" if a != b else ""
+    return f"Nothing that is recorded differs{rest}"
 
 
 def _begun(text: str) -> str:
