@@ -48,6 +48,10 @@ _NAMES = {
     "fx_kwargs[is_inference]": "inference",
     "fx_kwargs[static_input_idxs]": "inputs that stay where they are",
     "triton_version": "Triton",
+    "version.triton": "Triton's sources",
+    "version.cuda": "CUDA",
+    "version.hip": "ROCm",
+    "device.name": "GPU",
     "target.backend": "backend",
     "target.arch": "architecture",
     "target.warp_size": "warp size",
@@ -57,7 +61,13 @@ _SET_BY = {
     "cuda_matmul_settings": "torch.set_float32_matmul_precision",
     "deterministic_algorithms_settings": "torch.use_deterministic_algorithms",
 }
-_HASHES = ("torch_version", "system_info[version][triton]", "system_info[hash]", "hash")
+_HASHES = (
+    "torch_version",
+    "system_info[version][triton]",
+    "version.triton",
+    "system_info[hash]",
+    "hash",
+)
 
 
 def sentence(found: Row) -> str:
