@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -199,6 +202,34 @@ def test_signals_are_passed_on(name: str) -> None:
         process.send_signal(getattr(signal, name))
         assert "PyTorch left no trace" in process.stdout.read()
         assert process.wait(20) == 42
+
+
+def test_what_is_typed_at_a_terminal_comes_once() -> None:
+    source = """if True:
+        import signal, time
+        seen = []
+        signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+        print("ready", flush=True)
+        while not seen:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        print(f"{len(seen)} seen", flush=True)
+    """
+    # The leader of a session of its own, whose terminal this is.
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "torchkeeper", "run", *program(source)])
+    said = b""
+    with contextlib.suppress(OSError):  # it has been closed
+        while select.select([terminal], [], [], 30)[0] and (data := os.read(terminal, 1000)):
+            typed = b"ready" in said
+            said += data
+            if b"ready" in said and not typed:
+                os.write(terminal, b"\x03")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"1 seen" in said
+    assert b"PyTorch left no trace" in said
 
 
 def test_a_program_that_is_killed(tk: Tk) -> None:

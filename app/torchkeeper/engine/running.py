@@ -28,7 +28,7 @@ from torchkeeper.warm import trace as traces
 from torchkeeper.warm.trace import Graph, Trace
 
 #: Entries among which the nearest to a miss is looked for: the newest.
-MAX_NEAR = 20_000
+MAX_NEAR = 5000
 #: Differences that are told of a graph.
 _MAX_ROWS = 60
 
