@@ -117,6 +117,8 @@ STATES = {
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
+    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
+    "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "

@@ -25,6 +25,9 @@ KINDS = (
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
 
+#: Kinds that tell something of what their key was made of, so that two can be compared.
+COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
+
 #: Problems that say nothing of an entry but that it was not read.
 UNREAD = frozenset({"payload-too-large", "value-large"})
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts import remote
-from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Full
 from torchkeeper.engine.session import Session, entries_of, items_of, place_of
@@ -88,7 +88,7 @@ def cut(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comparable(entry: Entry) -> None:
-    if entry.kind not in _GRAPHS and entry.kind not in flat.TELLING:
+    if entry.kind not in COMPARED:
         raise Problem("nothing-recorded", kind=entry.kind)
     if entry.broken:
         raise Problem("entry-damaged", key=entry.key)

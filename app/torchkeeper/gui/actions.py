@@ -27,6 +27,8 @@ class Situation(NamedTuple):
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
     selected: int = 0
+    #: How many entries are selected, where those can be compared: two of one kind, or one.
+    comparable: int = 0
     trash: bool = False
     job: bool = False
     job_active: bool = False
@@ -141,6 +143,13 @@ ACTIONS = (
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
+    Spec("compare", _n("Com&pare"), "compare", "Ctrl+D",
+         _n("Show what differs between the two selected entries, and which of it is the cause"),
+         lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
+    Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
+         _n("Find the entry that is most like the selected one, in all places, and show what "
+            "differs"),
+         lambda s: s.comparable == 1, "compare_nearest", "edit", 2, ("entries",)),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),

@@ -108,8 +108,10 @@ class _Line:
 
 
 def _servers(request: Request) -> list[str]:
-    named = (request.params.get(name) for name in _PLACES)
-    return [place for place in named if isinstance(place, str) and is_server(place)]
+    named = [request.params.get(name) for name in _PLACES]
+    named += request.params.get("nearest") or ()
+    servers = (place for place in named if isinstance(place, str) and is_server(place))
+    return list(dict.fromkeys(servers))
 
 
 def _aside(work: Callable[[], object]) -> None:

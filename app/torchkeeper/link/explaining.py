@@ -77,7 +77,14 @@ def sentence(found: Row) -> str:
         text += f"; and {say.count(len(said) - _CAUSES, 'more difference', 'more differences')}"
     if found.get("same_graph") is True and causes[0].get("group") == "inputs":
         text = f"Same graph; {text}"
-    return text
+    return _begun(text)
+
+
+def _begun(text: str) -> str:
+    """A sentence with a capital letter, unless it begins with a name that has none."""
+    word = text.partition(" ")[0]
+    named = word == "torch" or not word.isalpha()
+    return text if named else text[0].upper() + text[1:]
 
 
 def differences(found: Row) -> list[Row]:
@@ -102,7 +109,7 @@ def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
     whose = "either entry" if not (own or other) else "the second" if own else "the first"
     missing = f"what the key of {whose} was made of is not recorded"
     said = "; ".join(_phrases(rows, found)[:_CAUSES])
-    return f"{said}; {missing}" if said else missing[0].upper() + missing[1:]
+    return _begun(f"{said}; {missing}" if said else missing)
 
 
 def _phrases(rows: Sequence[Row], found: Row) -> list[str]:
@@ -128,8 +135,12 @@ def phrase(row: Row) -> str:
     if row.get("group") in ("torch", "triton", "gpu"):
         called = _named(name)
         return f"{called} {a} against {b}"
-    option = _OPTION.fullmatch(name)
-    if name in ("fx_kwargs[is_backward]", "graphs"):
+    option = None if name in _NAMES else _OPTION.fullmatch(name)
+    if name == "deterministic_algorithms_settings":
+        first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
+        if first[0] and first[1] and first[0][1] != first[1][1]:
+            return f"deterministic algorithms are {_ON[first[0][1]]} (`{_SET_BY[name]}`)"
+    if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
         return _of_direction(name, row, a, b)
     if option or row.get("a") in _ON:
         called = f"`{printable(option[1] if option else name, 150)}`"
@@ -143,12 +154,15 @@ def phrase(row: Row) -> str:
 
 
 def _of_direction(name: str, row: Row, a: str, b: str) -> str:
+    on = _ON.get(str(row.get("a"))) == "on"
     if name == "graphs":
         return f"{a} instead of {b} only" if " and " in a else f"{a} only instead of {b}"
-    backward = _ON.get(str(row.get("a"))) == "on"
-    return "a backward graph instead of a forward one" if backward else (
-        "a forward graph instead of a backward one"
-    )  # fmt: skip
+    if name == "fx_kwargs[is_inference]":
+        return f"compiled for {'inference' if on else 'training'} instead of " + (
+            "training" if on else "inference"
+        )
+    said = ("a backward graph", "a forward one") if on else ("a forward graph", "a backward one")
+    return f"{said[0]} instead of {said[1]}"
 
 
 def factor(row: Row) -> str:
@@ -161,6 +175,7 @@ def factor(row: Row) -> str:
         called = printable(option[1], 150)
     else:
         called = _named(name)
+    called = called.removeprefix("the ")
     half = row.get("half")
     return f"{called} ({half})" if half in ("forward", "backward") else called
 
@@ -224,7 +239,7 @@ def _value(name: str, value: object, limit: int) -> str:
     if name == "system_info[device]" and value == "None":
         return "none"
     text = printable(" ".join(value.split()), limit)
-    return text or "nothing"
+    return text or "none"
 
 
 def _fields(row: Row) -> list[tuple[str, str, str]]:
@@ -270,8 +285,8 @@ def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
             a = "of any size"
         elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
             b = "any size"
-        verb = "is" if name in ("value",) else have
-        said.append(f"{subject} {verb} {name} {a} instead of {b}")
+        has = f"{have} {name}" if name != "value" else "are" if have == "have" else "is"
+        said.append(f"{subject} {has} {a} instead of {b}")
     return said
 
 

@@ -215,7 +215,8 @@ CATALOGUE: dict[str, Words] = {
     "nothing-near": Words(
         "There is no other entry of kind “{kind}” to compare {key} with.",
         "",
-        "Look in more places, with --in on the command line.",
+        "Look in more places: --in names one on the command line, the window looks in all on its "
+        "list.",
     ),
     "factors-missing": Words(
         "What the key {key} was made of is not recorded.",
@@ -746,8 +747,10 @@ def _within(problem: str) -> str:
 
 def printable(text: str, limit: int = 400) -> str:
     """The text with control and undecodable characters made visible, and cut to ``limit``."""
-    safe = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
-        for c in text[: limit + 1]
-    )
+    safe = text[: limit + 1]
+    if not safe.isprintable():  # most are, and there are many
+        safe = "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+            for c in safe
+        )
     return safe if len(text) <= limit else safe[:limit] + "…"

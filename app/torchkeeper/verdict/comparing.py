@@ -29,7 +29,8 @@ _QUOTED = re.compile(r"'(\w{1,20})': '([^']{0,200})'")
 _NUMBERS = re.compile(r"\d+")
 _STATIC = "fx_kwargs[static_input_idxs]"
 #: Factors that the graph decides beside its own text and inputs.
-_OF_GRAPH = ("gm", "fx_kwargs[is_backward]", "fx_kwargs[is_inference]", _STATIC)
+_BACKWARD, _INFERENCE = "fx_kwargs[is_backward]", "fx_kwargs[is_inference]"
+_OF_GRAPH = ("gm", _BACKWARD, _INFERENCE, _STATIC)
 _OF_GRAPH_TOO = ("inputs_to_check", "triton_kernel_source_codes", "user_defined_triton_source",
                  "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]")  # fmt: skip
 #: Settings that people change, so that they are told before others.
@@ -43,6 +44,7 @@ _REPEATS = {
     "fx_kwargs[cudagraphs]": "inductor_config[triton.cudagraphs]",
     "fx_kwargs[cpp_wrapper]": "inductor_config[cpp_wrapper]",
     "fx_kwargs[fx_wrapper]": "inductor_config[fx_wrapper]",
+    "inductor_config[deterministic]": "deterministic_algorithms_settings",
 }
 
 
@@ -256,8 +258,8 @@ def _inputs(half: _Half) -> None:
         for at in range(max(len(own), len(other))):
             one, two = _value(own, at), _value(other, at)
             if one != two:
-                fields = tensors.differing(one, two) if one and two else ()
-                half.found.append(_input(half, at, one, two, fields))
+                # Which is which of the other is not known.
+                half.found.append(_input(half, at, one, two, ()))
         return
     half.one_cause = tensors.one_cause(half.changed)
     for changed in half.changed:
@@ -310,6 +312,9 @@ def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Differen
     for one in found:
         half = by_name.get(one.half)
         follows = _REPEATS.get(one.factor) in names
+        if one.factor == "graphs":
+            # A graph for inference has no backward one.
+            follows = _INFERENCE in names
         if one.factor == _HASH:
             follows = bool({_DEVICE, _VERSION} & names) or any(
                 name.startswith(f"{_VERSION}[") for name in names
@@ -317,7 +322,7 @@ def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Differen
         elif one.group == "configuration":
             # Another torch knows other settings.
             follows = follows or (torch and (one.a is None or one.b is None))
-        elif one.group in ("inputs", "graph"):
+        elif one.group in ("inputs", "graph") and one.factor != "graphs":
             # What forward hands to backward is of its own making.
             follows = (half is not None and half.name != first) or _beside(one, half, torch)
         told.append(replace(one, follows=follows))
@@ -328,34 +333,51 @@ def _beside(one: Difference, half: _Half | None, torch: bool) -> bool:
     """Whether an input or a graph differs because of the graph, the inputs or torch."""
     if half is None:
         return False
+    names = {x.factor for x in half.found}
+    if one.factor == _BACKWARD or (one.factor == _INFERENCE and _BACKWARD not in names):
+        return False
+    if _BACKWARD in names:
+        return True
     inputs = any(x.group == "inputs" for x in half.found)
     graph = half.graph
+    changed = graph is not None and bool(graph.model_a or graph.model_b)
     if one.group == "inputs":
         # Where ops differ, the graph is the cause, and takes what it needs.
         return graph is not None and not graph.same_ops and not _explains(half)
     if one.factor != "gm":
-        return graph is not None or inputs
-    if torch:
-        return graph is not None and graph.alike >= RELATED
-    return inputs and graph is not None and (graph.same_ops or _explains(half))
+        return graph is not None or inputs or _INFERENCE in names
+    if graph is None or changed:
+        # Lines of the model that differ are what was changed.
+        return False
+    if torch or _INFERENCE in names:
+        return graph.alike >= RELATED
+    return inputs and (graph.same_ops or _explains(half))
 
 
 def _explains(half: _Half) -> bool:
-    """Whether the inputs differ in one thing that also makes another graph of the same program."""
+    """Whether the inputs differ in what also makes another graph of the same program: in one
+    thing, or in anything where the program is known to be the same. What is handed to a backward
+    graph is made by the forward one, and known by nothing of that.
+    """
     graph = half.graph
-    if not half.one_cause or graph is None or graph.alike < RELATED:
+    if graph is None or graph.alike < RELATED or graph.same_model is False:
         return False
-    # Lines of the model that differ are what was changed.
-    return not (graph.model_a or graph.model_b)
+    backward = half.a.get(_BACKWARD, ("", ""))[1] == "True"
+    own_inputs = graph.same_model is True and not backward and half.changed is not None
+    return half.one_cause or own_inputs
 
 
 def _ordered(found: list[Difference], first: _Half) -> list[Difference]:
     graph = first.graph
+    names = {one.factor for one in found}
     # Graphs that have nothing to do with each other: that is what there is to say.
-    foreign = graph is not None and graph.alike < RELATED
+    foreign = _BACKWARD in names or (graph is not None and graph.alike < RELATED)
     ranks: dict[str, float] = {name: rank for rank, name in enumerate(GROUPS)}
-    if graph is not None and not graph.same_ops:
-        ranks["graph"] = -1 if foreign else ranks["inputs"] - 0.5
+    if foreign:
+        ranks["graph"] = -1
+    elif _INFERENCE in names or (graph is not None and not graph.same_ops):
+        ranks["graph"] = ranks["inputs"] - 0.5
+    order = {_BACKWARD: 0, _INFERENCE: 1, "gm": 2}
     numbers = {name: at for at, name in enumerate(_KNOWN)}
 
     def rank(one: Difference) -> tuple[Any, ...]:
@@ -364,7 +386,7 @@ def _ordered(found: list[Difference], first: _Half) -> list[Difference]:
         # A tangent says more than a weight; numbers come in their order.
         at = int(match[1]) if match else 0
         batch = not any(field.name == "batch" for field in one.fields)
-        return (one.follows, ranks[one.group], one.half == "backward", one.factor != "gm",
+        return (one.follows, ranks[one.group], one.half == "backward", order.get(one.factor, 3),
                 known, batch, at, one.factor)  # fmt: skip
 
     return sorted(found, key=rank)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-#: Lines of a graph that are looked at, and those that are matched with each other in order.
+#: Lines of a graph that are looked at, those that are matched with each other in order, and those
+#: that are so without regard to lines that are there very often.
 _MAX_LINES = 20_000
 _MATCHED = 1500
+_MATCHED_ROUGHLY = 6000
 #: What is told: ops of either graph, lines of the model, lines of the difference, characters.
 _OPS = 8
 _MODEL = 6
@@ -26,8 +28,6 @@ _NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?![\w.(])")
 _PARAMETERS = re.compile(r"def \w+\((.*)\)(?: -> .*)?:")
 _OVERLOAD = re.compile(r"\.(?:default|Tensor|Scalar|self|int|out|[A-Za-z]+_[A-Za-z_]+)$")
 _MODEL_LINE = re.compile(r"# File: .{1,400}?:\d+ in [\w.<>]{1,200}, code: ?(.{1,300})")
-#: Ops that only bring numbers into another dtype.
-_CONVERSIONS = frozenset({"convert_element_type", "_to_copy", "to"})
 
 
 @dataclass(frozen=True)
@@ -35,27 +35,30 @@ class GraphDifference:
     """What differs between two graphs.
 
     only_a, only_b: the ops of differing lines, in order, each once. same_ops: whether the calls
-    are the same, in the same order, and only numbers or dtypes in them differ. conversions: they
-    are the same but for those that bring numbers into another dtype. alike: how much of the ops
-    is the same, from 0 to 1. model_a, model_b: the lines of the model that only one of both came
-    from, where that is recorded. diff: the lines that differ, each after "- " for what b has and
-    "+ " for what a has.
+    are the same, in the same order, and only numbers or dtypes in them differ. alike: how much
+    of the ops is the same, from 0 to 1. model_a, model_b: the lines of the model that only one of
+    both came from; same_model: whether there are none, or None where that is not recorded. diff:
+    the lines that differ, each after "- " for what b has and "+ " for what a has.
     """
 
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     same_ops: bool
-    conversions: bool
     alike: float
     model_a: tuple[str, ...] = ()
     model_b: tuple[str, ...] = ()
+    same_model: bool | None = None
     diff: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The difference as a JSON object."""
         lists = {"only_a": self.only_a, "only_b": self.only_b, "model_a": self.model_a,
                  "model_b": self.model_b, "diff": self.diff}  # fmt: skip
-        plain = {"same_ops": self.same_ops, "conversions": self.conversions, "alike": self.alike}
+        plain = {
+            "same_ops": self.same_ops,
+            "alike": self.alike,
+            "same_model": self.same_model,
+        }
         return {**{name: list(texts) for name, texts in lists.items()}, **plain}
 
 
@@ -72,8 +75,6 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
     differ_b = [op for _, _, b1, b2 in blocks for op in ops_b[b1:b2] if op]
     calls_a, calls_b = [op for op in ops_a if op], [op for op in ops_b if op]
     more, less = Counter(differ_a) - Counter(differ_b), Counter(differ_b) - Counter(differ_a)
-    plain_a = [op for op in calls_a if op not in _CONVERSIONS]
-    plain_b = [op for op in calls_b if op not in _CONVERSIONS]
     model_a, model_b = _model(full_a), _model(full_b)
     both = bool(model_a and model_b)
     counts = Counter(calls_a), Counter(calls_b)
@@ -82,10 +83,10 @@ def difference(a: str, b: str, full_a: str = "", full_b: str = "") -> GraphDiffe
         only_a=_few((op for op in differ_a if op in more), _OPS),
         only_b=_few((op for op in differ_b if op in less), _OPS),
         same_ops=calls_a == calls_b,
-        conversions=plain_a == plain_b,
         alike=round((counts[0] & counts[1]).total() / total, 3) if total else 1.0,
         model_a=_few(model_a - model_b if both else (), _MODEL),
         model_b=_few(model_b - model_a if both else (), _MODEL),
+        same_model=model_a == model_b if both else None,
         diff=tuple(_diff(lines_a, lines_b, blocks)),
     )
 
@@ -137,10 +138,11 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int, int, int
     own, other = a[start : len(a) - end], b[start : len(b) - end]
     if not own and not other:
         return []
-    if max(len(own), len(other)) > _MATCHED:
+    longest = max(len(own), len(other))
+    if longest > _MATCHED_ROUGHLY:
         # Matching takes the square of that; and who reads so much?
         return [(start, len(a) - end, start, len(b) - end)]
-    matched = SequenceMatcher(None, other, own, autojunk=False).get_opcodes()
+    matched = SequenceMatcher(None, other, own, autojunk=longest > _MATCHED).get_opcodes()
     return [
         (start + a1, start + a2, start + b1, start + b2)
         for tag, b1, b2, a1, a2 in matched

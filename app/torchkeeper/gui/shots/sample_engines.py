@@ -11,7 +11,7 @@ from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.shots import sample_runs, samples
+from torchkeeper.gui.shots import sample_compare, sample_runs, samples
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.names import is_server
@@ -28,6 +28,7 @@ class SampleEngines(Engines):
     failing: the error that an operation ends with.
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
+    cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
     """
 
@@ -49,6 +50,7 @@ class SampleEngines(Engines):
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
         self.kept = Kept(sample_runs.runs(), 0)
+        self.cause = "settings"
         self._places = places
         self._read_only: set[str] = set()
 
@@ -145,6 +147,8 @@ class SampleEngines(Engines):
                 rows = rows[kept:]
                 result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
             return rows, result
+        if op == "explain":
+            return self._compared(place, params)
         if op == "server":
             return [], samples.server()
         if op == "du":
@@ -166,6 +170,13 @@ class SampleEngines(Engines):
         if op in ("plan_export", "compare", "target", "copy"):
             return [], _foretold(op, params, self.entries, listener)
         return [], {}
+
+    def _compared(self, place: str, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        other = samples.KERNELS if "nearest" in params else place
+        found = sample_compare.answer(self.cause or "none", self.entries, place, other)
+        if not self.cause:
+            found["b"] = None
+        return [dict(row) for row in sample_compare.ROWS[self.cause or "none"]], found
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[:12]
