@@ -277,7 +277,7 @@ def test_a_trace_from_elsewhere(tk: Tk, recorded: Path, tmp_path: Path) -> None:
     folder = recorded / "threads"
     told = tk("explain", "--trace", folder)
     assert told.code == 0
-    assert "not known: what the cache held before is not recorded" in told.out
+    assert "Not known: what the cache held before is not recorded" in told.out
     told = tk("explain", recorded / "cache", "--trace", folder)
     assert SAID["threads"] in told.out
     *graphs, last = tk("explain", recorded / "cache", "--trace", folder, "--json").objects
@@ -310,7 +310,7 @@ def test_each_change_of_a_real_run_is_named(
         return [json.loads(line) for line in lines[:-1]]
 
     (first,) = graphs(run(""))
-    assert (first["outcome"], first["why"]) == ("miss", "no graph was there")
+    assert (first["outcome"], first["why"]) == ("miss", "No graph was there")
     (again,) = graphs(run(""))
     assert (again["outcome"], again["where"], again["key"]) == ("hit", "local", first["key"])
     threads = run_threads(torch_python)

@@ -20,9 +20,9 @@ SAID = {
     "shape": "Same graph; inputs[0] has batch 16 instead of 8",
     "dtype": "Same graph; all 3 inputs have dtype float64 instead of float32",
     "autotune": "`max_autotune` is on",
-    "threads": "threads 1 instead of 2",
-    "precision": "matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)",
-    "line": "the graph has `tanh` where the other has `relu`: "
+    "threads": "Threads 1 instead of 2",
+    "precision": "Matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)",
+    "line": "The graph has `tanh` where the other has `relu`: "
     "`return torch.tanh(torch.nn.functional.linear(x, weight, bias))` instead of "
     "`return torch.relu(torch.nn.functional.linear(x, weight, bias))`",
 }
@@ -102,7 +102,7 @@ def test_what_the_run_itself_compiled_is_local(session: Session, tmp_path: Path)
     result, graphs, [aot] = explained(session, folder, known=True, remote=True)
     assert [graph["where"] for graph in graphs] == [None, "local", None]
     assert graphs[0]["cause"] == {"code": "nothing"}
-    assert causes.cause(graphs[0]) == "no graph was there"
+    assert causes.cause(graphs[0]) == "No graph was there"
     assert causes.cause(graphs[2]) == "a custom pass\\x1b[31m"
     assert (result["hits"], result["misses"], result["bypasses"]) == (1, 1, 1)
     assert "never written" in causes.autograd(aot, graphs)

@@ -13,15 +13,15 @@ from torchkeeper.link.words import printable
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
 _CAUSES = {
-    "cut": "its record in the trace is not whole",
-    "guards": "an entry with this key was there, but its guards did not hold",
-    "refused": "an entry with this key was there, but PyTorch did not take it: it is damaged, or "
+    "cut": "Its record in the trace is not whole",
+    "guards": "An entry with this key was there, but its guards did not hold",
+    "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
-    "unrecorded": "not known: the trace has no key factors of it",
-    "unknown": "not known: what the cache held before is not recorded",
-    "nothing": "no graph was there",
-    "nothing-now": "no other graph is in the place that it was compared with",
-    "unread": "not known: none of the graphs that were there tells its key factors",
+    "unrecorded": "Not known: the trace has no key factors of it",
+    "unknown": "Not known: what the cache held before is not recorded",
+    "nothing": "No graph was there",
+    "nothing-now": "No other graph is in the place that it was compared with",
+    "unread": "Not known: none of the graphs that were there tells its key factors",
 }
 
 #: Of an AOTAutograd lookup of which its graphs tell all.
