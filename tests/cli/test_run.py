@@ -18,6 +18,7 @@ import pytest
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, RunPlain
 from tests.engine.test_running import SAID
+from tests.redis_server import serving
 
 #: Puts what was recorded where PyTorch would have written it.
 TRACING = """if True:
@@ -269,7 +270,8 @@ def test_runs_are_kept(tk: Tk, recorded: Path) -> None:
     assert tk("runs", "x").code == 1
     assert tk("runs", "last", "--forget", "--json").result == {"forgotten": 1}
     assert [one["id"] for one in tk("runs", "--json").objects[:-1]] == [first["id"]]
-    assert tk("runs", "--forget").out == "1 run forgotten.\n"
+    assert tk("runs", "--forget").code == 2
+    assert tk("runs", "all", "--forget").out == "1 run forgotten.\n"
     assert tk("runs").code == 1
 
 
@@ -332,6 +334,29 @@ def run_threads(python: str) -> int:
     source = "import torch; print(torch.get_num_threads())"
     done = subprocess.run([python, "-c", source], capture_output=True, text=True, check=True)
     return int(done.stdout)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_hits_of_a_server_are_remote(
+    tk: Tk, tmp_path: Path, header_folder: Path, torch_python: str
+) -> None:
+    with serving(tmp_path / "redis") as server:
+        _hits_remotely(tk, tmp_path, header_folder, torch_python, server.url)
+
+
+def _hits_remotely(tk: Tk, tmp_path: Path, headers: Path, python: str, url: str) -> None:
+    env = {
+        "TMPDIR": str(headers),
+        "TORCHINDUCTOR_REDIS_URL": url,
+        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
+    }
+    for place, said in (("one", ("miss", None)), ("two", ("hit", "remote")),
+                        ("two", ("hit", "local"))):  # fmt: skip
+        ran = tk("run", "--into", tmp_path / place, "--json", "--env", python, "--",
+                 DATA / "changes.py", **env)  # fmt: skip
+        graph = json.loads(ran.out.splitlines()[1])
+        assert (graph["outcome"], graph["where"]) == said
 
 
 @pytest.mark.torch

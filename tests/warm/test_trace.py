@@ -191,6 +191,12 @@ def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.graphs) == 3
     assert found.graphs[0].cut
     assert found.full
+    factors = [lookup("miss", frame=n, key=f"g{n}", components=[f"[h] n{n}: " + "x" * 900])
+               for n in range(3)]  # fmt: skip
+    monkeypatch.setattr(trace, "MAX_KEPT", 4000)
+    found = read(written(tmp_path, *factors))
+    assert [len(graph.factors) for graph in found.graphs] == [1, 1, 0]
+    assert found.full
     monkeypatch.setattr(trace, "MAX_BYTES", 10)
     found = read(tmp_path)
     assert (found.graphs, found.full) == ([], True)

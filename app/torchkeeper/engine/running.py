@@ -35,17 +35,27 @@ _MAX_ROWS = 60
 
 @dataclass
 class Held:
-    """The keys that a folder held, each with its payloads as paths in it; of a time."""
+    """The keys that a folder held, each with its payloads as paths in it; of a time.
+
+    traces: the files that the folder of the trace held.
+    """
 
     place: str
     fxgraph: dict[str, list[str]] = field(default_factory=dict)
     aotautograd: set[str] = field(default_factory=set)
     exists: bool = True
+    traces: frozenset[str] = frozenset()
 
 
 def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there."""
+    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
+
+    What a ``trace`` holds now, too, will not be taken for the run's.
+    """
     found = holding(path_of(params, "place"), report)
+    trace = path_of(params, "trace") if params.get("trace") else ""
+    if os.path.isdir(trace):
+        found.traces = frozenset(traces.files_in(trace))
     session.before = found
     return {
         "fxgraph": len(found.fxgraph),
@@ -88,13 +98,13 @@ def _names(folder: str, folders: bool) -> list[str]:
 def explain_trace(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
 
-    trace: a folder or a file; ``without`` names files there that are not of this run. With
-    ``known``, what was ``held`` before is what the program found: a hit on something else was
-    ``remote``, if ``remote`` says that such a cache was on. Without it nobody knows, and a miss is
-    compared with what a ``place`` holds now, less what the run itself compiled.
+    trace: a folder or a file. With ``known``, what was ``held`` before is what the program found: a
+    hit on something else was ``remote``, if ``remote`` says that such a cache was on. Without it
+    nobody knows, and a miss is compared with what a ``place`` holds now, less what the run itself
+    compiled.
     """
-    trace = traces.read(path_of(params, "trace"), report, frozenset(params.get("without") or ()))
     before = session.before if params.get("known") else None
+    trace = traces.read(path_of(params, "trace"), report, before.traces if before else ())
     place = place_of(params, "place") if params.get("place") else None
     near = Near(session, before, trace, report, place)
     made: set[str] = set()

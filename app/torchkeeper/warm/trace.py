@@ -30,8 +30,12 @@ MAX_FILES = 1000
 MAX_BYTES = 4 << 30
 MAX_LINE = 32 << 20
 MAX_GRAPHS = 20_000
+#: Characters of factors and graphs that are kept in all, and factors of one graph.
+MAX_KEPT = 200_000_000
+_MAX_FACTORS = 2000
 #: Characters of a factor's value, of a name or a reason.
 _MAX_VALUE = 20_000
+_MAX_LINE = _MAX_VALUE + 500
 _MAX_TEXT = 1000
 _MAX_GRAPH = 200_000
 
@@ -139,7 +143,7 @@ def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
     paths = [path for path in files_in(folder) if path not in without]
     trace.full = len(paths) > MAX_FILES
     size = 0
-    lines: dict[str, Factor] = {}
+    kept = _Kept()
     for path in paths[:MAX_FILES]:
         report.check()
         try:
@@ -155,10 +159,26 @@ def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
                 trace.full = True
                 break
             trace.files += 1
-            _File(path, trace, lines).read(file, report)
+            _File(path, trace, kept).read(file, report)
     if trace.odd and not (trace.compiles or trace.graphs or trace.torch):
         raise Problem("trace-empty", place=folder)
     return trace
+
+
+@dataclass
+class _Kept:
+    """What the graphs of a trace share: most factors are those of other graphs, too."""
+
+    factors: dict[str, Factor] = field(default_factory=dict)
+    #: Characters of all that is kept.
+    size: int = 0
+
+    def has_room(self, more: int) -> bool:
+        """Whether so many characters may be kept; if so, they are counted."""
+        if self.size + more > MAX_KEPT:
+            return False
+        self.size += more
+        return True
 
 
 @dataclass
@@ -184,11 +204,11 @@ class _Record:
 class _File:
     """The file of one process; several where it forked, or a rank's."""
 
-    def __init__(self, path: str, trace: Trace, lines: dict[str, Factor]) -> None:
+    def __init__(self, path: str, trace: Trace, kept: _Kept) -> None:
         rank = _RANK.search(os.path.basename(path))
         self._rank = f"rank {rank[1]}" if rank else ""
         self._trace = trace
-        self._factors = lines
+        self._kept = kept
         self._names: dict[int, str] = {}
         self._functions: dict[tuple[str, str], tuple[str, str]] = {}
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
@@ -198,9 +218,7 @@ class _File:
         self._measured: set[int] = set()
 
     def read(self, file: IO[bytes], report: Report) -> None:
-        for number, record in enumerate(self._records(file)):
-            if number % 1000 == 0:
-                report.check()
+        for record in self._records(file, report):
             try:
                 self._take(record)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -210,10 +228,16 @@ class _File:
                 graph.aot = aot.outcome
         self._trace.aot += self._aot.values()
 
-    def _records(self, file: IO[bytes]) -> Iterator[_Record]:
+    def _records(self, file: IO[bytes], report: Report) -> Iterator[_Record]:
         current: _Record | None = None
         whole = True
+        size, looked = os.fstat(file.fileno()).st_size, 0
         while line := file.readline(MAX_LINE):
+            looked += len(line)
+            if looked > 1 << 20:
+                report.check()
+                report.progress(file.tell(), size, "bytes")
+                looked = 0
             begins, whole = whole, line.endswith(b"\n")
             if not begins:
                 continue  # the rest of a line that is too long
@@ -277,7 +301,8 @@ class _File:
         elif found := _AOT.fullmatch(name):
             self._aot_lookup(where, found[1], record)
         elif name == _TEXT:
-            self._texts[where] = record.payload()[0][:_MAX_GRAPH]
+            text = record.payload()[0][:_MAX_GRAPH]
+            self._texts[where] = text if self._kept.has_room(len(text)) else ""
 
     def _said(self, record: _Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
@@ -350,17 +375,18 @@ class _File:
 
     def _read_factors(self, lines: Any) -> list[Factor]:
         """The key factors; those that graphs share, which are most, are kept once."""
-        known = self._factors
+        known = self._kept.factors
         found = []
-        for line in lines[:5000] if isinstance(lines, list) else ():
+        for line in lines[:_MAX_FACTORS] if isinstance(lines, list) else ():
             if not isinstance(line, str):
                 continue
             factor = known.get(line)
             if factor is None:
-                for one in fxgraph.key_factors([line]):
-                    factor = (one[0], one[1], one[2][:_MAX_VALUE])
-                    if len(known) < 500_000:
-                        known[line] = factor
+                for one in fxgraph.key_factors([line[:_MAX_LINE]]):
+                    if not self._kept.has_room(2 * len(line)):
+                        self._trace.full = True
+                        return []  # some of them would be compared as if they were all
+                    factor = known[line] = (one[0], one[1], one[2][:_MAX_VALUE])
             if factor:
                 found.append(factor)
         return found
