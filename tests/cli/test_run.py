@@ -352,7 +352,7 @@ def _hits_remotely(tk: Tk, tmp_path: Path, headers: Path, python: str, url: str)
         "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
     }
     for place, said in (("one", ("miss", None)), ("two", ("hit", "remote")),
-                        ("two", ("hit", "local"))):  # fmt: skip
+                        ("one", ("hit", "local"))):  # fmt: skip
         ran = tk("run", "--into", tmp_path / place, "--json", "--env", python, "--",
                  DATA / "changes.py", **env)  # fmt: skip
         graph = json.loads(ran.out.splitlines()[1])

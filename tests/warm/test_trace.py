@@ -102,13 +102,14 @@ def test_bypasses_guards_and_backward_graphs(tmp_path: Path) -> None:
             lookup("bypass", "aotautograd", frame=4, cache_bypass_reason="a hook"),
         )
     )
-    bypass, guarded, back, twice = found.graphs
+    bypass, guarded, back, twice, alone = found.graphs
     assert bypass.reason == "Unsupported post grad custom pass"
     assert bypass.key is None
     assert guarded.guarded
     assert back.id == "2/0 backward"
     assert back.factors == [("h1", "gm", "g"), ("h2", "fx_kwargs[is_backward]", "True")]
     assert (twice.seconds, twice.aot) == (2.0, "miss")
+    assert (alone.id, alone.outcome, alone.reason) == ("4/0", "bypass", "a hook")
     assert [(aot.outcome, aot.reason) for aot in found.aot] == [
         ("miss", None),
         ("bypass", "a hook"),

@@ -46,6 +46,10 @@ class Held:
     exists: bool = True
     traces: frozenset[str] = frozenset()
 
+    def has(self, key: str | None) -> bool:
+        """Whether a graph of this key, or what AOTAutograd made of one, was there."""
+        return key in self.fxgraph or key in self.aotautograd
+
 
 def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
@@ -183,7 +187,7 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
         return None
     if before is None or not graph.key:
         return "unknown"
-    if graph.key in before.fxgraph or graph.key in made:
+    if before.has(graph.key) or graph.key in made:
         return "local"
     return "remote" if remote else "unknown"
 
@@ -214,7 +218,8 @@ def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None
     made = {graph.key for graph in trace.graphs if graph.outcome == "miss" and graph.key}
     if before is None or not made:
         return None
-    return not made & holding(before.place, report).fxgraph.keys()
+    after = holding(before.place, report)
+    return not any(map(after.has, made))
 
 
 class Near:
@@ -262,9 +267,9 @@ class Near:
             return {"code": "guards"}
         if self._before is None and self._place is None:
             return {"code": "unknown"}
-        if self._before and graph.key in self._before.fxgraph:
+        if self._before and self._before.has(graph.key):
             return {"code": "refused"}
-        if self._before and not self._before.fxgraph:
+        if self._before and not (self._before.fxgraph or self._before.aotautograd):
             return {"code": "nothing"}
         if not graph.factors:
             return {"code": "unrecorded"}

@@ -214,6 +214,8 @@ class _File:
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
         self._texts: dict[tuple[str, str], str] = {}
+        #: What whole compiles took.
+        self._took: dict[tuple[str, str], float] = {}
         #: The graphs that a compile's own record has been about.
         self._measured: set[int] = set()
 
@@ -223,10 +225,27 @@ class _File:
                 self._take(record)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 self._trace.odd += 1
-        for (process, compile_id), aot in self._aot.items():
-            for graph in self._graphs.get((process, compile_id), {}).values():
+        for where, aot in self._aot.items():
+            graphs = self._graphs.get(where, {})
+            if not graphs:
+                self._bundled(where, aot)
+            for graph in graphs.values():
                 graph.aot = aot.outcome
+                if graph.key is None and aot.outcome == graph.outcome == "hit":
+                    graph.key = aot.key
+                    graph.seconds = aot.seconds if len(graphs) == 1 else None
         self._trace.aot += self._aot.values()
+
+    def _bundled(self, where: tuple[str, str], aot: Aot) -> None:
+        """Where AOTAutograd's entries hold their graphs, only they are looked up, and only hits
+        tell of graphs: the lookup stands for them.
+        """
+        name, line = self._named(where)
+        seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
+        graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
+        graph.aot = aot.outcome
+        if len(self._trace.graphs) < MAX_GRAPHS:
+            self._trace.graphs.append(graph)
 
     def _records(self, file: IO[bytes], report: Report) -> Iterator[_Record]:
         current: _Record | None = None
@@ -353,9 +372,12 @@ class _File:
             if graph.outcome != "hit" and id(graph) not in self._measured
         ]
         self._measured.update(map(id, compiled))
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        took = _seconds(seconds * 1e9) if number else None
+        if took is not None:
+            self._took[where] = took
         if len(compiled) == 1 and compiled[0].outcome == "bypass":
-            number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-            compiled[0].seconds = _seconds(seconds * 1e9) if number else None
+            compiled[0].seconds = took
 
     def _aot_lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
         if len(self._aot) >= MAX_GRAPHS:
