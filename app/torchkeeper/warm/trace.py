@@ -1,20 +1,18 @@
 """Reads the structured trace that a program left: which graphs were looked up, and how that ended.
 
 With ``TORCH_TRACE=<folder>`` PyTorch writes a file for each process (``LazyTraceHandler`` in
-torch/_logging/_internal.py). A record is a line with a prefix and JSON, and may have a payload: the
-lines after it, each with a tab in front, whose MD5 stands in the JSON. What ``warm.graphs`` hears
-live is read here afterwards. A trace may come from anybody: nothing in it is followed, sizes and
-counts are bounded, and what is not understood is counted.
+torch/_logging/_internal.py). What ``warm.graphs`` hears live is read here afterwards. A trace may
+come from anybody: nothing in it is followed, sizes and counts are bounded, and what is not
+understood is counted.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -22,13 +20,13 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm.graphs import NAMELESS, OUTCOME, direction_of, id_of
+from torchkeeper.warm.records import Record, records
 
 Factor = tuple[str, str, str]
 
-#: Files, bytes of all files, bytes of one line, and graphs that are read; the rest is left out.
+#: Files, bytes of all files, and graphs that are read; the rest is left out.
 MAX_FILES = 1000
 MAX_BYTES = 4 << 30
-MAX_LINE = 32 << 20
 MAX_GRAPHS = 20_000
 #: Characters of factors and graphs that are kept in all, and factors of one graph.
 MAX_KEPT = 200_000_000
@@ -39,15 +37,12 @@ _MAX_LINE = _MAX_VALUE + 500
 _MAX_TEXT = 1000
 _MAX_GRAPH = 200_000
 
-_PREFIX = re.compile(rb"[VIWEC]\d{4} [\d:.]{8,20} +(\d{1,10}) [^\]\n]{1,1000}\] (?=\{)")
 _KEY = re.compile(r"[a-z0-9]{1,80}")
 _AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
 #: An entry of AOTAutograd that holds its graphs itself (aot_autograd_result.py).
 _BUNDLED = "fx_graph_bundled_cache_hit"
 #: The graph as it is compiled, with the lines of the model in comments (compile_fx.py).
 _TEXT = "inductor_post_grad_graph"
-#: The records that tell something; the others are passed over without a look.
-_TELLING = (b'"artifact"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"')
 _RANK = re.compile(r"_rank_(\d{1,6})_")
 
 
@@ -181,26 +176,6 @@ class _Kept:
         return True
 
 
-@dataclass
-class _Record:
-    metadata: dict[str, Any]
-    pid: str
-    telling: bool
-    lines: list[bytes] = field(default_factory=list)
-    size: int = 0
-
-    def payload(self) -> tuple[str, bool]:
-        """The payload, and whether it is the one that was written."""
-        expected = self.metadata.get("has_payload")
-        if expected is None:
-            return "", True
-        data = b"\n".join(self.lines)
-        digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
-        if self.size > MAX_LINE or digest != expected:
-            return "", False
-        return data.decode("utf-8", "replace"), True
-
-
 class _File:
     """The file of one process; several where it forked, or a rank's."""
 
@@ -220,7 +195,10 @@ class _File:
         self._measured: set[int] = set()
 
     def read(self, file: IO[bytes], report: Report) -> None:
-        for record in self._records(file, report):
+        for record in records(file, report):
+            if record is None:
+                self._trace.odd += 1
+                continue
             try:
                 self._take(record)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -231,7 +209,7 @@ class _File:
                 self._bundled(where, aot)
             for graph in graphs.values():
                 graph.aot = aot.outcome
-                if graph.key is None and aot.outcome == graph.outcome == "hit":
+                if graph.key is None and not graph.cut and aot.outcome == graph.outcome == "hit":
                     graph.key = aot.key
                     graph.seconds = aot.seconds if len(graphs) == 1 else None
         self._trace.aot += self._aot.values()
@@ -247,49 +225,7 @@ class _File:
         if len(self._trace.graphs) < MAX_GRAPHS:
             self._trace.graphs.append(graph)
 
-    def _records(self, file: IO[bytes], report: Report) -> Iterator[_Record]:
-        current: _Record | None = None
-        whole = True
-        size, looked = os.fstat(file.fileno()).st_size, 0
-        while line := file.readline(MAX_LINE):
-            looked += len(line)
-            if looked > 1 << 20:
-                report.check()
-                report.progress(file.tell(), size, "bytes")
-                looked = 0
-            begins, whole = whole, line.endswith(b"\n")
-            if not begins:
-                continue  # the rest of a line that is too long
-            if line.startswith(b"\t"):
-                if current and current.telling and current.size <= MAX_LINE:
-                    current.size += len(line)
-                    current.lines.append(line[1:].removesuffix(b"\n"))
-                elif current is None:
-                    self._trace.odd += 1
-                continue
-            if current:
-                yield current
-            current = self._begun(line)
-            if current is None and line.strip():
-                self._trace.odd += 1
-        if current:
-            yield current
-
-    def _begun(self, line: bytes) -> _Record | None:
-        match = _PREFIX.match(line)
-        if not match:
-            return None
-        text = line[match.end() :]
-        pid = match[1].decode()
-        if not any(name in text for name in _TELLING):
-            return _Record({}, pid, False) if text.rstrip().endswith(b"}") else None
-        try:
-            metadata = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        return _Record(metadata, pid, True) if isinstance(metadata, dict) else None
-
-    def _take(self, record: _Record) -> None:
+    def _take(self, record: Record) -> None:
         metadata = record.metadata
         if isinstance(named := metadata.get("str"), list) and len(self._names) < 100_000:
             self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
@@ -323,7 +259,7 @@ class _File:
             text = record.payload()[0][:_MAX_GRAPH]
             self._texts[where] = text if self._kept.has_room(len(text)) else ""
 
-    def _said(self, record: _Record) -> tuple[dict[str, Any], bool]:
+    def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
         said = json.loads(payload) if whole else None
         if isinstance(said, dict):
@@ -335,7 +271,7 @@ class _File:
         name, line = self._functions.get(where, ("", ""))
         return ("" if name in NAMELESS and line else name), line
 
-    def _lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
+    def _lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
         if len(self._trace.graphs) >= MAX_GRAPHS:
             self._trace.full = True
             return
@@ -379,7 +315,7 @@ class _File:
         if len(compiled) == 1 and compiled[0].outcome == "bypass":
             compiled[0].seconds = took
 
-    def _aot_lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
+    def _aot_lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
         if len(self._aot) >= MAX_GRAPHS:
             self._trace.full = True
             return

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -270,6 +270,18 @@ class RunsDialog(Dialog):
         )
 
 
+class _Rows(QTreeWidget):
+    """Rows that are copied whole: a line each, with tabs between their cells."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not event.matches(QKeySequence.StandardKey.Copy):
+            super().keyPressEvent(event)
+            return
+        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
+        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
 def _tree(
     name: str,
     columns: list[str],
@@ -277,7 +289,7 @@ def _tree(
     widths: Sequence[int],
     right: frozenset[int] = frozenset(),
 ) -> QTreeWidget:
-    made = QTreeWidget()
+    made = _Rows()
     made.setAccessibleName(name)
     made.setRootIsDecorated(False)
     made.setUniformRowHeights(True)
