@@ -314,8 +314,9 @@ def _head(one: runs.Run) -> list[str]:
         ("exit", str(one.code)),
         ("torch", one.torch or "not known"),
         ("cache", one.place),
+        ("graphs", one.shortened),
     ]
-    return [printable(f"{name:<8} {value}") for name, value in said]
+    return [printable(f"{name:<8} {value}") for name, value in said if value]
 
 
 def _forget(args: argparse.Namespace) -> int:

@@ -344,6 +344,7 @@ def _head(run: Run) -> str:
         f"torch {printable(run.torch, 40)}" if run.torch else "",
         printable(run.place),
         f"took {say.seconds(run.seconds)}",
+        run.shortened,
     ]
     return " · ".join(part for part in parts if part)
 
