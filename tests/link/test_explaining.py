@@ -292,4 +292,4 @@ def test_whatever_a_stranger_writes_is_shown_harmlessly() -> None:
 
 def test_differences_without_a_cause_are_still_told() -> None:
     one = Difference("graph", "fx_kwargs[static_input_idxs]", "[0]", "[1]", follows=True)
-    assert said(Comparison((one,))) == "Inputs that stay where they are [0] instead of [1]"
+    assert said(Comparison((one,))) == "Static inputs [0] instead of [1]"

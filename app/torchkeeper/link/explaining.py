@@ -46,7 +46,7 @@ _NAMES = {
     "system_info[version][hip]": "ROCm",
     "fx_kwargs[is_backward]": "backward",
     "fx_kwargs[is_inference]": "inference",
-    "fx_kwargs[static_input_idxs]": "inputs that stay where they are",
+    "fx_kwargs[static_input_idxs]": "static inputs",
     "triton_version": "Triton",
     "version.triton": "Triton's sources",
     "version.cuda": "CUDA",
