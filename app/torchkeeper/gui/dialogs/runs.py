@@ -96,6 +96,7 @@ class RunsDialog(Dialog):
         theme.follow(self, self._paint, now=False)
         self.resize(1080, 720)
         self._kept(Kept([], 0), known=False)
+        self.close_button.setFocus()
         self.refresh()
 
     def _lay_out(self) -> None:
@@ -179,6 +180,8 @@ class RunsDialog(Dialog):
             )  # fmt: skip
         elif not known:
             self.blank.say("", self.tr("Reading…"))
+        if kept.runs and not self.stack.currentIndex():
+            self.list.setFocus()
         self.stack.setCurrentIndex(int(bool(kept.runs)))
         self.totals.setText(_totals(kept) if known else "")
         self.totals.setVisible(bool(self.totals.text()))
