@@ -117,6 +117,9 @@ STATES = {
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
+    "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
+    "clean-read-only clean-nothing",
+    "clean-server": "clean-server",
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",

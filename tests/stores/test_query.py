@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.artifacts.entry import Entry, Problem
+from torchkeeper.artifacts.entry import VERDICTS, Entry, Problem
 from torchkeeper.stores import query
 
 NOW = 1_000_000_000.0
@@ -52,6 +52,19 @@ def test_terms_of_servers(expires: float | None, used: float | None, matching: s
     assert {text for text in terms if query.parse(text, NOW).matches(one)} == matching
 
 
+@pytest.mark.parametrize("verdict", [*VERDICTS, None])
+def test_verdicts(verdict: str | None) -> None:
+    one = entry(verdict=verdict)
+    matching = [name for name in VERDICTS if query.parse(f"is:{name}").matches(one)]
+    assert matching == ([verdict] if verdict else [])
+
+
+def test_what_asks_for_a_verdict() -> None:
+    assert query.VERDICT in query.parse("kind:code -is:Stale").fields
+    # What is broken, any reading tells.
+    assert query.parse("is:broken").fields == {"is"}
+
+
 def test_absent_values_match_nothing() -> None:
     bare = entry(name=None, mtime=None, torch=None, device=None, compile_s=None, problem="x")
     for text in ("torch:2", "device:cpu", "age>0d", "compile>0", "matmul"):
@@ -63,7 +76,7 @@ def test_absent_values_match_nothing() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["kind:nonsense", "kind>3", "size:3", "size>much", "size>3q", "age>", "size>", "is:usable",
+    ["kind:nonsense", "kind>3", "size:3", "size>much", "size>3q", "age>", "size>", "is:good",
      '"open', "torch>2", "age>3k", "kind:", "colour:red",
      "-knd:lock", "size >70k", "a:b", "kind:fxgraph,cod"],
 )  # fmt: skip

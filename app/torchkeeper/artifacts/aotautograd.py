@@ -64,6 +64,10 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
             for name in ("kernels", "code_names", "triton_keys"):
                 found[name] = found.get(name, []) + inner[name]
             found["code_keys"] = [*found.get("code_keys", []), inner["code_key"]]
+            if inner["widths"] is not None:
+                # Both halves are of one compile.
+                either = found.get("widths", inner["widths"]).split()
+                found["widths"] = " ".join(w for w in inner["widths"].split() if w in either)
             found["opaque"] = found.get("opaque") or inner["opaque"]
     if full:
         found |= {

@@ -15,6 +15,7 @@ import re
 import warnings
 from typing import Any
 
+from torchkeeper.artifacts import vectors
 from torchkeeper.artifacts.layout import VLLM_FACTORS, is_vllm
 
 _KERNEL = re.compile(
@@ -87,12 +88,16 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     """What the sources of one stem are: name, device where the text tells, kernels, digest.
 
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
-    keys of the sources that a module names; hashes: of what vLLM made a key.
+    keys of the sources that a module names; hashes: of what vLLM made a key; instructions: those
+    that what was built of it may use (vectors.instructions).
 
-    texts: the source files by name, each possibly cut.
+    texts: the source files and built objects by name, each possibly cut.
     """
     found: dict[str, Any] = {"name": None, "device": None, "kernels": []}
     for name, data in sorted(texts.items()):
+        if name.endswith(".so"):
+            found["instructions"] = vectors.instructions(data)
+            continue
         text = data.decode("utf-8", "replace")
         if name.endswith(".py"):
             found |= _module(text)
@@ -107,7 +112,11 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
-        found["sources"] = {n: d.decode("utf-8", "replace") for n, d in sorted(texts.items())}
+        found["sources"] = {
+            n: d.decode("utf-8", "replace")
+            for n, d in sorted(texts.items())
+            if not n.endswith(".so")
+        }
     return found
 
 

@@ -25,6 +25,8 @@ KINDS = (
 #: Kinds that another place can use; the rest is scratch of one machine.
 PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
 
+#: Whether an entry will be used in an environment, from the best to the worst.
+VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
 #: Kinds that tell something of what their key was made of, so that two can be compared.
 COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
 
@@ -68,6 +70,9 @@ class Entry(NamedTuple):
     expires: seconds since the epoch when the server it is on drops it, 0 where it never does;
         None where that was not asked, as in a listing, or is no server's.
     used: seconds since the epoch when anybody last used it there, or None.
+    verdict: whether it will be used, one of VERDICTS; None where that was not asked, or the kind
+        has none.
+    why: the reasons of the verdict in words. Never on the wire: words are made at home.
     """
 
     kind: str
@@ -85,10 +90,12 @@ class Entry(NamedTuple):
     orphan: str | None = None
     expires: float | None = None
     used: float | None = None
+    verdict: str | None = None
+    why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry as one flat JSON object."""
-        return self._asdict()
+        return dict(zip(_CHECKED, self, strict=False))
 
     @property
     def broken(self) -> bool:
@@ -118,14 +125,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "orphan": (str, type(None)),
     "expires": (float, int, type(None)),
     "used": (float, int, type(None)),
+    "verdict": (str, type(None)),
 }
 
 
 _CHECKED = tuple(_TYPES)
+_VERDICT = _CHECKED.index("verdict")
 #: Which types have been found to be right, in the order of the fields: rows say the same few.
 _right: set[tuple[type, ...]] = set()
 #: Where the fields stand that many rows have the same few texts in, and where the numbers do.
-_FEW = tuple(_CHECKED.index(name) for name in ("kind", "torch", "device"))
+_FEW = tuple(_CHECKED.index(name) for name in ("kind", "torch", "device", "verdict"))
 _TIMES = tuple(_CHECKED.index(name) for name in ("mtime", "compile_s", "expires", "used"))
 
 
@@ -146,10 +155,12 @@ def entry_from_json(row: object) -> Entry:
         _right.add(types)
     if values[0] not in KINDS:
         values[0] = "unknown"
+    if values[_VERDICT] is not None and values[_VERDICT] not in VERDICTS:
+        values[_VERDICT] = "unknown"
     for at in _TIMES:
         if values[at] != values[at]:
             values[at] = None  # not a number, which cannot be put in order
     for at in _FEW:
         if values[at] is not None:
             values[at] = sys.intern(values[at])  # a large place says the same few words
-    return Entry._make(values)
+    return Entry(*values)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Any
 
-from torchkeeper.artifacts import code, graphs, inert
+from torchkeeper.artifacts import code, graphs, inert, vectors
 
 _VERSION = re.compile(r"^# torch version: (\S{1,80})$", re.MULTILINE)
 _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
@@ -34,10 +34,10 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
 
     name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
     of its generated module; kernels, the C++ kernels in it; code_names, the keys of the other
-    sources it names, and opaque where that may not be all; group, the same for all entries whose
-    key factors differ in nothing but their graphs, None where none are recorded; prints, as of
-    ``prints``. Fields that
-    an older or newer torch does not write are absent. Raises whatever a bad pickle
+    sources it names, and opaque where that may not be all; widths, for which vectors its C++ code
+    may be (vectors.widths); group, the same for all entries whose key factors differ in nothing
+    but their graphs, None where none are recorded; prints, as of ``prints``. Fields that an older
+    or newer torch does not write are absent. Raises whatever a bad pickle
     provokes, and TypeError for a pickle of something else.
     """
     obj = inert.load(data)
@@ -68,6 +68,7 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         "kernels": code.kernels(source),
         "code_names": names,
         "group": group([factors]),
+        "widths": vectors.widths(source),
         "prints": prints([factors]),
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),

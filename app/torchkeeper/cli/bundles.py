@@ -9,6 +9,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
+from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 
@@ -44,8 +45,8 @@ def add_export(command: argparse.ArgumentParser) -> None:
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
-    select = {"filter": args.filter}
     with Engine() as engine:
+        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
         if args.dry_run:
             return _plan_export(args, asker, select)

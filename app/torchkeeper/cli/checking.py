@@ -8,9 +8,9 @@ from typing import Any
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, probes, say, verdicts
+from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
 
 #: What makes the exit code 1.
 _BAD = ("stale", "broken")
@@ -20,8 +20,6 @@ def add_check(command: argparse.ArgumentParser) -> None:
     """Arguments of check."""
     command.add_argument("place", metavar="PLACE", type=looking.place,
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked; "
-                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     looking.add_filter(command)
     looking.add_json(command)
 
@@ -29,10 +27,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> int:
     """torchkeeper check; 1 if anything is stale or broken, or a filter matches nothing."""
     python = interpreters.chosen(args.env)
-    env = probes.probe(python)
-    if not env.get("torch"):
-        code = "torch-broken" if env.get("torch_error") else "environment-no-torch"
-        raise user_error(code, {"python": python, "why": env.get("torch_error") or ""})
+    env = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         answer = asker.ask("check", place=args.place, env=env, filter=args.filter)
@@ -73,11 +68,23 @@ def add_env(command: argparse.ArgumentParser) -> None:
     """Arguments of env."""
     command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                          help="this interpreter only; may be given several times")  # fmt: skip
+    change = command.add_mutually_exclusive_group()
+    change.add_argument("--add", metavar="PYTHON",
+                        help="put an interpreter on the list, for the window too")  # fmt: skip
+    change.add_argument("--remove", metavar="PYTHON",
+                        help="take an interpreter that was added off the list")  # fmt: skip
     looking.add_json(command)
 
 
 def env(args: argparse.Namespace) -> int:
     """torchkeeper env; 1 if one of the interpreters that were named has no torch."""
+    if args.remove:
+        gone = interpreters.remove(args.remove)
+        output.result(args, {"removed": gone}, printable(f"{gone} is off the list."))
+        return 0
+    if args.add:
+        # What it is, too: whoever adds one wants to know whether it is of use.
+        args.env = [*args.env, interpreters.add(args.add)]
     if args.env:
         pythons = list(dict.fromkeys(interpreters.chosen(python) for python in args.env))
     else:
@@ -94,42 +101,6 @@ def env(args: argparse.Namespace) -> int:
         if args.json:
             output.emit({"interpreter": python, **facts})
         else:
-            output.lines([*map(printable, _told(python, facts)), ""])
+            output.lines([*map(printable, environments.lines(python, facts)), ""])
         code |= bool(args.env) and not facts.get("torch")
     return int(code)
-
-
-def _told(python: str, facts: Answer) -> list[str]:
-    """An environment, a line for each thing worth knowing."""
-    if not facts.get("torch"):
-        error = facts.get("torch_error")
-        return [python, f"  {'torch cannot be imported: ' + error if error else 'no torch'}"]
-    on = "CUDA " + facts["cuda"] if facts.get("cuda") else "CPU only"
-    on = "ROCm " + facts["hip"] if facts.get("hip") else on
-    said = [
-        ("python", facts.get("python")),
-        ("torch", f"{facts['torch']}, {on}"),
-        ("torch git", facts.get("torch_git")),
-        ("torch key", facts.get("torch_key")),
-        ("triton", facts.get("triton")),
-        ("system hash", (facts.get("system") or {}).get("hash")),
-        ("key factors", say.count(len(facts.get("key_factors") or ()), "known", "known")),
-        *(("device", _device(one)) for one in facts.get("devices") or ()),
-        ("driver", facts.get("driver")),
-        ("threads", facts.get("threads")),
-        ("vector", " ".join(facts.get("vector") or ())),
-        ("compiler", (facts.get("cxx") or {}).get("version")),
-        ("platform", facts.get("platform")),
-    ]
-    for one in facts.get("settings") or ():
-        if one.get("value") is not None:
-            by = f"  (by {one['by']})" if one.get("by") else ""
-            said.append((str(one["name"]), f"{one['value']}{by}"))
-    width = max(len(name) for name, _ in said)
-    return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said if value]
-
-
-def _device(one: Answer) -> str:
-    memory = one.get("memory")
-    more = f", {say.size(memory)}" if isinstance(memory, int) else ""
-    return f"{one.get('type')}: {one.get('name')} ({one.get('arch')}){more}"

@@ -9,6 +9,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.link import protected, say
+from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.beforehand import what_is
@@ -41,6 +42,7 @@ def copy(args: argparse.Namespace) -> int:
         _ask(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
+        envs = known(engine, args.filter, args.env)
         try:
             answer = asker.ask(
                 "copy",
@@ -49,7 +51,7 @@ def copy(args: argparse.Namespace) -> int:
                 dry=args.dry_run,
                 replace=args.replace,
                 alone=args.alone,
-                select={"filter": args.filter},
+                select={"filter": args.filter, "envs": envs},
             )
         except KeyboardInterrupt:
             if is_server(args.target) and not args.dry_run:

@@ -7,13 +7,15 @@ import operator
 import os
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
 from torchkeeper.link.facts import WORDED, told
+from torchkeeper.link.interpreters import VARIABLE
+from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, not_looked_at, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -41,7 +43,8 @@ _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
-                     | {"code_names", "role", "opaque", "group", "warp", "prints"})  # fmt: skip
+                     | {"code_names", "role", "opaque", "group", "warp"}
+                     | {"widths", "prints"})  # fmt: skip
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",
@@ -87,9 +90,17 @@ def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print one JSON object a line")
 
 
-def add_filter(command: argparse.ArgumentParser) -> None:
-    """--filter, with the one grammar."""
+def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """--filter, with the one grammar; ``several``: environments may be given."""
     command.add_argument("--filter", metavar="Q", default="", help="only entries that match")
+    if several:
+        command.add_argument("--env", metavar="PYTHON", action="append", default=[],
+                             help="the interpreter whose torch is asked for verdicts; may be "
+                             f"given several times; by default {VARIABLE}, else the app's own, "
+                             "and for --stale all that are known")  # fmt: skip
+        return
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked for "
+                         f"verdicts; by default {VARIABLE}, else the app's own")  # fmt: skip
 
 
 def add_places(command: argparse.ArgumentParser) -> None:
@@ -177,12 +188,13 @@ def ls(args: argparse.Namespace) -> int:
     times = args.times or args.facts or args.sort in _TIMES
     times = times or _ASKS_TIMES.search(args.filter) is not None
     server = is_server(args.place)
-    rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
-                timed=times and server)  # fmt: skip
     with Engine() as engine:
+        envs = known(engine, args.filter, args.env)
+        rows = Rows(args.json, args.sort, unsorted=server and args.sort == "kind",
+                    timed=times and server, judged=bool(envs))  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
         totals = asker.ask("list", place=args.place, filter=args.filter, times=times,
-                           facts=args.facts)  # fmt: skip
+                           facts=args.facts, envs=envs)  # fmt: skip
         rows.end()
         if not args.json:
             output.line(summary(totals))
@@ -201,11 +213,18 @@ class Rows:
     HELD = 10_000
 
     def __init__(
-        self, json: bool, sort: str = "kind", unsorted: bool = False, timed: bool = False
+        self,
+        json: bool,
+        sort: str = "kind",
+        unsorted: bool = False,
+        timed: bool = False,
+        judged: bool = False,
     ) -> None:
-        """timed: with what only a server says, and without what it never does."""
+        """timed: with what only a server says, and without what it never does; judged: with
+        verdicts.
+        """
         self._json = json
-        self._timed = timed
+        self._columns = Columns(timed, judged)
         self._key = SORTS[sort]
         self._unsorted = unsorted
         self._held: list[tuple[Any, Any]] = []
@@ -222,10 +241,10 @@ class Rows:
         if self._unsorted and self._json:
             output.lines(shown)
         elif self._widths is not None:
-            cells = [_cells(entry, self._timed) for entry in entries]
-            _print_cells(cells, self._widths, self._timed)
+            cells = [self._columns.cells(entry) for entry in entries]
+            self._columns.print(cells, self._widths)
         else:
-            shown = shown or [_cells(entry, self._timed) for entry in entries]
+            shown = shown or [self._columns.cells(entry) for entry in entries]
             keys = [(self._key(entry.to_json()), entry.path) for entry in entries]
             self._held += zip(keys, shown, strict=True)
             if self._unsorted and self.count > self.HELD:
@@ -243,7 +262,7 @@ class Rows:
         if self._json:
             output.lines(in_order)
         else:
-            self._widths = _print_cells(in_order, timed=self._timed)
+            self._widths = self._columns.print(in_order)
 
 
 def _note_others(totals: Answer) -> None:
@@ -260,38 +279,47 @@ def _note_others(totals: Answer) -> None:
 def print_entries(entries: list[Entry]) -> None:
     """The table of ls, in its order."""
     by_kind = sorted(entries, key=lambda entry: SORTS["kind"](entry.to_json()))
-    _print_cells([_cells(entry) for entry in by_kind])
+    columns = Columns()
+    columns.print([columns.cells(entry) for entry in by_kind])
 
 
-def _print_cells(
-    rows: list[list[str]], below: list[int] | None = None, timed: bool = False
-) -> list[int] | None:
-    """A table, or more of one with columns of these widths; the widths. ``timed`` as for _cells."""
-    when = ["EXPIRES", "USED"] if timed else ["CHANGED"]
-    head = ["KIND", "KEY", "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE", "NAME"]
-    if not rows:
-        return below
-    right = frozenset({2, 3, head.index("COMPILE")})
-    return output.table([] if below else head, rows, right, below)
+class Columns(NamedTuple):
+    """The columns of ls.
 
+    timed: with what only a server says, and without what it never does; judged: with verdicts.
+    """
 
-def _cells(entry: Entry, timed: bool = False) -> list[str]:
-    """A line of ls; ``timed``: with what only a server says, and without what it never does."""
-    when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
-    if timed:
-        when = ["-" if entry.expires is None else say.until(entry.expires),
-                "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
-    return [
-        entry.kind,
-        entry.key[:12],
-        say.size(entry.size),
-        str(entry.files),
-        *when,
-        entry.torch or "-",
-        entry.device or "-",
-        say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
-        (entry.name or "-") + _marks(entry),
-    ]
+    timed: bool = False
+    judged: bool = False
+
+    def print(self, rows: list[list[str]], below: list[int] | None = None) -> list[int] | None:
+        """A table, or more of one with columns of these widths; the widths."""
+        when = ["EXPIRES", "USED"] if self.timed else ["CHANGED"]
+        verdict = ["VERDICT"] if self.judged else []
+        head = ["KIND", "KEY", *verdict, "SIZE", "FILES", *when, "TORCH", "DEVICE", "COMPILE"]
+        if not rows:
+            return below
+        right = frozenset({head.index(name) for name in ("SIZE", "FILES", "COMPILE")})
+        return output.table([] if below else [*head, "NAME"], rows, right, below)
+
+    def cells(self, entry: Entry) -> list[str]:
+        """A line of it."""
+        when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
+        if self.timed:
+            when = ["-" if entry.expires is None else say.until(entry.expires),
+                    "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
+        return [
+            entry.kind,
+            entry.key[:12],
+            *([entry.verdict or "-"] if self.judged else []),
+            say.size(entry.size),
+            str(entry.files),
+            *when,
+            entry.torch or "-",
+            entry.device or "-",
+            say.seconds(entry.compile_s) if entry.compile_s is not None else "-",
+            (entry.name or "-") + _marks(entry),
+        ]
 
 
 def _marks(entry: Entry) -> str:

@@ -27,6 +27,8 @@ _UNREACHABLE = frozenset(
         "interpreter-unusable",
         "environment-no-torch",
         "probe-stuck",
+        "environments-none",
+        "environment-unasked",
         "trace-missing",
     }
 )
@@ -46,6 +48,7 @@ _WRONG = frozenset(
         "recipe-unknown",
         "wrong-usage",
         "address-wrong",
+        "environment-wanted",
         "command-not-python",
         "run-ambiguous",
     }
@@ -53,8 +56,9 @@ _WRONG = frozenset(
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:orphan; on a server used>90d, expires<7d, expires:never; "
-    "a leading - negates."
+    "age>30d, compile>5, is:broken, is:orphan; is:usable, is:conditional, is:stale, is:unknown in "
+    "the environment of --env; on a server used>90d, expires<7d, expires:never; a leading - "
+    "negates."
 )
 
 
@@ -93,11 +97,13 @@ def run(argv: list[str]) -> int:
 
 
 def _joined(argv: list[str]) -> list[str]:
-    """The arguments with a filter joined to its option: a filter may start with a dash."""
+    """The arguments with a filter joined to its option: a filter may start with a dash, and so may
+    a number that is none.
+    """
     joined: list[str] = []
     for argument in argv:
-        if joined and joined[-1] == "--filter":
-            joined[-1] = f"--filter={argument}"
+        if joined and joined[-1] in ("--filter", "--older", "--keep"):
+            joined[-1] += f"={argument}"
         else:
             joined.append(argument)
     return joined

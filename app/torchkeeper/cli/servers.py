@@ -8,6 +8,7 @@ import re
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import say
+from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.serverpage import figures, meanings
 from torchkeeper.link.words import printable
@@ -49,7 +50,7 @@ def ttl(args: argparse.Namespace) -> int:
     """torchkeeper ttl; 1 if nothing matches, or not all could be changed."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        select = {"filter": args.filter}
+        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         answer = asker.ask("ttl", place=args.place, select=select, ttl_s=args.time)
     if not args.json:
         for text in output.left_lines(asker.left):

@@ -1,22 +1,27 @@
-"""The verdict of every entry of a place, in an environment that was probed before."""
+"""The operations that say of the entries of a place whether they will be used."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Session, asks_times, entries_of, place_of, with_times
+from torchkeeper.engine.session import (
+    Env,
+    Session,
+    asks_times,
+    entries_of,
+    environments,
+    place_of,
+    with_times,
+)
+from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
-from torchkeeper.verdict import judging, kinds
-from torchkeeper.verdict.judging import VERDICTS, Verdict
-
-_GRAPHS = ("fxgraph", "aotautograd")
-_Factors = dict[str, list[tuple[str, str, str]]]
+from torchkeeper.stores.query import Query
+from torchkeeper.verdict.judging import Verdict
 
 
 def check(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -29,100 +34,120 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     if not isinstance(env, dict):
         raise TypeError("env is not an object")
     asked = query.parse(params.get("filter") or "")
-    store = session.store(place_of(params, "place"), report)
-    try:
-        timed = asks_times(store, asked)
-        batches = with_times(store, entries_of(session, store, report), timed)
-        found = [one for batch in batches for one in batch]
-    finally:
-        store.close()
-    judge = _Judge(_factors(session, store.place, found, report), env)
-    graphs = _graphs(found, judge)
-    counts: Counter[str] = Counter()
-    made_by: Counter[str] = Counter()
+    counts = _Counts([env])
+    objects: dict[int, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
-    for one in found:
-        if not asked.matches(one.entry):
+    for one, said in _judged(session, params, asked, [env], report):
+        entry = one.entry._replace(verdict=said.verdict)
+        if not asked.matches(entry):
             continue
-        said = _verdict(one, judge, graphs)
-        counts[said.verdict or "none"] += 1
-        if said.verdict == "stale" and one.entry.torch not in (None, env.get("torch")):
-            made_by[str(one.entry.torch)] += 1
-        rows.append({**one.entry.to_json(), **said.to_json()})
+        counts.add(entry)
+        if id(said) not in objects:
+            objects[id(said)] = said.to_json()
+        rows.append({**entry.to_json(), **objects[id(said)]})
         if len(rows) >= wire.MAX_ROWS:
             report.check()
             report.rows(rows)
             rows = []
     if rows:
         report.rows(rows)
-    return {
-        "verdicts": {name: counts[name] for name in (*VERDICTS, "none") if counts[name]},
-        "made_by": dict(made_by.most_common(20)),
-    }
+    return counts.result()
 
 
-def _factors(session: Session, place: str, found: list[Described], report: Report) -> _Factors:
-    """The key factors of each group: those that its first entry names, read in full."""
-    factors: _Factors = {}
-    for one in found:
-        group = one.facts.get("group")
-        if one.entry.kind not in _GRAPHS or not group or group in factors or one.entry.problem:
-            continue
-        report.check()
-        item = one.origin or one.item
+def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
+    sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
+    said of it among all that were sent, from 0. What has no verdict is not named.
+
+    In several of the environments ``envs`` it is the best. The result is that of ``check``.
+    """
+    envs = environments(session, params, wanted=True)
+    counts, told = _Counts(envs), _Told(report)
+    for one, said in _judged(session, params, query.parse(""), envs, report):
+        counts.add(one.entry._replace(verdict=said.verdict))
+        if said.verdict is not None:
+            told.add(one.entry, said)
+    told.send()
+    return counts.result()
+
+
+def _judged(
+    session: Session, params: dict[str, Any], asked: Query, envs: list[Env], report: Report
+) -> list[tuple[Described, Verdict]]:
+    """All entries of the place of a request, and what is said of each."""
+    store = session.store(place_of(params, "place"), report)
+    try:
+        timed = asks_times(store, asked)
+        batches = with_times(store, entries_of(session, store, report), timed)
+        found = [one for batch in batches for one in batch]
+        return list(zip(found, judged(session, store, found, envs, report), strict=True))
+    finally:
+        store.close()
+
+
+class _Counts:
+    """What a summary says."""
+
+    def __init__(self, envs: list[Env]) -> None:
+        self._here = {None, *(env.get("torch") for env in envs)}
+        self._verdicts: Counter[str] = Counter()
+        self._made_by: Counter[str] = Counter()
+
+    def add(self, entry: Entry) -> None:
+        """An entry that has its verdict."""
+        self._verdicts[entry.verdict or "none"] += 1
+        if entry.verdict == "stale" and entry.torch not in self._here:
+            self._made_by[str(entry.torch)] += 1
+
+    def result(self) -> dict[str, Any]:
+        """How many there are of each verdict, and of which versions stale ones are."""
+        counts = self._verdicts
+        return {
+            "verdicts": {name: counts[name] for name in (*VERDICTS, "none") if counts[name]},
+            "made_by": dict(self._made_by.most_common(20)),
+        }
+
+
+class _Told:
+    """Tells verdicts, what many entries share only once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._numbers: dict[Verdict, int] = {}
+        #: The same by identity, which is told sooner; the verdicts are kept with it.
+        self._known: dict[int, tuple[Verdict, int]] = {}
+        self._said: list[Verdict] = []
+        self._of: list[tuple[str, str, int]] = []
+
+    def add(self, entry: Entry, said: Verdict) -> None:
+        """What is said of an entry."""
+        if id(said) not in self._known:
+            if said not in self._numbers:
+                self._numbers[said] = len(self._numbers)
+                self._said.append(said)
+            self._known[id(said)] = said, self._numbers[said]
+        self._of.append((entry.kind, entry.path, self._known[id(said)][1]))
+        if len(self._of) >= wire.MAX_ROWS:
+            self.send()
+
+    def send(self) -> None:
+        """What was not sent yet."""
+        self._report.check()
+        if self._of:
+            self._send([one.to_json() for one in self._said], self._of)
+        self._said, self._of = [], []
+
+    def _send(self, said: list[dict[str, Any]], of: list[tuple[str, str, int]]) -> None:
         try:
-            # Looking at one entry closes the store.
-            store = session.store(place, report)
-            full = session.details.of(session.reader, store, item.kind, item.path, report)
-        except Problem:
-            continue  # it is gone; the next of the group tells the same
-        if full.facts.get("group") == group:
-            factors[group] = [(f["hash"], f["name"], f["value"]) for f in full.factors()]
-    return factors
-
-
-class _Judge:
-    """Judges graphs; those of one group, torch and device are the same to it."""
-
-    def __init__(self, factors: _Factors, env: Mapping[str, Any]) -> None:
-        self.env = env
-        self._factors = factors
-        self._said: dict[tuple[str, str | None, str | None, str], Verdict] = {}
-
-    def graph(self, one: Described) -> Verdict:
-        """The verdict of an FX graph or AOTAutograd entry by itself."""
-        entry = one.entry
-        if said := judging.damaged(entry):
-            return said
-        group = one.facts.get("group") or ""
-        known_by = entry.kind, entry.torch, entry.device, group
-        if known_by not in self._said:
-            said = judging.graph(entry.torch, entry.device, self._factors.get(group), self.env)
-            self._said[known_by] = judging.looked_for(entry.kind, said, self.env)
-        return self._said[known_by]
-
-
-def _graphs(found: list[Described], judge: _Judge) -> dict[str, Verdict]:
-    """The verdict of each FX graph by key; of several payloads, the best."""
-    best: dict[str, Verdict] = {}
-    for one in found:
-        if one.entry.kind == "fxgraph":
-            said = judge.graph(one)
-            best[one.entry.key] = min(best.get(one.entry.key, said), said, key=_rank)
-    return best
-
-
-def _rank(said: Verdict) -> int:
-    return VERDICTS.index(said.verdict or "broken")
-
-
-def _verdict(one: Described, judge: _Judge, graphs: dict[str, Verdict]) -> Verdict:
-    kind = one.entry.kind
-    if kind in judging.WITHOUT:
-        return Verdict(None)
-    if kind not in _GRAPHS:
-        return judging.damaged(one.entry) or kinds.other(one.entry, one.facts, judge.env)
-    said = judge.graph(one)
-    if kind == "fxgraph" or one.facts.get("code_keys"):
-        return said  # some hold their graphs themselves
-    return judging.together(said, [(k, graphs.get(k)) for k in one.facts.get("fx_keys") or ()])
+            self._report.finding(judged={"said": said, "of": of})
+        except wire.WireError:
+            # Many different reasons, or long paths.
+            if len(said) + len(of) < 2:
+                raise
+            half, middle = len(said) // 2, len(of) // 2
+            for some in (said[:half], said[half:]):
+                if some:
+                    self._send(some, [])
+            for ones in (of[:middle], of[middle:]):
+                if ones:
+                    self._send([], ones)

@@ -19,6 +19,7 @@ from torchkeeper.engine.session import (
     place_of,
     tell_left,
     tell_refused,
+    with_verdicts,
 )
 from torchkeeper.stores import query
 from torchkeeper.stores.beforehand import check_target
@@ -96,9 +97,11 @@ def _chosen(
         chosen = _with_graphs(session, store, chosen, report)
         some = select.get("filter") or select.get("held") or "items" in select
         return _with_kernels(session, store, chosen, report) if some else chosen
-    asks_times(store, query.parse(select.get("filter") or ""))
+    asked = query.parse(select.get("filter") or "")
+    asks_times(store, asked)
     picks = picker(session, select)
     batches = entries_of(session, store, report, items_of(store, report), carried)
+    batches = with_verdicts(session, store, batches, select, asked, report)
     return with_needed([one for batch in batches for one in batch], picks)
 
 

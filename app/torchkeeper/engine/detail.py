@@ -39,6 +39,8 @@ _INTERNAL = frozenset(
         "group",
         "prints",
         "warp",
+        "widths",
+        "instructions",
     }
 )
 

@@ -7,7 +7,9 @@ before with ``hold``, for selections that are too long for one line. ``detail``,
 ``factors`` and ``needs`` are about one entry, named by place, kind and path. A ``list`` that is
 told ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends
 no rows where a folder is still as it was. One of a server that is told ``times`` says when
-entries expire and were last used, and with ``facts`` also what only their payloads tell.
+entries expire and were last used, and with ``facts`` also what only their payloads tell. A
+selection or a ``list`` with ``envs``, names of environments that ``know`` told, gives entries the
+best of their verdicts in these; without, no filter can ask for verdicts.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from torchkeeper.engine.session import (
     told_of,
     unread_of,
     with_times,
+    with_verdicts,
 )
 from torchkeeper.stores import places, query, trash
 from torchkeeper.stores.describe import Described
@@ -82,19 +85,20 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     folder = isinstance(store, Folder)
     batches = (
         unread_of(store, report)
-        if keys_tell(store, asked) and not params.get("facts")
+        if keys_tell(store, asked) and not params.get("facts") and not params.get("envs")
         else entries_of(session, store, report, items)
     )
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
-    for batch in with_times(store, batches, timed):
+    batches = with_times(store, batches, timed)
+    for batch in with_verdicts(session, store, batches, params, asked, report):
         entries = [one.entry for one in batch if asked.matches(one.entry)]
         if folder:
             listed += [one.item for one in batch]
         else:
             seen += [one.facts.get("made_in") for one in batch]
         _count(totals, entries)
-        if entries:
-            report.rows([entry.to_json() for entry in entries])
+        for start in range(0, len(entries), wire.MAX_ROWS):
+            report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
     if isinstance(store, Folder):
         mark = "" if unless is None else _mark(listed)
         return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
@@ -327,6 +331,15 @@ def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, An
     return {}
 
 
+def _know(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+    """An environment, as its probe told, for whoever names it from now on."""
+    python, env = params["python"], params["env"]
+    if not isinstance(python, str) or not isinstance(env, dict):
+        raise TypeError("an environment is a name and an object")
+    session.environments[python] = env
+    return {}
+
+
 def _late(
     name: str, module: str = "bundles"
 ) -> Callable[[Session, dict[str, Any], Report], dict[str, Any]]:
@@ -364,11 +377,14 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "secret": _secret,
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
+    "suggest": _late("suggest", "suggesting"),
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,
     "probe": _probe,
+    "know": _know,
     "check": _late("check", "checking"),
+    "judge": _late("judge", "checking"),
     "held": _late("held", "running"),
     "explain_trace": _late("explain_trace", "running"),
     "explain": _late("explain", "explaining"),

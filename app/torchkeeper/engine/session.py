@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from torchkeeper.stores.bundle import Bundle
 
 
+#: What a probe tells (verdict.environment.probe).
+Env = Mapping[str, Any]
+
 #: What is known of every entry by its files alone.
 _OF_FILES = frozenset({"kind", "size", "files", "age"})
 #: What a server's listing knows of each entry.
@@ -48,10 +51,14 @@ class Session:
     held: list[tuple[str, str]] = field(default_factory=list)
     #: Passwords by place, for as long as the engine runs.
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    #: Environments by name, as their probes told, for as long as the engine runs.
+    environments: dict[str, Env] = field(default_factory=dict, repr=False)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
     #: What entries of the server that was last asked about name.
     named: Named | None = None
+    #: What was last looked at for what is dead (engine.suggesting.Look).
+    look: object = None
     #: What the folder of a program held before that was started.
     before: Held | None = None
 
@@ -262,6 +269,45 @@ def orphans_of(store: Folder, items: list[Item]) -> dict[str, Any]:
     }
 
 
+def environments(session: Session, params: Mapping[str, Any], wanted: bool) -> list[Env]:
+    """The environments that a request or a selection names in ``envs``.
+
+    Raises Problem("environment-wanted") where some are wanted and none is named, and
+    "environment-forgotten" for one that this engine does not know.
+    """
+    names = params.get("envs") or []
+    if not isinstance(names, list):
+        raise TypeError("envs is not a list")
+    for name in names:
+        if name not in session.environments:
+            raise Problem("environment-forgotten", python=str(name))
+    if wanted and not names:
+        raise Problem("environment-wanted")
+    return [session.environments[name] for name in names]
+
+
+def with_verdicts(
+    session: Session,
+    store: Store,
+    batches: Iterable[list[Described]],
+    params: Mapping[str, Any],
+    asked: Query,
+    report: Report,
+) -> Iterator[list[Described]]:
+    """The batches of a store, which are all it has; with verdicts in the environments that a
+    request or a selection names, and then all in one batch: one may depend on any other.
+
+    Raises as ``environments``.
+    """
+    if not (envs := environments(session, params, query.VERDICT in asked.fields)):
+        return iter(batches)
+    # Loaded where it is needed: an engine that lists a folder shall start at once.
+    from torchkeeper.engine.verdicts import told
+
+    every = [one for batch in batches for one in batch]
+    return iter([told(session, store, every, envs, report)])
+
+
 def batches_of(
     session: Session, store: Store, select: dict[str, Any], report: Report
 ) -> Iterator[list[Described]]:
@@ -269,7 +315,7 @@ def batches_of(
     where the filter needs no more.
     """
     asked = query.parse(select.get("filter") or "")
-    if not keys_tell(store, asked):
+    if not keys_tell(store, asked) or select.get("envs"):
         yield chosen_of(session, store, select, report)
         return
     picks = picker(session, select)
@@ -289,7 +335,7 @@ def chosen_of(
     picks = picker(session, select)
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
-    if keys_tell(store, asked):
+    if keys_tell(store, asked) and not select.get("envs"):
         batches = with_times(store, unread_of(store, report), timed)
         unread = (one for batch in batches for one in batch)
         items = [one.item for one in unread if picks(one.entry)]
@@ -298,6 +344,7 @@ def chosen_of(
         # In order, so that the same entries make the same bundle.
         items = items_of(store, report)
         batches = with_times(store, entries_of(session, store, report, items, carried), timed)
+        batches = with_verdicts(session, store, batches, select, asked, report)
     found, rest = [], list[Described]()
     for batch in batches:
         for one in batch:
@@ -315,7 +362,7 @@ def carrying(select: dict[str, Any], with_needed: bool) -> Carried | None:
     entries need, which their facts tell.
     """
     fields = query.parse(select.get("filter") or "").fields
-    if "is" in fields:
+    if fields & {"is", query.VERDICT} or select.get("envs"):
         return None  # whether something is broken is for the reading to tell
     some = bool(fields or select.get("held") or "items" in select)
     return Carried(facts=some if with_needed else not fields <= _OF_FILES)

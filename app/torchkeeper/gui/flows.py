@@ -17,6 +17,7 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.cleaning import CleanDialog
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
@@ -180,6 +181,7 @@ class Flows(QObject):
             self._window.places.places,
             self._window.place,
             self._window.operations.import_files,
+            self._window.here.environments,
         )
         self.results.attend(dialog)
         dialog.open()
@@ -236,6 +238,21 @@ class Flows(QObject):
             )
         )
         dialog.open()
+
+    def clean_up(self) -> CleanDialog | None:
+        """Show what is dead in the place that is shown, and how much each reason would free."""
+        from torchkeeper.gui.dialogs.cleaning import CleanDialog
+
+        window, place = self._window, self._window.place
+        if place is None:
+            return None
+        read_only = window.places.read_only(place)
+        dialog = CleanDialog(window, window.engines, window.settings, place, read_only)
+        dialog.decided.connect(
+            lambda ticket, plan, at_once: window.operations.purge(place, ticket, plan, at_once)
+        )
+        dialog.open()
+        return dialog
 
     def undo(self) -> None:
         """Put back what the last purge of this place took."""

@@ -21,9 +21,16 @@ def _tr(text: str) -> str:
 
 
 def status_text(
-    listing: Listing, model: EntriesModel, selected: Sequence[Entry], size: int = 0
+    listing: Listing,
+    model: EntriesModel,
+    selected: Sequence[Entry],
+    size: int = 0,
+    *,
+    judged: bool = False,
 ) -> str:
-    """The totals of what is shown, or of the selection, which has so many bytes."""
+    """The totals of what is shown, or of the selection, which has so many bytes; ``judged``: how
+    many are broken is said with the verdicts.
+    """
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
@@ -41,7 +48,7 @@ def status_text(
     if totals is not None:
         one, many = ("key", "keys") if listing.is_server else ("file", "files")
         parts += [say.count(totals.files, one, many), say.size(totals.size)]
-        if totals.broken:
+        if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.orphans:
             parts.append(say.count(totals.orphans, "orphan", "orphans"))

@@ -30,8 +30,8 @@ LIMIT = 180.0
 
 #: Variables that decide what torch a program finds, and what that finds; or begin so.
 _DECIDING = (
-    "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA", "OMP_",
-    "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
+    "ATEN_", "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA",
+    "OMP_", "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
 )  # fmt: skip
 
 #: What a probe's facts are kept by: nothing of it is the same when they may differ.
@@ -103,6 +103,12 @@ def kept(known_by: Identity) -> dict[str, Any] | None:
     except OSError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def forget(known_by: Identity) -> None:
+    """What is asked next is asked of the interpreter itself."""
+    with contextlib.suppress(OSError):
+        _cache()._fpath_from_key(known_by).unlink()
 
 
 def keep(known_by: Identity, facts: dict[str, Any]) -> None:

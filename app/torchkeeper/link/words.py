@@ -541,12 +541,25 @@ CATALOGUE: dict[str, Words] = {
     "plan-unknown": Words(
         "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
     ),
+    "look-unknown": Words(
+        "What was found is out of date.", "The engine that looked was started anew.", "Look again."
+    ),
+    "bad-size": Words(
+        "“{text}” is not a size.",
+        "A number of at least 0 is expected, with a unit: B, k, M, G, T, or KiB, MiB, GiB, TiB.",
+        "For example 10G, or 1.5GiB.",
+    ),
+    "bad-age": Words(
+        "“{text}” is not an age.",
+        "A number of at least 0 is expected, with a unit: s, m, h, d, w, y; days without one.",
+        "For example 30d, or 12h.",
+    ),
     # Filters
     "bad-filter": Words(
         "The filter is not understood at “{token}”.",
         "{why}",
-        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu; "
-        "a leading - negates.",
+        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu, "
+        "is:stale; a leading - negates.",
     ),
     # Warming
     "recipe-unknown": Words(
@@ -564,10 +577,43 @@ CATALOGUE: dict[str, Words] = {
         "Its torch was not imported within {seconds} seconds.",
         "See whether “import torch” ends there, and how long it takes.",
     ),
+    "interpreters-unreadable": Words(
+        "The list of interpreters cannot be understood.",
+        "{file}: {why}.",
+        "Mend or remove that file; what was added is then to be added again.",
+    ),
+    "interpreters-unwritable": Words(
+        "The list of interpreters cannot be changed.", "{file}: {why}.", "See to that folder."
+    ),
+    "interpreter-not-added": Words(
+        "{python} is not on the list of interpreters.",
+        "Only what was added can be taken off; the others were found.",
+        "“torchkeeper env” lists them.",
+    ),
     "environment-no-torch": Words(
         "{python} has no torch.",
         "Whether entries are of use is asked of a torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
+    ),
+    "environments-none": Words(
+        "What is stale everywhere is not known: no environment was found.",
+        "No interpreter on this machine has a torch to ask.",
+        "Name one with --env, or put it on the list with “torchkeeper env --add PYTHON”.",
+    ),
+    "environment-unasked": Words(
+        "What is stale everywhere is not known: {python} could not be asked.",
+        "{why}",
+        "Repair it, or say with --env which interpreters count.",
+    ),
+    "environment-wanted": Words(
+        "The filter asks for verdicts, and no environment was named.",
+        "What is usable in one is stale in another.",
+        "Choose an interpreter with torch.",
+    ),
+    "environment-forgotten": Words(
+        "The environment of {python} is not known any more.",
+        "The engine that knew it was started anew.",
+        "Try again.",
     ),
     "torch-broken": Words(
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."

@@ -2,9 +2,11 @@
 
 Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
 ``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
-``is:broken`` and ``is:orphan`` a state. Of a server, ``used>90d`` compares how long ago an entry
-was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading ``-``
-negates, quotes keep blanks together and make anything a text to look for; all terms must hold.
+``is:broken`` and ``is:orphan`` a state, ``is:usable``, ``is:conditional``, ``is:stale`` and
+``is:unknown`` the verdict in an environment. Of a server, ``used>90d`` compares how long ago an
+entry was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading
+``-`` negates, quotes keep blanks together and make anything a text to look for; all terms must
+hold.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from itertools import repeat
 from math import inf, nan
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry, Problem
 
 #: Which of many entries a term lets through, in their order.
 Mask = Callable[[Sequence[Entry]], Iterable[bool]]
@@ -25,6 +27,9 @@ Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
 _FIELDS = ("kind", "torch", "device", "is", "size", "age", "files", "compile", "used", "expires")
+#: What a filter is about that asks for the verdict in an environment, and the states that do.
+VERDICT = "verdict"
+_TOLD = frozenset(VERDICTS) - {"broken"}
 #: Those that a server is asked for only when somebody wants to know.
 TIMES = frozenset({"used", "expires"})
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
@@ -58,7 +63,8 @@ class Query(NamedTuple):
 
     text: str
     tests: tuple[Test, ...]
-    #: The fields that its terms are about; "" stands for words, which look in names and keys.
+    #: The fields that its terms are about; "" stands for words, which look in names and keys,
+    #: VERDICT for what only a verdict tells.
     fields: frozenset[str] = frozenset()
 
     def matches(self, entry: Entry) -> bool:
@@ -86,9 +92,31 @@ def parse(text: str, now: float | None = None) -> Query:
         test = _term(match[2], now)
         tests.append(_negated(test) if match[1] else test)
         field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
-        fields.add(field[1].lower() if field else "")
+        name = field[1].lower() if field else ""
+        told = name == "is" and field is not None and field[3].strip('"').lower() in _TOLD
+        fields.add(VERDICT if told else name)
         position = match.end()
     return Query(text, tuple(tests), frozenset(fields))
+
+
+def bytes_in(text: str) -> int:
+    """Bytes of a size as filters have it: 10G, 1.5 GiB. Raises Problem("bad-size")."""
+    return int(_measured("bad-size", text, _SIZES))
+
+
+def seconds_in(text: str) -> float:
+    """Seconds of an age as filters have it: 30d, 2w, 12h; without a unit, days.
+
+    Raises Problem("bad-age").
+    """
+    return _measured("bad-age", text, _AGES)
+
+
+def _measured(code: str, text: str, units: dict[str, int]) -> float:
+    match = _NUMBER.fullmatch("".join(text.split()))
+    if not match or match[2].lower() not in units:
+        raise Problem(code, text=text[:80])
+    return float(match[1]) * units[match[2].lower()]
 
 
 def _negated(test: Test) -> Test:
@@ -131,9 +159,17 @@ def _text_term(token: str, field: str, value: str) -> Test:
     if field == "is":
         if value == "orphan":
             return Test(lambda entries: [e.orphan is not None for e in entries])
-        if value != "broken":
-            raise Problem("bad-filter", token=token, why="the states are is:broken and is:orphan")
-        return Test(lambda entries: [e.problem is not None and e.broken for e in entries])
+        if value == "broken":
+            # Something may be broken that only what it needs tells of.
+            return Test(
+                lambda entries: [
+                    e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
+                ]
+            )
+        if value not in VERDICTS:
+            states = ", ".join(f"is:{name}" for name in (*VERDICTS, "orphan"))
+            raise Problem("bad-filter", token=token, why=f"the states are {states}")
+        return Test(lambda entries: [e.verdict == value for e in entries])
     if field == "torch":
         return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))
     return _prefix_term(op.attrgetter("device"), lambda x: x.lower().startswith(value))

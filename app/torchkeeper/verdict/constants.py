@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -106,6 +108,36 @@ def caches() -> dict[str, bool | None]:
         on = found["fxgraph"] and getattr(functorch, "enable_autograd_cache", False)
         found["aotautograd"] = bool(on)
     return found
+
+
+def vector_bits() -> int | None:
+    """The bits of the vectors for which this torch writes C++ code, 0 for none; None where that is
+    not known.
+
+    As pick_vec_isa in torch/_inductor/cpu_vec_isa.py, which builds something to be sure.
+    """
+    with contextlib.suppress(Exception):
+        import torch  # noqa: TID251
+
+        arch, system = platform.machine(), sys.platform
+        if system == "darwin":
+            return 128 if arch == "arm64" else 0
+        asked = os.environ.get("ATEN_CPU_CAPABILITY")
+        if asked == "default":
+            return 0
+        if arch in ("x86_64", "AMD64"):
+            from torch._inductor.cpu_vec_isa import x86_isa_checker  # noqa: TID251
+
+            known = x86_isa_checker()
+            if "avx512" in known and not (asked == "avx2" and "avx2" in known):
+                return 512
+            return 256 if "avx2" in known else 0
+        if arch == "aarch64":
+            has = torch.cpu.get_capabilities()
+            if (has.get("sve2") or has.get("sve")) and has.get("bf16"):
+                return 128 if has.get("sve_max_length") == 128 else 256
+            return 128
+    return None
 
 
 def torch_key() -> str | None:

@@ -27,9 +27,9 @@ def probe() -> dict[str, Any]:
     cannot be imported. torch_key, triton_key: hashes of their sources. system: what PyTorch calls
     the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
     depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
-    programs look for them at all. vector: the vector instructions of the CPU; cpu_capability:
-    those torch's own kernels use. driver: of the GPUs. settings: {name, value, by} of cache folders
-    and switches.
+    programs look for them at all. vector: the vector instructions of the CPU; vector_bits: of the
+    vectors for which torch writes C++ code, 0 for none; cpu_capability: what torch's own kernels
+    use. driver: of the GPUs. settings: {name, value, by} of cache folders and switches.
     """
     facts: dict[str, Any] = {
         "python": platform.python_version(),
@@ -52,6 +52,7 @@ def probe() -> dict[str, Any]:
         "key_factors": None,
         "caches": None,
         "vector": machine.vector_instructions(),
+        "vector_bits": None,
         "cpu_capability": None,
         "driver": machine.driver(),
         "settings": machine.settings(cache_dir()),
@@ -75,6 +76,7 @@ def probe() -> dict[str, Any]:
             facts["system"] = constants.system()
             facts["key_factors"] = constants.constants()
             facts["caches"] = constants.caches()
+            facts["vector_bits"] = constants.vector_bits()
     facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
     return facts
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts import fxgraph
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.verdict import native
+from torchkeeper.verdict.native import Code
 
-#: From the best to the worst.
-VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
 #: Kinds of which it is not asked: what needs them is what is used.
 WITHOUT = frozenset({"code", "header", "lock", "unknown"})
 
@@ -26,6 +26,8 @@ _TORCH = "torch_version"
 _SYSTEM = "system_info["
 #: Factors that only some graphs have: without them, they do not matter to a graph.
 _SOME_HAVE = frozenset({"cpp_runtime_thread_count"})
+_SIMDLEN = "inductor_config[cpp.simdlen]"
+_NO_CODE = Code()
 #: Device types that every machine has.
 _EVERYWHERE = frozenset({"cpu", "meta"})
 
@@ -101,13 +103,15 @@ def graph(
     device: str | None,
     factors: Iterable[Sequence[str]] | None,
     env: Mapping[str, Any],
+    code: Code = _NO_CODE,
 ) -> Verdict:
     """The verdict of an FX graph or AOTAutograd entry.
 
     torch: the version that made it, device: its device types, separated by commas; None where
     that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
-    none are recorded. env: as ``verdict.environment.probe`` tells. AOTAutograd's own settings
-    (torch/_functorch/config.py) are recorded nowhere, and taken for the default.
+    none are recorded. env: as ``verdict.environment.probe`` tells. code: what it has for the CPU.
+    AOTAutograd's own settings (torch/_functorch/config.py) are recorded nowhere, and taken for the
+    default.
     """
     found = _Found()
     here = env.get("key_factors")
@@ -119,6 +123,7 @@ def graph(
     _same_torch(torch, own, known, env, found)
     _same_system(own, known, env, found)
     _device(device, env, found)
+    _native(code, own, env, found)
     if not own or not known:
         if not own:
             found.unknown.insert(0, Difference("key factors"))
@@ -184,6 +189,22 @@ def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
         if wanted and wanted not in _EVERYWHERE and wanted not in here:
             said = ", ".join(sorted(map(str, here - {None})))
             found.stale.append(Difference("device", wanted, said or None))
+
+
+def _native(
+    code: Code,
+    own: Mapping[str, set[tuple[str, str]]],
+    env: Mapping[str, Any],
+    found: _Found,
+) -> None:
+    asked = {value.strip() for _, value in own.get(_SIMDLEN, ())}
+    simdlen = asked.pop() if len(asked) == 1 else None
+    said = [native.width(code, simdlen, env), *native.objects(code, env)]
+    for state, (entry, here) in filter(None, said):
+        differing = Difference("vector instructions", entry, here)
+        (found.stale if state == "stale" else found.unknown).append(differing)
+    if code and "cxx" in env and not env["cxx"]:
+        found.conditions.append(Difference("C++ compiler", "needed", None))
 
 
 def _setting(name: str, recorded: set[tuple[str, str]] | None, here: Any, found: _Found) -> None:

@@ -1,0 +1,167 @@
+"""Who can use the entries of a place: verdicts in environments that were probed before.
+
+The verdict of one entry may depend on others: graphs on the code they name, AOTAutograd entries on
+their graphs. So all entries of a place are judged at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Env, Session
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import in_order
+from torchkeeper.stores.store import Store, read
+from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict.judging import Difference, Verdict
+from torchkeeper.verdict.native import Code
+
+GRAPHS = ("fxgraph", "aotautograd")
+_Factors = dict[str, list[tuple[str, str, str]]]
+_NONE = Verdict(None)
+_RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS)}
+
+
+def told(
+    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+) -> list[Described]:
+    """All entries of a place with their verdicts, as ``judged``; as they are without an
+    environment.
+    """
+    if envs:
+        verdicts = judged(session, store, found, envs, report)
+        for one, said in zip(found, verdicts, strict=True):
+            one.entry = one.entry._replace(verdict=said.verdict)
+    return found
+
+
+def judged(
+    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+) -> list[Verdict]:
+    """The verdict of each entry, in their order; of several environments the best.
+
+    found: all entries of the store, which is open.
+    """
+    factors = _factors(session, store, found, report)
+    best: list[Verdict] | None = None
+    for env in envs:
+        report.check()
+        said = _Judge(factors, env).all(found)
+        best = said if best is None else list(map(_better, best, said))
+    return [_NONE] * len(found) if best is None else best
+
+
+def _rank(said: Verdict) -> int:
+    return _RANKS.get(said.verdict, len(_RANKS))
+
+
+def _better(one: Verdict, other: Verdict) -> Verdict:
+    return other if _rank(other) < _rank(one) else one
+
+
+def _factors(session: Session, store: Store, found: list[Described], report: Report) -> _Factors:
+    """The key factors of each group, read in full from the first of its entries that has them."""
+    waiting: dict[str, list[Described]] = {}
+    for one in found:
+        group = one.facts.get("group")
+        if group and one.entry.kind in GRAPHS and not one.entry.problem:
+            waiting.setdefault(group, []).append(one)
+    factors: _Factors = {}
+    while waiting:
+        firsts = [ones.pop(0) for ones in waiting.values()]
+        items = in_order(one.origin or one.item for one in firsts)
+        for batch in read(store, items, session.reader, report, full=True):
+            for one in batch:
+                if (group := one.facts.get("group")) in waiting:
+                    factors[str(group)] = _listed(one.facts.get("factors"))
+        # What is gone or changed meanwhile tells nothing; the next of its group does.
+        waiting = {g: ones for g, ones in waiting.items() if ones and g not in factors}
+    return factors
+
+
+def _listed(factors: object) -> list[tuple[str, str, str]]:
+    return [
+        (str(one[0]), str(one[1]), str(one[2]))
+        for one in (factors if isinstance(factors, list) else [])
+        if isinstance(one, (list, tuple)) and len(one) == 3
+    ]
+
+
+def _built(found: list[Described]) -> dict[str, list[Described]]:
+    """What was built of kernels, by the digest of their text: of one text for each command line."""
+    built: dict[str, list[Described]] = {}
+    for one in found:
+        digest = one.facts.get("digest") if one.entry.kind == "code" else None
+        if digest and any(file.path.endswith(".so") for file in one.item.files):
+            built.setdefault(digest, []).append(one)
+    return built
+
+
+class _Judge:
+    """Judges the entries of one place in one environment."""
+
+    def __init__(self, factors: _Factors, env: Env) -> None:
+        self._env = env
+        self._factors = factors
+        #: Graphs of one group, torch, device and code are the same to it.
+        self._said: dict[tuple[str, str | None, str | None, str, Code], Verdict] = {}
+        self._built: dict[str, list[Described]] = {}
+
+    def all(self, found: list[Described]) -> list[Verdict]:
+        """The verdicts of all of its entries, in their order."""
+        self._built = _built(found)
+        own = [self._own(one) for one in found]
+        graphs: dict[str, Verdict] = {}
+        for one, said in zip(found, own, strict=True):
+            if one.entry.kind == "fxgraph":
+                # Any payload of a key may be the one that is taken.
+                known = graphs.get(one.entry.key)
+                graphs[one.entry.key] = said if known is None else _better(known, said)
+        return [
+            self._with_graphs(one, said, graphs) if one.entry.kind == "aotautograd" else said
+            for one, said in zip(found, own, strict=True)
+        ]
+
+    def _own(self, one: Described) -> Verdict:
+        """The verdict of an entry by itself."""
+        kind = one.entry.kind
+        if kind in judging.WITHOUT:
+            return _NONE
+        if said := judging.damaged(one.entry):
+            return said
+        if kind in GRAPHS:
+            return self._graph(one)
+        return kinds.other(one.entry, one.facts, self._env)
+
+    def _graph(self, one: Described) -> Verdict:
+        entry = one.entry
+        group = one.facts.get("group") or ""
+        code, broken = self._code(one)
+        if broken:
+            return Verdict("broken", (Difference("code", broken),))
+        known_by = entry.kind, entry.torch, entry.device, group, code
+        if known_by not in self._said:
+            factors = self._factors.get(group)
+            said = judging.graph(entry.torch, entry.device, factors, self._env, code)
+            self._said[known_by] = judging.looked_for(entry.kind, said, self._env)
+        return self._said[known_by]
+
+    def _code(self, one: Described) -> tuple[Code, str | None]:
+        """What a graph has for the CPU; and the key of what PyTorch would load of it, and fail."""
+        objects = []
+        for _, digest in one.facts.get("kernels") or ():
+            if built := self._built.get(digest):
+                bad = [other.entry.key for other in built if other.entry.broken]
+                if len(bad) == len(built):
+                    return Code(), bad[0]
+                said = [None if x.entry.problem else x.facts.get("instructions") for x in built]
+                objects.append(frozenset(said))
+        return Code(one.facts.get("widths"), frozenset(objects)), None
+
+    def _with_graphs(self, one: Described, said: Verdict, graphs: dict[str, Verdict]) -> Verdict:
+        if said.verdict == "broken" or one.facts.get("code_keys"):
+            return said  # some hold their graphs themselves
+        needed = [(key, graphs.get(key)) for key in one.facts.get("fx_keys") or ()]
+        return judging.together(said, needed)

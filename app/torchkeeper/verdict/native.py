@@ -1,0 +1,96 @@
+"""Whether the C++ code of an entry, and what was built of it, suits a CPU.
+
+No key of PyTorch's holds what decides that: such an entry is found, and computes nonsense or ends
+the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: Instructions that every Linux of these years names; others it may have and not name.
+_NAMED = frozenset(
+    {"sse4_1", "sse4_2", "avx", "avx2", "fma", "f16c", "bmi1", "bmi2", "sve", "sve2", "i8mm"}
+    | {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl", "avx512ifma", "avx512vbmi"}
+    | {"avx512_vbmi2", "avx512_vnni", "avx512_bitalg", "avx512_vpopcntdq", "bf16"}
+)
+#: What stands for a CPU, from the best on.
+_CLASSES = ("amx_tile", "avx512f", "avx2", "avx", "sse4_2", "sve2", "sve", "asimd")
+
+
+@dataclass(frozen=True)
+class Code:
+    """The C++ code of an entry.
+
+    widths: as of artifacts.vectors.widths, None where it has no vectors. objects: what was built of
+    it, each as of artifacts.vectors.instructions, None where that does not say; of one kernel there
+    may be several, of which one is taken.
+    """
+
+    widths: str | None = None
+    objects: frozenset[frozenset[str | None]] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.widths is not None or bool(self.objects)
+
+
+#: One of a difference: what the entry has and what is here.
+Found = tuple[str | None, str | None]
+
+
+def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str, Found] | None:
+    """("stale" | "unknown", what differs) for code of another width of vectors, else None.
+
+    simdlen: the width that the program asked for, if so; which is then also asked for here.
+    """
+    if code.widths is None:
+        return None
+    here = env.get("vector_bits")
+    if not isinstance(here, int):
+        return "unknown", (_bits(code.widths), None)
+    asked = int(simdlen) if simdlen and simdlen.isdecimal() and len(simdlen) < 6 else here
+    own = [int(width) for width in code.widths.split()]
+    if own == [asked] and asked <= here:
+        return None
+    if here == 0:
+        # Without vector instructions, templates make do with arrays of 256 bits.
+        certain = bool(own) and min(own) > 256
+    else:
+        certain = bool(own) and (asked not in own or asked > here)
+    return "stale" if certain else "unknown", (_bits(code.widths), _bits(str(here)))
+
+
+def _bits(widths: str) -> str | None:
+    return " or ".join(widths.split()) + " bits" if widths.strip() else None
+
+
+def objects(code: Code, env: Mapping[str, Any]) -> list[tuple[str, Found]]:
+    """("stale" | "unknown", what differs) for each kernel of which something was built that this
+    CPU may not be able to run.
+    """
+    listed = env.get("vector")
+    here = frozenset(map(str, listed)) if isinstance(listed, list) else frozenset[str]()
+    found: dict[tuple[str, Found], None] = {}
+    for kernel in code.objects:
+        said = [_object(used, here) for used in kernel]
+        bad = [one for one in said if one]
+        if bad and len(bad) == len(said) and all(state == "stale" for state, _ in bad):
+            found[bad[0]] = None
+        elif bad:
+            found["unknown", bad[0][1]] = None
+    return list(found)
+
+
+def _object(used: str | None, here: frozenset[str]) -> tuple[str, Found] | None:
+    best = next((name for name in _CLASSES if name in here), None)
+    if used is None:
+        return "unknown", (None, best)
+    lacking = set(used.split()) - here
+    if not lacking:
+        return None
+    missing = sorted(lacking & _NAMED)
+    if here and missing:
+        return "stale", (" ".join(missing), best)
+    return "unknown", (" ".join(sorted(lacking)), best)

@@ -1,0 +1,105 @@
+"""Which vectors C++ code is for: by its text, and by what its compiler was told."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchkeeper.artifacts import inert, vectors
+from torchkeeper.verdict.machine import vector_instructions
+
+
+def loads(*statements: str) -> str:
+    return "\n".join(f"auto tmp{n} = at::vec::{text};" for n, text in enumerate(statements))
+
+
+FLOATS_16 = "Vectorized<float>::loadu(in_ptr0 + static_cast<int64_t>(x0), static_cast<int64_t>(16))"
+FLOATS_8 = FLOATS_16.replace("(16)", "(8)")
+STEP = "for(int64_t x0=static_cast<int64_t>(0L); x0<99; x0+=static_cast<int64_t>({}L))"
+
+
+@pytest.mark.parametrize(
+    ("source", "widths"),
+    [
+        ("out_ptr0[x0] = tmp0 + tmp1;", None),
+        (loads(FLOATS_16), "512"),
+        # Half of a wider vector, unless a loop says that it is a whole one.
+        (loads(FLOATS_8), "256 512"),
+        (STEP.format(8) + loads(FLOATS_8), "256"),
+        (STEP.format(4) + loads(FLOATS_8.replace("(8)", "(4)")), "128"),
+        (STEP.format(1) + loads(FLOATS_8), "256 512"),
+        (loads("VectorizedN<int64_t,2>::loadu(p, static_cast<int64_t>(16))"), "512"),
+        (STEP.format(16) + loads("Vectorized<bfloat16>::loadu(p, static_cast<int64_t>(16))"),
+         "256 512"),
+        (loads("VecMask<float,1>::from(p, static_cast<int64_t>(16))"), "512"),
+        ("#pragma omp simd simdlen(16) \n" + loads("Vectorized<float>(tmp1)"), "512"),
+        (loads("Vectorized<float>(tmp1)"), "128 256 512"),
+        # What contradicts itself was not understood.
+        (STEP.format(8) + loads(FLOATS_16), ""),
+        ("AMXState amx_state; at::vec::Vectorized<float> x;", ""),
+    ],
+)  # fmt: skip
+def test_loops_tell_how_wide_vectors_are(source: str, widths: str | None) -> None:
+    assert vectors.widths(source) == widths
+
+
+def test_what_torch_wrote_tells(kept_291: Path) -> None:
+    found = {
+        vectors.widths(str(inert.fields(inert.load(path.read_bytes()))["source_code"]))
+        for path in kept_291.glob("fxgraph/*/*/*")
+    }
+    assert found == {"512"}
+    # Without debug information, nothing says what the objects were built for.
+    objects = list(kept_291.glob("*/*.so"))
+    assert objects
+    assert {vectors.instructions(path.read_bytes()) for path in objects} == {None}
+
+
+@pytest.mark.parametrize(
+    ("options", "used"),
+    [
+        (["-g1", "-march=x86-64"], ""),
+        (["-g1", "-march=x86-64-v3"], "avx avx2 bmi1 bmi2 f16c fma sse4_1 sse4_2"),
+        (["-g1", "-march=x86-64", "-mavx512f", "-mavx512vnni"], "avx512_vnni avx512f"),
+        (["-g1", "-march=x86-64-v3", "-mno-fma"], "avx avx2 bmi1 bmi2 f16c sse4_1 sse4_2"),
+        # A CPU by its name is not a list of what it can do.
+        (["-g1", "-march=skylake"], None),
+        (["-march=x86-64-v3"], None),
+    ],
+)
+def test_objects_tell_what_their_compiler_was_told(
+    options: list[str], used: str | None, tmp_path: Path
+) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("the options are those of another processor")
+    source, built = tmp_path / "a.cpp", tmp_path / "a.so"
+    source.write_text("int f() { return 1; }\n")
+    subprocess.run(["g++", "-shared", "-fPIC", *options, source, "-o", built], check=True)
+    assert vectors.instructions(built.read_bytes()) == used
+
+
+def test_native_is_what_this_machine_can(tmp_path: Path) -> None:
+    source, built = tmp_path / "a.cpp", tmp_path / "a.so"
+    source.write_text("int f() { return 1; }\n")
+    command = ["g++", "-shared", "-fPIC", "-g1", "-march=native", str(source), "-o", str(built)]
+    subprocess.run(command, check=True)
+    used = vectors.instructions(built.read_bytes())
+    assert used is not None
+    assert set(used.split()) <= set(vector_instructions())
+
+
+@given(st.binary(max_size=300), st.text(max_size=300))
+def test_anything_is_read(data: bytes, text: str) -> None:
+    vectors.instructions(b"GNU C++17 -march=x86-64 " + data)
+    vectors.widths("at::vec::" + text)
+
+
+def test_long_texts_take_no_time() -> None:
+    vectors.widths("at::vec::" + "Vectorized<float>::loadu(" * 100_000)
+    vectors.widths("at::vec::" + "; x0 += " * 200_000)
+    vectors.instructions(b"GNU C" * 500_000)

@@ -1,0 +1,141 @@
+"""Verdicts in selections: who is told, in which environments, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DATA
+from tests.redis_server import dump, serving
+from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.engine.wire import Message
+from torchkeeper.link import probes
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+
+ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
+#: In which nothing that torch 2.9.1 made is known to be of another.
+SAME = {**ENVIRONMENTS["none"], "torch": "2.9.1+cu128"}
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine() as engine:
+        engine.call("know", {"python": "/old", "env": SAME})
+        engine.call("know", {"python": "/new", "env": ENVIRONMENTS["none"]})
+        yield engine
+
+
+def rows_of(engine: Engine, op: str, **params: Any) -> list[dict[str, Any]]:
+    messages: list[Message] = []
+    engine.call(op, params, messages.append)
+    return [row for message in messages for row in message.rows]
+
+
+def test_of_several_environments_the_best_counts(engine: Engine, kept_291: Path) -> None:
+    place = str(kept_291)
+
+    def count(filter: str, *envs: str) -> int:
+        found = rows_of(engine, "list", place=place, filter=filter, envs=list(envs))
+        assert {row["verdict"] for row in found} <= {None, *VERDICTS}
+        return len(found)
+
+    assert count("is:stale", "/new") == 11
+    # Without key factors nobody knows; which is better than stale.
+    assert count("is:stale", "/old") == 0
+    assert count("is:stale", "/new", "/old") == 0
+    graphs = "kind:fxgraph,aotautograd"
+    assert count(f"is:unknown {graphs}", "/old", "/new") == 11
+    assert count(f"-is:stale {graphs}", "/new") == 0
+    everything = rows_of(engine, "list", place=place)
+    assert {row["verdict"] for row in everything} == {None}
+    assert count("", "/new") == len(everything)
+
+
+@pytest.mark.parametrize("op", ["list", "plan_purge", "plan_export", "copy"])
+def test_a_filter_needs_an_environment_that_is_known(
+    engine: Engine, fixture_cache: Path, tmp_path: Path, op: str
+) -> None:
+    def code(envs: list[str]) -> str:
+        place, into = str(fixture_cache), str(tmp_path / "b.torchcache")
+        about: dict[str, Any] = {"filter": "is:stale", "envs": envs}
+        params = {"place": place, **about, "select": about, "into": into, "dry": True}
+        with pytest.raises(UserError) as raised:
+            engine.call(op, params)
+        return raised.value.code
+
+    assert code([]) == "environment-wanted"
+    assert code(["/new", "/gone"]) == "environment-forgotten"
+
+
+def test_a_server_is_read_where_its_keys_do_not_tell(engine: Engine, tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        server.load(dump())
+        found = rows_of(engine, "list", place=server.url, filter="is:stale", envs=["/new"])
+        assert len(found) == 11
+        both = {"filter": "kind:aotautograd is:stale", "envs": ["/new"]}
+        result = engine.call("ttl", {"place": server.url, "select": both, "ttl_s": 1000})
+        assert result["entries"] == 4
+
+
+def test_judging_says_each_thing_once(engine: Engine, kept_291: Path) -> None:
+    messages: list[Message] = []
+    params = {"place": str(kept_291), "envs": ["/new"]}
+    result = engine.call("judge", params, messages.append)
+    told = [m.body["judged"] for m in messages if "judged" in m.body]
+    said = [one for some in told for one in some["said"]]
+    of = [tuple(one) for some in told for one in some["of"]]
+    assert len(of) == sum(result["verdicts"].values()) - result["verdicts"]["none"]
+    verdicts = {(kind, path): said[n]["verdict"] for kind, path, n in of}
+    listed = rows_of(engine, "list", place=str(kept_291), envs=["/new"])
+    assert verdicts == {(r["kind"], r["path"]): r["verdict"] for r in listed if r["verdict"]}
+    assert len({json.dumps(one) for one in said}) == len(said) < 5
+    assert result["made_by"] == {"2.9.1+cu128": 11}
+    assert said[0]["reasons"][0] == {"factor": "torch", "entry": "2.9.1+cu128",
+                                     "here": "2.13.0+cpu"}  # fmt: skip
+
+
+@pytest.mark.torch
+def test_what_was_built_must_run_here(engine: Engine, warm_cache: Path, torch_python: str) -> None:
+    env = probes.probe(torch_python)
+    place = str(warm_cache)
+
+    def said(**more: Any) -> dict[str | None, dict[str, Any]]:
+        """An object for each verdict that FX graphs have."""
+        engine.call("know", {"python": "/here", "env": {**env, **more}})
+        found: dict[str | None, dict[str, Any]] = {}
+        messages: list[Message] = []
+        engine.call("judge", {"place": place, "envs": ["/here"]}, messages.append)
+        told = [m.body["judged"] for m in messages if "judged" in m.body]
+        objects = [one for some in told for one in some["said"]]
+        for kind, _, number in (one for some in told for one in some["of"]):
+            if kind == "fxgraph":
+                found[objects[number]["verdict"]] = objects[number]
+        return found
+
+    assert list(said()) == ["usable"]
+    assert list(said(vector=env["vector"][1:])) == ["stale"]
+    (reason,) = said(vector=[v for v in env["vector"] if v != "avx2"])["stale"]["reasons"]
+    assert (reason["factor"], reason["entry"]) == ("vector instructions", "avx2")
+    assert list(said(vector=[])) == ["unknown"]
+    assert list(said(vector_bits=None)) == ["unknown"]
+    lacking = said(cxx=None)["conditional"]["conditions"]
+    assert lacking == [{"factor": "C++ compiler", "entry": "needed", "here": None}]
+    objects = list(warm_cache.glob("*/*.so"))
+    for path in objects:
+        subprocess.run(["strip", "--strip-debug", path], check=True)
+    # What it was built for is not known any more; without it, torch builds it here.
+    (reason,) = said()["unknown"]["reasons"]
+    assert (reason["factor"], reason["entry"]) == ("vector instructions", None)
+    for path in objects:
+        os.truncate(path, 100)
+    assert list(said()) == ["broken"]
+    for path in objects:
+        path.unlink()
+    assert list(said()) == ["usable"]
