@@ -132,6 +132,10 @@ class _Judge:
         if said := judging.damaged(one.entry):
             return said
         if kind in GRAPHS:
+            own = one.facts.get("own_key")
+            if own and own != one.entry.key:
+                # PyTorch would take it for what it is not.
+                return Verdict("broken", (Difference("key", own, one.entry.key),))
             return self._graph(one)
         return kinds.other(one.entry, one.facts, self._env)
 
@@ -158,10 +162,15 @@ class _Judge:
                     return Code(), bad[0]
                 said = [None if x.entry.problem else x.facts.get("instructions") for x in built]
                 objects.append(frozenset(said))
-        return Code(one.facts.get("widths"), frozenset(objects)), None
+        facts = one.facts
+        return Code(facts.get("widths"), frozenset(objects), facts.get("libs")), None
 
     def _with_graphs(self, one: Described, said: Verdict, graphs: dict[str, Verdict]) -> Verdict:
         if said.verdict == "broken" or one.facts.get("code_keys"):
             return said  # some hold their graphs themselves
-        needed = [(key, graphs.get(key)) for key in one.facts.get("fx_keys") or ()]
+        keys = one.facts.get("fx_keys") or ()
+        if len(keys) < (2 if one.facts.get("direction") else 1):
+            # One that it names in a way that is not known.
+            said = judging.together(said, [("", judging.unknown("key"))])
+        needed = [(key, graphs.get(key)) for key in keys]
         return judging.together(said, needed)
