@@ -24,6 +24,7 @@ _VALUE = 200
 #: Factors that no program can change.
 _TORCH = "torch_version"
 _SYSTEM = "system_info["
+_SYSTEM_HASH = "system_info[hash]"
 #: Factors that only some graphs have: without them, they do not matter to a graph.
 _THREADS = "cpp_runtime_thread_count"
 _SIMDLEN = "inductor_config[cpp.simdlen]"
@@ -165,21 +166,24 @@ def _same_system(
     env: Mapping[str, Any],
     found: _Found,
 ) -> None:
-    names = [name for name in {**own, **known} if name.startswith(_SYSTEM)]
-    if own and known and not any(name in own for name in names):
-        found.unknown.append(Difference("system_info"))
-        return
     if not own or not known:
         return
+    recorded, digest = own.get(_SYSTEM_HASH), _hash(known.get(_SYSTEM_HASH))
+    if not recorded or digest is None:
+        found.unknown.append(Difference("system_info"))
+        return
+    if {one for one, _ in recorded} == {digest}:
+        return  # it is the hash of all the rest
     differing = []
-    for name in sorted(names):
-        recorded, here = own.get(name, set()), known.get(name)
-        digest = _hash(here)
-        if {one for one, _ in recorded} != {digest}:
-            value = next((text for one, text in sorted(recorded) if one != digest), None)
-            differing.append(Difference(name, _cut(value), _value(here)))
-    # The hash says the same as the rest of it; alone it says that one of both has no GPU.
-    telling = [one for one in differing if one.factor != f"{_SYSTEM}hash]"] or differing
+    for name in sorted({*own, *known}):
+        if name.startswith(_SYSTEM):
+            of_entry, here = own.get(name, set()), known.get(name)
+            if {one for one, _ in of_entry} != {_hash(here)}:
+                others = sorted(text for one, text in of_entry if one != _hash(here))
+                value = _cut(others[0]) if others else None
+                differing.append(Difference(name, value, _value(here)))
+    # Alone, the hash says that one of both has no GPU.
+    telling = [one for one in differing if one.factor != _SYSTEM_HASH] or differing
     # PyTorch takes the GPU that is the current one when it asks first.
     gpus = {str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"}
     (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
