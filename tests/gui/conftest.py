@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from torchkeeper.gui.app import application
+from torchkeeper.gui.environments import KEY, NONE
 from torchkeeper.gui.window import Window
 
 #: Milliseconds a real engine may take on a busy machine.
@@ -102,8 +103,10 @@ def nothing_survives(
 
 @pytest.fixture
 def settings(tmp_path: Path) -> QSettings:
-    """Settings of this test only."""
-    return QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    """Settings of this test only. No verdicts: to ask a torch takes seconds."""
+    made = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+    made.setValue(KEY, NONE)
+    return made
 
 
 OpenWindow = Callable[..., Window]

@@ -206,7 +206,7 @@ def test_a_column_of_a_later_version_finds_its_place(qtbot: QtBot, settings: QSe
     kept = {"version": 1, "order": [older[1], older[0], *older[2:], "gone"], "hidden": ["gone"]}
     settings.setValue(KEPT, json.dumps(kept))
     table, _ = columns(qtbot, settings)
-    assert order(table)[:4] == ["name", "kind", "key", "size"]
+    assert order(table)[:5] == ["name", "kind", "verdict", "key", "size"]
     assert table.horizontalHeader().visualIndex(KIND) == 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, knowing, probes, say, verdicts
+from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 
@@ -99,11 +99,23 @@ def add_env(command: argparse.ArgumentParser) -> None:
     """Arguments of env."""
     command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                          help="this interpreter only; may be given several times")  # fmt: skip
+    change = command.add_mutually_exclusive_group()
+    change.add_argument("--add", metavar="PYTHON",
+                        help="put an interpreter on the list, for the window too")  # fmt: skip
+    change.add_argument("--remove", metavar="PYTHON",
+                        help="take an interpreter that was added off the list")  # fmt: skip
     looking.add_json(command)
 
 
 def env(args: argparse.Namespace) -> int:
     """torchkeeper env; 1 if one of the interpreters that were named has no torch."""
+    if args.remove:
+        gone = interpreters.remove(args.remove)
+        output.result(args, {"removed": gone}, printable(f"{gone} is off the list."))
+        return 0
+    if args.add:
+        # What it is, too: whoever adds one wants to know whether it is of use.
+        args.env = [*args.env, interpreters.add(args.add)]
     if args.env:
         pythons = list(dict.fromkeys(interpreters.chosen(python) for python in args.env))
     else:
@@ -120,42 +132,6 @@ def env(args: argparse.Namespace) -> int:
         if args.json:
             output.emit({"interpreter": python, **facts})
         else:
-            output.lines([*map(printable, _told(python, facts)), ""])
+            output.lines([*map(printable, environments.lines(python, facts)), ""])
         code |= bool(args.env) and not facts.get("torch")
     return int(code)
-
-
-def _told(python: str, facts: Answer) -> list[str]:
-    """An environment, a line for each thing worth knowing."""
-    if not facts.get("torch"):
-        error = facts.get("torch_error")
-        return [python, f"  {'torch cannot be imported: ' + error if error else 'no torch'}"]
-    on = "CUDA " + facts["cuda"] if facts.get("cuda") else "CPU only"
-    on = "ROCm " + facts["hip"] if facts.get("hip") else on
-    said = [
-        ("python", facts.get("python")),
-        ("torch", f"{facts['torch']}, {on}"),
-        ("torch git", facts.get("torch_git")),
-        ("torch key", facts.get("torch_key")),
-        ("triton", facts.get("triton")),
-        ("system hash", (facts.get("system") or {}).get("hash")),
-        ("key factors", say.count(len(facts.get("key_factors") or ()), "known", "known")),
-        *(("device", _device(one)) for one in facts.get("devices") or ()),
-        ("driver", facts.get("driver")),
-        ("threads", facts.get("threads")),
-        ("vector", " ".join(facts.get("vector") or ())),
-        ("compiler", (facts.get("cxx") or {}).get("version")),
-        ("platform", facts.get("platform")),
-    ]
-    for one in facts.get("settings") or ():
-        if one.get("value") is not None:
-            by = f"  (by {one['by']})" if one.get("by") else ""
-            said.append((str(one["name"]), f"{one['value']}{by}"))
-    width = max(len(name) for name, _ in said)
-    return [python] + [f"  {name.ljust(width)}  {value}" for name, value in said if value]
-
-
-def _device(one: Answer) -> str:
-    memory = one.get("memory")
-    more = f", {say.size(memory)}" if isinstance(memory, int) else ""
-    return f"{one.get('type')}: {one.get('name')} ({one.get('arch')}){more}"

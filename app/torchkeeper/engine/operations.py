@@ -377,6 +377,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "secret": _secret,
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
+    "suggest": _late("suggest", "suggesting"),
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,
@@ -384,5 +385,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "know": _know,
     "check": _late("check", "checking"),
     "judge": _late("judge", "checking"),
+    "held": _late("held", "running"),
+    "explain_trace": _late("explain_trace", "running"),
+    "explain": _late("explain", "explaining"),
     "warm": _warm,
 }

@@ -43,13 +43,14 @@ class Engines(QObject):
     _release = Signal(int)
     _look = Signal(int, object)
     _reveal = Signal(int, str)
-    _interpreters = Signal(int)
+    _interpreters = Signal(int, str, str)
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
     _move_password = Signal(str, str)
     _keyring = Signal(int)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
+    _runs = Signal(int, object)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -79,6 +80,7 @@ class Engines(QObject):
         self._keyring.connect(self.worker.find_keyring)
         self._protected.connect(self.worker.find_protected)
         self._protect.connect(self.worker.protect)
+        self._runs.connect(self.worker.find_runs)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -132,10 +134,13 @@ class Engines(QObject):
         self._reveal.emit(ticket, path)
         return ticket
 
-    def interpreters(self, listener: Listener) -> int:
-        """The interpreters on offer; the result is ``{"interpreters": [{python, label}]}``."""
+    def interpreters(self, listener: Listener, *, add: str = "", remove: str = "") -> int:
+        """The interpreters on offer, after one was put on the list, or taken off it.
+
+        The result is as of gui.finding.
+        """
         ticket = self._ticket(listener)
-        self._interpreters.emit(ticket)
+        self._interpreters.emit(ticket, add, remove)
         return ticket
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
@@ -173,6 +178,12 @@ class Engines(QObject):
         self._protect.emit(ticket, place, on)
         return ticket
 
+    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+        """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
+        ticket = self._ticket(listener)
+        self._runs.emit(ticket, list(forget))
+        return ticket
+
     def scratch(self, listener: Listener) -> int:
         """A private folder that goes with the window; the result is ``{"folder": path}``."""
         ticket = self._ticket(listener)
@@ -193,6 +204,14 @@ class Engines(QObject):
             self._listeners.pop(ticket, None)
             self._cancel.emit(ticket)
             self._release.emit(ticket)
+
+    def leave(self, ticket: int, *, cancel: bool = True) -> None:
+        """Hear no more of it; an engine that is kept for others stays. Without ``cancel``, it comes
+        to its end: who is cancelled and does not answer soon is ended.
+        """
+        self._listeners.pop(ticket, None)
+        if cancel:
+            self._cancel.emit(ticket)
 
     def release(self, ticket: int) -> None:
         """Let go of the engine that was kept after a request."""

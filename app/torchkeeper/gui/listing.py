@@ -65,6 +65,11 @@ class Listing(QObject):
         self._silence.timeout.connect(self._on_silence)
 
     @property
+    def mark(self) -> str:
+        """What changes with any file of a folder that is shown; empty where that is not known."""
+        return self._mark
+
+    @property
     def loading(self) -> bool:
         """Whether a listing that somebody waits for is under way."""
         return self._ticket is not None and (self._again or not self._quiet)

@@ -127,7 +127,7 @@ class Shell(QMainWindow):
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
         menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
-        bar = QToolBar(self.tr("Main tools"))
+        self.tools = bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
         bar.setMovable(False)
         bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
@@ -148,8 +148,8 @@ class Shell(QMainWindow):
         self.actions_.fill(menu, self.actions_.menu(name))
         if name == "view":
             menu.addSeparator()
-            groups, words = actions.GROUP_MENU
-            self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(groups))
+            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
+                self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
 

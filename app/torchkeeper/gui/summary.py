@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
@@ -21,9 +21,16 @@ def _tr(text: str) -> str:
 
 
 def status_text(
-    listing: Listing, model: EntriesModel, selected: Sequence[Entry], size: int = 0
+    listing: Listing,
+    model: EntriesModel,
+    selected: Sequence[Entry],
+    size: int = 0,
+    *,
+    judged: bool = False,
 ) -> str:
-    """The totals of what is shown, or of the selection, which has so many bytes."""
+    """The totals of what is shown, or of the selection, which has so many bytes; ``judged``: how
+    many are broken is said with the verdicts.
+    """
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
@@ -41,7 +48,7 @@ def status_text(
     if totals is not None:
         one, many = ("key", "keys") if listing.is_server else ("file", "files")
         parts += [say.count(totals.files, one, many), say.size(totals.size)]
-        if totals.broken:
+        if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.orphans:
             parts.append(say.count(totals.orphans, "orphan", "orphans"))
@@ -176,3 +183,12 @@ def _no_place(places_known: bool, places: int) -> State:
         _tr("Add folder…"),
         "add-folder",
     )  # fmt: skip
+
+
+def comparable(selected: Sequence[Entry]) -> int:
+    """How many entries are selected, where those can be compared: two of one kind, or one with
+    others; else 0.
+    """
+    kinds = {entry.kind for entry in selected[:3]}
+    fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
+    return len(selected) if fitting and not any(entry.broken for entry in selected) else 0

@@ -50,6 +50,15 @@ class Shades(NamedTuple):
     kinds: dict[str, str]
     syntax: dict[str, str]
 
+    def verdict(self, verdict: str) -> str:
+        """The colour of the mark of a verdict, which has a shape of its own as well."""
+        return {
+            "usable": self.good,
+            "conditional": self.accent,
+            "stale": self.warning,
+            "broken": self.error,
+        }.get(verdict, self.muted)
+
 
 LIGHT = Shades(
     dark=False,
@@ -270,6 +279,11 @@ QSplitter::handle:vertical {{ height: 1px; }}
 QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
+QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
+QToolButton#count:checked {{ background: {s.selected}; }}
+QToolButton#environment {{ padding-right: 24px; }}
+QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
+    subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
 QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;
     max-height: 6px; min-height: 6px; }}
 QProgressBar::chunk {{ background: {s.accent}; border-radius: 3px; }}

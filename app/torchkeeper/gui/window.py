@@ -15,7 +15,7 @@ from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
-from torchkeeper.gui.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
+    from torchkeeper.gui.here import Here
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.operations import Operations
@@ -74,15 +75,17 @@ class Window(Shell):
         self._copier: RowCopier | None = None
         self._flows: Flows | None = None
         self._servers: Servers | None = None
+        self._here: Here | None = None
         self.lay_out()
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
+        self.later.add(lambda: self.here)
         self._restore()
         self.show_place(self._first)
-        self._update_soon()
+        self.update_soon()
         self.refresh_places()
         # Where the first rows take long, nobody waits for the rest because of them.
         QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
@@ -95,7 +98,7 @@ class Window(Shell):
                        self.table.selection_changed, self.listing.changed,
                        self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
-            change.connect(self._update_soon)
+            change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -143,13 +146,13 @@ class Window(Shell):
 
     def _connect_inspector(self) -> None:
         self.inspector.followed.connect(self._follow)
-        self._update_soon()
+        self.update_soon()
 
     def _connect_activity(self) -> None:
         self.activity.cancel.connect(self.operations.cancel)
         self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
         self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self._update_soon)
+        self.activity.current_changed.connect(self.update_soon)
         self.activity.list.customContextMenuRequested.connect(
             lambda at: self.context("jobs", self.activity.list.viewport(), at)
         )
@@ -199,9 +202,19 @@ class Window(Shell):
             self._servers = Servers(self)
         return self._servers
 
+    @property
+    def here(self) -> Here:
+        """What is about verdicts; made when it is first asked for."""
+        if self._here is None:
+            from torchkeeper.gui.here import Here
+
+            self._here = Here(self)
+        return self._here
+
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
-        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers)
+        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers,
+                  self.here)  # fmt: skip
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -221,7 +234,8 @@ class Window(Shell):
         """Say what went wrong, without stopping anything."""
         self.error_bar.tell(error)
 
-    def _update_soon(self, *_: object) -> None:
+    def update_soon(self, *_: object) -> None:
+        """Bring the actions, the totals and the empty state up to date, in a moment."""
         if not self._update_timer.isActive():
             rested = int((time.monotonic() - self._updated) * 1000)
             self._update_timer.start(max(0, _TOTALS_MS - rested))
@@ -243,6 +257,7 @@ class Window(Shell):
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
+                comparable=comparable(selected),
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,
@@ -260,7 +275,8 @@ class Window(Shell):
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
         size = self.table.selected_size()
-        self.totals.setText(status_text(listing, self.entries, selected, size))
+        judged = self._here is not None and self._here.verdicts.counts is not None
+        self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
         if self._inspector is not None:
             self._inspector.select(listing.place, listing.is_folder, selected)
         self.trash_label.setText(trash_text(listing.trash))
@@ -353,7 +369,7 @@ class Window(Shell):
             self.places.found(found)
             self._places_known = True
             self._choose_first()
-            self._update_soon()
+            self.update_soon()
             files, self._waiting = self._waiting, []
             if files:
                 self.flows.open_import(files)

@@ -108,8 +108,10 @@ class _Line:
 
 
 def _servers(request: Request) -> list[str]:
-    named = (request.params.get(name) for name in _PLACES)
-    return [place for place in named if isinstance(place, str) and is_server(place)]
+    named = [request.params.get(name) for name in _PLACES]
+    named += request.params.get("nearest") or ()
+    servers = (place for place in named if isinstance(place, str) and is_server(place))
+    return list(dict.fromkeys(servers))
 
 
 def _aside(work: Callable[[], object]) -> None:
@@ -130,6 +132,8 @@ class Worker(QObject):
     ended = Signal()
     #: The password of a server is known, or that there is none.
     _unlocked = Signal(str, object)
+    #: What an interpreter's facts are kept by, and those that are kept.
+    _identified = Signal(object, object, object)
 
     def __init__(self, ahead: Ahead | None = None) -> None:
         """ahead: an engine that was started already, to browse with."""
@@ -145,6 +149,9 @@ class Worker(QObject):
         self._asking: set[str] = set()
         self._locked: list[Request] = []
         self._unlocked.connect(self._unlock)
+        #: Probes whose interpreters are being looked at.
+        self._probing: set[int] = set()
+        self._identified.connect(self._probe)
         #: Set by the main thread when it has heard the rows that were emitted last.
         self.heard = threading.Event()
 
@@ -172,14 +179,44 @@ class Worker(QObject):
             for server in unknown:
                 self._ask_for_password(server)
             return
-        known_by = None
         if request.op == "probe" and request.python is not None:
-            from torchkeeper.link import probes
+            self._find_kept(request, request.python)
+        else:
+            self._send(request, servers, logins)
 
-            known_by = probes.identity(request.python)
-            if (facts := probes.kept(known_by)) is not None:
-                self.result.emit(request.ticket, facts, [])
-                return
+    def _find_kept(self, request: Request, python: str) -> None:
+        from torchkeeper.link import probes
+
+        self._probing.add(request.ticket)
+
+        def find() -> None:
+            known_by = probes.identity(python)
+            if request.params.get("again"):
+                probes.forget(known_by)
+            with contextlib.suppress(RuntimeError):
+                self._identified.emit(request, known_by, probes.kept(known_by))
+
+        _aside(find)
+
+    @Slot(object, object, object)
+    def _probe(self, request: Request, known_by: Identity, facts: dict[str, Any] | None) -> None:
+        if request.ticket not in self._probing:
+            return  # it was cancelled meanwhile
+        self._probing.discard(request.ticket)
+        if facts is not None:
+            self.result.emit(request.ticket, facts, [])
+        elif self._stopping:
+            self.cancelled.emit(request.ticket, [])
+        else:
+            self._send(request, [], {}, known_by)
+
+    def _send(
+        self,
+        request: Request,
+        servers: list[str],
+        logins: dict[str, str],
+        known_by: Identity | None = None,
+    ) -> None:
         try:
             line = self._line_for(request)
         except UserError as e:
@@ -455,6 +492,10 @@ class Worker(QObject):
     @Slot(int)
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; then SIGTERM, then SIGKILL."""
+        if ticket in self._probing:
+            self._probing.discard(ticket)
+            self.cancelled.emit(ticket, [])
+            return
         for request in self._locked:
             if request.ticket == ticket:
                 self._locked.remove(request)
@@ -510,13 +551,36 @@ class Worker(QObject):
             self._files = FileManager(self)
         self._files.show(path, found == "folder", then)
 
-    @Slot(int)
-    def find_interpreters(self, ticket: int) -> None:
-        """Say which interpreters could compile, the default first."""
-        from torchkeeper.link import interpreters
+    @Slot(int, str, str)
+    def find_interpreters(self, ticket: int, add: str, remove: str) -> None:
+        """Say which interpreters could compile, after one was put on the list, or taken off it."""
+        from torchkeeper.gui.finding import found
 
-        found = [{"python": x.python, "label": x.label} for x in interpreters.candidates()]
-        self.result.emit(ticket, {"interpreters": found}, [])
+        def find() -> None:
+            with contextlib.suppress(RuntimeError):
+                try:
+                    self.result.emit(ticket, found(add, remove), [])
+                except UserError as e:
+                    self.failed.emit(ticket, e, [])
+
+        # They may be on disks that do not answer.
+        _aside(find)
+
+    @Slot(int, object)
+    def find_runs(self, ticket: int, forget: Sequence[str]) -> None:
+        """Say which runs are kept, after those to forget; the result is ``{"kept"}``."""
+        from torchkeeper.link import runs
+
+        def find() -> None:
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                try:
+                    runs.forget(forget)
+                    self.result.emit(ticket, {"kept": runs.kept()}, [])
+                except UserError as e:
+                    self.failed.emit(ticket, e, [])
+
+        # It reads many files, from a slow disk perhaps.
+        _aside(find)
 
     @Slot(int)
     def scratch(self, ticket: int) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
+import json
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words import UserError, user_error
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
@@ -30,6 +34,8 @@ class Interpreter:
 
     python: str
     label: str
+    #: Whether it is the user who named it, and may take it off the list again.
+    added: bool = False
 
 
 def candidates() -> list[Interpreter]:
@@ -40,7 +46,7 @@ def candidates() -> list[Interpreter]:
         if python and os.access(python, os.X_OK) and Path(python).is_file():
             # Not resolved: a virtual environment is its link, not what the link points to.
             path = os.path.abspath(python)
-            if all(path != known.python for known in found):
+            if not any(_same(path, known.python) for known in found):
                 found.append(Interpreter(path, label))
 
     offer(os.environ.get(VARIABLE), VARIABLE)
@@ -52,9 +58,22 @@ def candidates() -> list[Interpreter]:
     return found
 
 
-def with_torch() -> list[Interpreter]:
-    """``candidates``, and those of the environments in the usual places that hold a torch."""
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are names of one interpreter: python and python3 of an environment are."""
+    if os.path.dirname(one) != os.path.dirname(other):
+        return False
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
+    """``candidates``, those the user added, there or not, and those of the environments in the
+    usual places that hold a torch. mine: those that were added; by default as ``added``, which
+    may raise UserError.
+    """
     found = candidates()
+    for python in added() if mine is None else mine:
+        if all(python != known.python for known in found):
+            found.append(Interpreter(python, "added", added=True))
     for pattern in _USUAL:
         for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
             python = os.path.join(prefix, "bin", "python")
@@ -81,3 +100,68 @@ def chosen(python: str | None) -> str:
             )
         return os.path.abspath(path)
     return candidates()[0].python
+
+
+def file() -> str:
+    """Where those that the user added are kept."""
+    from platformdirs import user_config_dir
+
+    return os.path.join(user_config_dir("torchkeeper"), "interpreters.json")
+
+
+def added() -> list[str]:
+    """The interpreters that the user added, in that order. Raises UserError."""
+    try:
+        with open(file(), encoding="utf-8") as stream:
+            kept = json.load(stream)
+    except FileNotFoundError:
+        return []
+    except OSError as e:
+        raise user_error("interpreters-unreadable", {"file": file(), "why": e.strerror}) from e
+    except (ValueError, RecursionError) as e:
+        why = "it is not JSON"
+        raise user_error("interpreters-unreadable", {"file": file(), "why": why}) from e
+    if not isinstance(kept, list) or not all(isinstance(one, str) for one in kept):
+        why = "it is not a list of paths"
+        raise user_error("interpreters-unreadable", {"file": file(), "why": why})
+    return list(dict.fromkeys(kept))
+
+
+def add(python: str) -> str:
+    """Put an interpreter on the list; its absolute path. Raises UserError, also where it is none.
+
+    The folder of an environment stands for the interpreter in it.
+    """
+    inside = os.path.join(os.path.expanduser(python), "bin", "python")
+    path = chosen(inside if os.path.isfile(inside) else os.path.expanduser(python))
+    _keep([*added(), path])
+    return path
+
+
+def remove(python: str) -> str:
+    """Take an interpreter off the list; its absolute path. Raises UserError, also if it is not."""
+    kept = added()
+    given = os.path.expanduser(python)
+    names = (python, os.path.abspath(given), os.path.join(os.path.abspath(given), "bin", "python"))
+    found = next((name for name in names if name in kept), None)
+    if found is None:
+        raise user_error("interpreter-not-added", {"python": python})
+    _keep([one for one in kept if one != found])
+    return found
+
+
+def _keep(pythons: list[str]) -> None:
+    folder = os.path.dirname(file())
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix=".interpreters-", dir=folder)
+        try:
+            with open(handle, "w", encoding="utf-8") as stream:
+                json.dump(list(dict.fromkeys(pythons)), stream, indent=1)
+            os.replace(partial, file())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
+            raise
+    except OSError as e:
+        raise user_error("interpreters-unwritable", {"file": file(), "why": e.strerror}) from e

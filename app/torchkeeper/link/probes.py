@@ -105,6 +105,12 @@ def kept(known_by: Identity) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def forget(known_by: Identity) -> None:
+    """What is asked next is asked of the interpreter itself."""
+    with contextlib.suppress(OSError):
+        _cache()._fpath_from_key(known_by).unlink()
+
+
 def keep(known_by: Identity, facts: dict[str, Any]) -> None:
     """Keep what a probe found, if it found a torch: without one, asking again takes no time.
 

@@ -5,10 +5,12 @@ What entries have comes from strangers: whoever shows these words makes them pri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.link import say
-from torchkeeper.link.words import CATALOGUE
+from torchkeeper.link.words import CATALOGUE, printable
 
 #: What a factor is called; others are called as PyTorch calls them.
 _NAMES = {
@@ -28,6 +30,8 @@ _NAMES = {
     "gpu": "GPU",
 }
 _MAX_NAMED = 3
+#: Characters of a value, and of the reasons of one verdict.
+_MAX_VALUE, _MAX_WHY = 200, 400
 
 
 def factor(name: str) -> str:
@@ -78,6 +82,61 @@ def _listed(differences: object) -> str:
     return f"{said} and {left:,} more" if left > 0 else said
 
 
+class Why(str):
+    """Why an entry has its verdict, in words that can be shown; each reason and condition is known
+    besides.
+    """
+
+    __slots__ = ("row",)
+
+    #: As an engine told it: verdict, reasons, conditions.
+    row: dict[str, Any]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each reason in words that can be shown."""
+        return _each(self.row.get("reasons"))
+
+    @property
+    def conditions(self) -> list[str]:
+        """Each condition in words that can be shown."""
+        return _each(self.row.get("conditions"))
+
+
+def told(row: object) -> tuple[str, Why]:
+    """A verdict and why, from what came over the wire. Raises ValueError where it is not as
+    promised.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("a verdict is not an object")
+    verdict = row.get("verdict")
+    verdict = verdict if verdict in VERDICTS else "unknown"
+    checked = {
+        "verdict": verdict,
+        **{name: _differences(row.get(name)) for name in ("reasons", "conditions")},
+    }
+    made = Why(printable(why(checked), _MAX_WHY))
+    made.row = checked
+    return verdict, made
+
+
+def _differences(told: object) -> list[dict[str, str | None]]:
+    return [
+        {name: _text(one.get(name)) for name in ("factor", "entry", "here")}
+        for one in (told if isinstance(told, list) else [])
+        if isinstance(one, dict)
+    ]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)[:_MAX_VALUE]
+
+
+def _each(differences: object) -> list[str]:
+    every = differences if isinstance(differences, list) else []
+    return [printable(difference(one), 3 * _MAX_VALUE) for one in every]
+
+
 def summary(answer: dict[str, Any]) -> str:
     """``312 usable, 40 stale: made by torch 2.9.1+cu128``."""
     counts = {str(k): v for k, v in answer["verdicts"].items() if isinstance(v, int) and v}
@@ -95,3 +154,22 @@ def summary(answer: dict[str, Any]) -> str:
     without = counts.get("none", 0)
     more = f"{say.count(without, 'other file', 'other files')} without a verdict" if without else ""
     return "; ".join(part for part in (", ".join(said), more) if part) or "no entries"
+
+
+def hopeless(answer: dict[str, Any]) -> bool:
+    """Whether nothing of what was judged can be used."""
+    counts = answer["verdicts"]
+    good = any(counts.get(name) for name in ("usable", "conditional", "unknown"))
+    return not good and any(counts.get(name) for name in ("stale", "broken"))
+
+
+def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The counts of several places as one."""
+    found: dict[str, Any] = {"verdicts": {}, "made_by": {}}
+    for answer in answers:
+        for part, counts in found.items():
+            for name, count in (answer.get(part) or {}).items():
+                counts[name] = counts.get(name, 0) + count
+    order = [*VERDICTS, "none"]
+    found["verdicts"] = {name: n for name in order if (n := found["verdicts"].get(name))}
+    return found

@@ -9,7 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.link.words import printable
 
 
-def _tr(text: str) -> str:
+def tr(text: str) -> str:
+    """The translation of a text about environments."""
     return QCoreApplication.translate("Environment", text)
 
 
@@ -37,15 +38,15 @@ def accelerators(env: dict[str, Any]) -> str:
 def facts(env: dict[str, Any]) -> list[tuple[str, str]]:
     """What is known of an environment, as (name, value); nothing for what is not known."""
     found = [
-        (_tr("torch"), _text(env.get("torch"))),
-        (_tr("Triton"), _text(env.get("triton"))),
-        (_tr("CUDA"), _text(env.get("cuda"))),
-        (_tr("ROCm"), _text(env.get("hip"))),
-        (_tr("GPU"), accelerators(env)),
-        (_tr("CPU"), _text(env.get("cpu")) or _text(env.get("machine"))),
-        (_tr("Threads"), _text(env.get("threads"))),
-        (_tr("Python"), _text(env.get("python"))),
-        (_tr("System"), _text(env.get("platform"))),
+        (tr("torch"), _text(env.get("torch"))),
+        (tr("Triton"), _text(env.get("triton"))),
+        (tr("CUDA"), _text(env.get("cuda"))),
+        (tr("ROCm"), _text(env.get("hip"))),
+        (tr("GPU"), accelerators(env)),
+        (tr("CPU"), _text(env.get("cpu")) or _text(env.get("machine"))),
+        (tr("Threads"), _text(env.get("threads"))),
+        (tr("Python"), _text(env.get("python"))),
+        (tr("System"), _text(env.get("platform"))),
     ]
     return [(name, value) for name, value in found if value]
 
@@ -58,10 +59,10 @@ def can_compile(env: dict[str, Any]) -> bool:
 def summary(env: dict[str, Any]) -> str:
     """One line for a probed interpreter."""
     if not can_compile(env):
-        return _tr("This interpreter has no torch. Choose another one.")
-    parts = [_tr("torch {}").format(_text(env.get("torch")))]
+        return tr("This interpreter has no torch. Choose another one.")
+    parts = [tr("torch {}").format(_text(env.get("torch")))]
     if triton := _text(env.get("triton")):
-        parts.append(_tr("Triton {}").format(triton))
+        parts.append(tr("Triton {}").format(triton))
     gpus = accelerators(env)
-    parts.append(gpus if gpus else _tr("no GPU: compiles for the CPU"))
+    parts.append(gpus if gpus else tr("no GPU: compiles for the CPU"))
     return " · ".join(parts)

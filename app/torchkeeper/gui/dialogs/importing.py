@@ -15,9 +15,11 @@ from torchkeeper.gui.dialogs.asking import Latest, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.inspected import Inspected
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.prospects import Prospects
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
 from torchkeeper.link import say
@@ -38,12 +40,15 @@ class ImportDialog(WorkDialog):
         places: Sequence[Place],
         current: str | None,
         start: Start,
+        environments: Environments,
     ) -> None:
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Import"))
         self._engines = engines
         self._start = start
         self._compare_of = Latest(engines, self)
+        self.prospects = Prospects(engines, environments, self)
+        self.prospects.changed.connect(self._say_prospects)
         self.compared: dict[str, Any] | None = None
         self._compare_error: UserError | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
@@ -57,6 +62,8 @@ class ImportDialog(WorkDialog):
         self._detail.room_for(4)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
+        self.verdicts = forms.label("", wrap=True)
+        self.verdicts.hide()
         self.target = PlaceChoice(places, current)
         self.target.changed.connect(self._compare)
         self._lay_out()
@@ -101,11 +108,20 @@ class ImportDialog(WorkDialog):
         body.addSpacing(4)
         body.addWidget(self._heading)
         body.addWidget(self._made_in)
+        body.addWidget(self.verdicts)
         body.addWidget(self._detail, 1)
         body.addSpacing(4)
         forms.field(body, self.tr("Import &into"), self.target)
         body.addWidget(self.news)
         body.addWidget(self.room)
+        self.warning = QWidget()
+        self._warned = forms.label("", "warning", wrap=True)
+        line = forms.row()
+        line.addWidget(forms.picture("warning", 16, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self._warned, 1)
+        self.warning.setLayout(line)
+        self.warning.hide()
+        body.addWidget(self.warning)
         body.addSpacing(4)
         body.addWidget(
             trust_notice(
@@ -145,6 +161,7 @@ class ImportDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self._compare_of.forget()
+        self.prospects.forget()
         for ticket in self._tickets:
             self._engines.forget(ticket)
         super().done(result)
@@ -178,6 +195,8 @@ class ImportDialog(WorkDialog):
             self._show_file()
         if self.ready:
             self._compare(soon=False)
+            self.prospects.begin([file.path for file in self.chosen])
+            self._say_prospects()
         self._allow()
 
     def _paint(self) -> None:
@@ -263,6 +282,18 @@ class ImportDialog(WorkDialog):
                 for count, size in [file.kinds[kind]]
             ]
         )
+
+        self._say_prospects()
+
+    def _say_prospects(self) -> None:
+        """What of the chosen file, and of all, is of use here."""
+        item = self._tree.currentItem()
+        number = self._tree.indexOfTopLevelItem(item) if item is not None else -1
+        said = self.prospects.of(self.files[number].path) if number >= 0 else ""
+        self.verdicts.setText(said)
+        self.verdicts.setVisible(bool(said))
+        self._warned.setText(self.prospects.warning)
+        self.warning.setVisible(bool(self.prospects.warning))
 
     def _marks(self, file: Inspected) -> dict[str, tuple[str, ...]]:
         """For each kind how many are new, there already, and differ."""

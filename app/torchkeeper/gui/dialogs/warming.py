@@ -16,7 +16,7 @@ from torchkeeper.link.words import UserError, printable
 
 
 class WarmDialog(Dialog):
-    """Probes each interpreter in an engine of its own while the user looks at the choices."""
+    """Probes the interpreter that is chosen, in an engine of its own."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class WarmDialog(Dialog):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.interpreter.setMinimumContentsLength(40)
-        self.interpreter.currentIndexChanged.connect(lambda *_: self._say())
+        self.interpreter.currentIndexChanged.connect(lambda *_: self._probe(self.python))
         self.environment = forms.label("", "muted", wrap=True)
         self.recipe = QComboBox()
         self.recipe.addItem(self.tr("Built in: a first look"), "builtin")
@@ -92,12 +92,18 @@ class WarmDialog(Dialog):
         self._looked = True
         for one in found["interpreters"]:
             python, label = str(one["python"]), str(one["label"])
-            self._found[python] = None
+            facts = one.get("facts")
+            if isinstance(facts, dict):
+                self._found[python] = facts
             self.interpreter.addItem(f"{printable(python)}  ({printable(label)})", python)
-            self._probe(python)
         self._say()
 
     def _probe(self, python: str) -> None:
+        if python in self._found:
+            self._say()
+            return
+        self._found[python] = None
+
         def result(env: dict[str, Any]) -> None:
             self._found[python] = env
             self._say()
@@ -108,6 +114,7 @@ class WarmDialog(Dialog):
 
         listener = Listener(result=result, failed=failed)
         self._tickets.append(self._engines.ask("probe", {}, listener, python=python))
+        self._say()
 
     def _say(self) -> None:
         found = self._found.get(self.python)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import Entry, entry_from_json
+from torchkeeper.artifacts.entry import VERDICTS, Entry, entry_from_json
 from torchkeeper.gui.inspector.sources import Text
-from torchkeeper.gui.table.cells import kind_words
+from torchkeeper.gui.table.cells import kind_words, verdict_words
 from torchkeeper.link import say
+from torchkeeper.link.verdicts import Why
 from torchkeeper.link.words import not_looked_at, printable
 
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
 #: Values of one fact that are shown; the rest is counted.
 _SHOWN = 12
+#: Reasons and conditions of a verdict that are shown; an engine tells no more.
+_REASONS = 50
 _GRAPHS = ("graph", "backward_graph")
 _TENSOR = re.compile(
     r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
@@ -181,7 +185,7 @@ def sections(
     the place is one.
     """
     facts = detail.facts if detail else {}
-    found = [_what(entry, facts), _made(entry, facts)]
+    found = [_verdict(entry), _what(entry, facts), _made(entry, facts)]
     needs = related.needs if related else detail.needs if detail else []
     found.append(_needs(_tr("Needs"), needs, listed))
     if related:
@@ -191,6 +195,21 @@ def sections(
         found.append(needed_by)
     found.append(_disk(entry, server))
     return [section for section in found if section.rows]
+
+
+def _verdict(entry: Entry) -> Section:
+    """Whether it is of use in the chosen environment, with every reason and condition."""
+    section = Section(_tr("Here"))
+    if entry.verdict is None:
+        return section
+    section.add(_tr("Verdict"), verdict_words(entry.verdict))
+    why = entry.why
+    if isinstance(why, Why):
+        reasons = [Value(text) for text in why.reasons[:_REASONS]]
+        section.add(_tr("Why"), *reasons, *_rest(len(why.reasons), _REASONS))
+        conditions = [Value(text) for text in why.conditions[:_REASONS]]
+        section.add(_tr("If it has"), *conditions, *_rest(len(why.conditions), _REASONS))
+    return section
 
 
 def _what(entry: Entry, facts: dict[str, Any]) -> Section:
@@ -281,10 +300,10 @@ def _several(values: object, *, fixed: bool = True) -> list[Value]:
     return [*(Value(x, fixed=fixed) for x in texts[:_SHOWN]), *_rest(len(texts))]
 
 
-def _rest(count: int) -> list[Value]:
-    if count <= _SHOWN:
+def _rest(count: int, shown: int = _SHOWN) -> list[Value]:
+    if count <= shown:
         return []
-    return [Value(_tr("and {} more").format(f"{count - _SHOWN:,}"), muted=True)]
+    return [Value(_tr("and {} more").format(f"{count - shown:,}"), muted=True)]
 
 
 def _input(text: str) -> str:
@@ -305,6 +324,7 @@ class Counts:
         self.compile_s = 0.0
         self.kinds: dict[str, tuple[int, int]] = {}
         self.torches: dict[str, int] = {}
+        self.verdicts: Counter[str] = Counter()
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Count some more."""
@@ -316,6 +336,8 @@ class Counts:
             self.files += entry.files
             self.broken += entry.broken
             self.orphans += entry.orphan is not None
+            if entry.verdict is not None:
+                self.verdicts[entry.verdict] += 1
             self.compile_s += entry.compile_s or 0.0
             if entry.torch is not None:
                 self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
@@ -336,7 +358,11 @@ class Counts:
             whole.add(_tr("Broken"), f"{self.broken:,}")
         if self.orphans:
             whole.add(_tr("Orphans"), f"{self.orphans:,}")
+        here = Section(_tr("Here"))
+        for verdict in VERDICTS:
+            if count := self.verdicts[verdict]:
+                here.add(verdict_words(verdict), say.count(count, "entry", "entries"))
         made = Section(_tr("By torch"))
         for torch, count in sorted(self.torches.items(), key=lambda x: -x[1])[:_SHOWN]:
             made.add(printable(torch), say.count(count, "entry", "entries"))
-        return [section for section in (whole, kinds, made) if section.rows]
+        return [section for section in (whole, here, kinds, made) if section.rows]

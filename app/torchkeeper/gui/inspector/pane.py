@@ -239,8 +239,14 @@ class Inspector(QFrame):
 
     def _changed(self) -> None:
         one = self._entries[0] if len(self._entries) == 1 else None
-        if one is not None and one == self._entry and self.stack.currentWidget() is self._one:
-            return
+        if one is not None and self._entry is not None and self.stack.currentWidget() is self._one:
+            if one == self._entry:
+                return
+            if one._replace(verdict=self._entry.verdict, why=self._entry.why) == self._entry:
+                # It has a verdict now, or another: nothing else is to be asked for.
+                self._entry = one
+                self._show_facts()
+                return
         self._forget()
         if one is not None:
             self._show_one(one)
@@ -306,7 +312,7 @@ class Inspector(QFrame):
         self.problem.tell(user_error(entry.problem, {}) if entry.problem else None)
         orphan = entry.orphan if entry.orphan != entry.problem else None
         self.orphan.tell(user_error(orphan, {}) if orphan else None)
-        self.facts.show_sections(sections(entry, None, {}, server=is_server(self._place)))
+        self._show_facts()
         for pane in (self.graph, self.source, self.factors):
             pane.clear(self.tr("Reading…"))
         self.files.show_files(self._root, [])
@@ -348,8 +354,7 @@ class Inspector(QFrame):
         # What was too large for the list has been read by now.
         problem = detail.entry.problem or (None if entry.problem in UNREAD else entry.problem)
         self.problem.tell(user_error(problem, {}) if problem else None)
-        listed, server = self._lookup(detail.needs), is_server(self._place)
-        self.facts.show_sections(sections(entry, detail, listed, server=server))
+        self._show_facts()
         self.graph.offer(detail.graphs)
         self.source.offer(detail.sources)
         self.factors.offer(detail.factors)
@@ -362,10 +367,18 @@ class Inspector(QFrame):
         entry, detail = self._entry, self.detail
         if entry is None or detail is None:
             return
-        self.related = related = relatives_from_json(told)
-        listed = self._lookup([*related.needs, *related.needed_by])
+        self.related = relatives_from_json(told)
+        self._show_facts()
+
+    def _show_facts(self) -> None:
+        """What is known by now."""
+        if self._entry is None:
+            return
+        detail, related = self.detail, self.related
+        needs = [*related.needs, *related.needed_by] if related else detail.needs if detail else []
+        listed = self._lookup(needs) if needs else {}
         server = is_server(self._place)
-        self.facts.show_sections(sections(entry, detail, listed, related, server=server))
+        self.facts.show_sections(sections(self._entry, detail, listed, related, server=server))
 
     def _failed(self, error: UserError) -> None:
         """Gone, or unreadable: said in place, what was known stays."""

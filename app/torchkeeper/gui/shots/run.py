@@ -21,10 +21,13 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
     scenes_bundles,
+    scenes_cleaning,
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_runs,
     scenes_servers,
+    scenes_verdicts,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -39,7 +42,10 @@ SCENES = {
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
+    **scenes_cleaning.SCENES,
     **scenes_servers.SCENES,
+    **scenes_verdicts.SCENES,
+    **scenes_runs.SCENES,
 }
 
 

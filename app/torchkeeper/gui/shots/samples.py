@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.gui.shots import sample_kinds
 
 PLACE = "/tmp/torchinductor_ada"  # noqa: S108  # only its name is shown
@@ -26,9 +27,33 @@ ENVIRONMENT = {
     "torch": "2.13.0+cu130",
     "triton": "3.7.1",
     "cuda": "13.0",
-    "devices": [{"type": "cuda", "name": "NVIDIA H200", "arch": "sm_90"}],
+    "torch_git": "5811a8d7da873dd699ff6687092c225caffcf1bb",
+    "torch_key": "9f2b7c51a04e4c0f8d3f6a1b52e7c90d4a6b8e1f3c5d7092b4f6a8c0e2d41357",
+    "system": {"hash": "c41c1a1c26a2f0b07d6e6f0b9a8d4e3f2c1b0a99887766554433221100ffeedd"},
+    "key_factors": {f"factor {n}": ["", ""] for n in range(652)},
+    "driver": "580.65.06",
+    "vector": ["amx_bf16", "avx", "avx2", "avx512_bf16", "avx512_vnni", "avx512f", "f16c", "fma"],
+    "cxx": {"path": "/usr/bin/g++", "version": "g++ (Ubuntu 13.3.0-6ubuntu2) 13.3.0"},
+    "devices": [
+        {"type": "cuda", "name": "NVIDIA H200", "arch": "90", "memory": 150_121_545_728},
+        {"type": "cpu", "name": "AMD EPYC 9654", "arch": "x86_64"},
+    ],
+    "settings": [
+        {"name": "cache_dir", "value": "/tmp/torchinductor_ada", "by": None},  # noqa: S108
+        {"name": "triton_cache_dir", "value": "/scratch/ada/triton", "by": "TRITON_CACHE_DIR"},
+        {
+            "name": "fx_graph_remote_cache",
+            "value": True,
+            "by": "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
+        },
+        {"name": "redis", "value": "set", "by": "TORCHINDUCTOR_REDIS_URL"},
+    ],
 }
 PYTHON = "/home/ada/llama/.venv/bin/python"
+#: Other interpreters on the same machine, and what is to be seen of each.
+OLD_PYTHON = "/home/ada/.conda/envs/train-2.9/bin/python"
+BROKEN_PYTHON = "/opt/venv/bin/python"
+PLAIN_PYTHON = "/usr/bin/python3"
 
 _NAMES = {
     "fxgraph": (
@@ -284,6 +309,56 @@ def on_server(entry: Entry, number: int) -> Entry:
         return entry._replace(mtime=None)
     expires = now + (number + 1) * 61_000 if number % 3 == 0 else 0.0
     return entry._replace(mtime=None, expires=expires, used=now - number**3 * 700 - 30)
+
+
+def interpreters() -> list[dict[str, Any]]:
+    """The interpreters that are found: the first is the one that is used."""
+    old = {**ENVIRONMENT, "torch": "2.9.1+cu128", "triton": "3.5.1", "cuda": "12.8"}
+    none = dict.fromkeys(ENVIRONMENT) | {"python": "3.12.3", "platform": "Linux"}
+    return [
+        {"python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON", "facts": None},
+        {"python": PLAIN_PYTHON, "label": "python3 on the PATH", "facts": none},
+        {"python": BROKEN_PYTHON, "label": "added", "added": True, "facts": None},
+        {"python": OLD_PYTHON, "label": "virtual or conda environment", "facts": old},
+    ]
+
+
+def judged(entries: list[Entry], python: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an engine would find of entries in an environment: the finding, and the counts."""
+    here = "2.9.1+cu128" if python == OLD_PYTHON else "2.13.0+cu130"
+    said: list[dict[str, Any]] = [
+        {"verdict": "usable", "reasons": [], "conditions": []},
+        {"verdict": "conditional", "reasons": [], "conditions": [
+            {"factor": "inductor_config[max_autotune]", "entry": "True", "here": "False"},
+            {"factor": "cuda_matmul_settings", "entry": "high", "here": "highest"}]},
+        {"verdict": "stale", "conditions": [], "reasons": []},
+        {"verdict": "broken", "conditions": [], "reasons": [
+            {"factor": "payload", "entry": "payload-unreadable", "here": None}]},
+        {"verdict": "conditional", "reasons": [], "conditions": [
+            {"factor": name, "entry": None, "here": None}
+            for name in ("source", "environment", "ptxas")]},
+        {"verdict": "unknown", "conditions": [], "reasons": [
+            {"factor": "job", "entry": None, "here": None}]},
+    ]  # fmt: skip
+    of, counts, made_by = [], Counter[str](), Counter[str]()
+    for number, entry in enumerate(entries):
+        if entry.kind in ("code", "lock", "header", "unknown"):
+            counts["none"] += 1
+            continue
+        which = 1 if number % 7 == 6 else 0
+        if entry.problem:
+            which = 3
+        elif entry.torch is not None and entry.torch != here:
+            which = 2
+            said[2]["reasons"] = [{"factor": "torch", "entry": entry.torch, "here": here}]
+            made_by[entry.torch] += 1
+        elif entry.kind in ("triton", "pgo"):
+            which = 4 if entry.kind == "triton" else 5
+        counts[said[which]["verdict"]] += 1
+        of.append([entry.kind, entry.path, which])
+    order = [name for name in (*VERDICTS, "none") if counts[name]]
+    found = {"said": said, "of": of}
+    return found, {"verdicts": {name: counts[name] for name in order}, "made_by": dict(made_by)}
 
 
 def server() -> dict[str, Any]:

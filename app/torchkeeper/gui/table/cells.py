@@ -9,15 +9,17 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable, user_error
 
 COLUMNS = (
-    "kind", "name", "key", "size", "files", "mtime", "torch", "device", "compile_s", "expires",
-    "used",
+    "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",
+    "expires", "used",
 )  # fmt: skip
 (
-    KIND, NAME, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE, EXPIRES, USED
+    KIND, NAME, VERDICT, KEY, SIZE, FILES, MTIME, TORCH, DEVICE, COMPILE, EXPIRES, USED
 ) = range(len(COLUMNS))  # fmt: skip
 #: Those that only a server has something to say in, and those that it has nothing to say in.
 SERVERS = frozenset({EXPIRES, USED})
 NOT_SERVERS = frozenset({MTIME})
+#: Kinds without a verdict (verdict/judging.py has the same list; the window starts without it).
+WITHOUT = frozenset({"code", "header", "lock", "unknown"})
 #: Those that stand to the right.
 NUMBERS = frozenset({SIZE, FILES, COMPILE})
 
@@ -44,11 +46,23 @@ def kind_words(kind: str) -> str:
     }.get(kind, kind)
 
 
+def verdict_words(verdict: str) -> str:
+    """A verdict as people call it."""
+    return {
+        "usable": _tr("Usable"),
+        "conditional": _tr("Conditional"),
+        "unknown": _tr("Unknown"),
+        "stale": _tr("Stale"),
+        "broken": _tr("Broken"),
+    }.get(verdict, verdict)
+
+
 def header_text(column: int) -> str:
     """The title of a column."""
     return (
         _tr("Kind"),
         _tr("Name"),
+        _tr("Verdict"),
         _tr("Key"),
         _tr("Size"),
         _tr("Files"),
@@ -72,6 +86,8 @@ def cell_text(entry: Entry, column: int) -> str:
         return kind_words(entry.kind)
     if column == NAME:
         return shown_name(entry)
+    if column == VERDICT:
+        return verdict_words(entry.verdict) if entry.verdict else ""
     if column == KEY:
         return printable(entry.key)
     if column == SIZE:
@@ -113,6 +129,22 @@ def orphan_text(entry: Entry) -> str:
     return str(user_error(entry.orphan, {})) if entry.orphan and not same else ""
 
 
+def verdict_tip(entry: Entry) -> str:
+    """The verdict and why, in a sentence or two."""
+    if entry.verdict is None:
+        if entry.kind in WITHOUT:
+            return _tr("Has no verdict of its own: what needs it is what is used")
+        return _tr("Not asked yet")
+    said = {
+        "usable": _tr("A program with this environment's defaults finds it"),
+        "conditional": _tr("A program may find it"),
+        "unknown": _tr("Whether a program finds it is not recorded"),
+        "stale": _tr("No program finds it here"),
+        "broken": _tr("It is damaged, or something it needs is"),
+    }.get(entry.verdict, entry.verdict)
+    return f"{said}:\n{entry.why}" if entry.why else said
+
+
 def tooltip(entry: Entry, column: int) -> str:
     """What else there is to say of one cell."""
     if column in (KIND, NAME) and (entry.problem or entry.orphan):
@@ -120,6 +152,8 @@ def tooltip(entry: Entry, column: int) -> str:
         return "\n\n".join(text for text in said if text)
     if column == NAME:
         return "\n".join([shown_name(entry), printable(entry.path), *on_server(entry)])
+    if column == VERDICT:
+        return verdict_tip(entry)
     if column == KEY:
         return f"{printable(entry.key)}\n{printable(entry.path)}"
     if column == SIZE:
@@ -143,6 +177,15 @@ def accessible_text(entry: Entry, column: int) -> str:
     text = cell_text(entry, column) or _tr("not known")
     if column == NAME and entry.broken:
         text = _tr("{}, broken").format(text)
+    if column == VERDICT:
+        return _verdict_aloud(entry)
     if column == NAME and entry.orphan:
         text = _tr("{}, orphan").format(text)
     return text
+
+
+def _verdict_aloud(entry: Entry) -> str:
+    if entry.verdict is None:
+        return _tr("no verdict")
+    words = verdict_words(entry.verdict)
+    return f"{words}, {entry.why}" if entry.why else words

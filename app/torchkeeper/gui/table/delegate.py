@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, cell_text
+from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, VERDICT, cell_text
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.ordering import Row
@@ -81,6 +81,9 @@ class EntryDelegate(QStyledItemDelegate):
         if column == KIND or (column == NAME and entry.broken):
             self._mark(painter, box, entry.kind if column == KIND else "")
             indent = 28
+        elif column == VERDICT and entry.verdict is not None:
+            self._verdict(painter, box, entry.verdict)
+            indent = 30
         text = cell_text(entry, column)
         if not text:
             return
@@ -89,7 +92,7 @@ class EntryDelegate(QStyledItemDelegate):
         text = self._fitting(text, width, fixed)
         painter.setFont(self._fixed if fixed else self._font)
         # What nothing needs steps back.
-        strong = selected or column == KIND or (column == NAME and entry.orphan is None)
+        strong = selected or column in (KIND, VERDICT) or (column == NAME and entry.orphan is None)
         painter.setPen(self._text if strong else self._muted)
         side = _RIGHT if column in NUMBERS else _LEFT
         painter.drawText(left, box.top(), width, box.height(), side, text)
@@ -114,6 +117,11 @@ class EntryDelegate(QStyledItemDelegate):
             drawn = icons.pixmap("warning", 16, shades.error, scale)
             painter.drawPixmap(box.left() + 6, box.center().y() - 7, drawn)
 
+    def _verdict(self, painter: QPainter, box: QRect, verdict: str) -> None:
+        shades, scale = theme.shades(), self._view.devicePixelRatioF()
+        drawn = icons.pixmap(f"verdict-{verdict}", 16, shades.verdict(verdict), scale)
+        painter.drawPixmap(box.left() + _PAD, box.center().y() - 7, drawn)
+
     def paint_heading(self, painter: QPainter, box: QRect, group: Group, focus: bool) -> None:
         """Paint the heading of a group over the whole width of the table."""
         shades, scale = theme.shades(), self._view.devicePixelRatioF()
@@ -124,6 +132,9 @@ class EntryDelegate(QStyledItemDelegate):
         )
         painter.drawPixmap(box.left() + _PAD, box.center().y() - 7, arrow)
         left = box.left() + 28
+        if group.by == "verdict" and group.name is not None:
+            self._verdict(painter, QRect(left - _PAD, box.top(), 24, box.height()), str(group.name))
+            left += 22
         if group.by == "kind":
             drawn = _dot(shades.kinds.get(str(group.name), shades.muted), scale)
             painter.drawPixmap(left + 2, box.center().y() - 4, drawn)
@@ -154,7 +165,7 @@ class EntryDelegate(QStyledItemDelegate):
         if isinstance(self._model.lines[index.row()], Group):
             return QSize(0, ROW_HEIGHT)
         hint = super().sizeHint(option, index)
-        return QSize(hint.width() + (28 if index.column() == KIND else 8), ROW_HEIGHT)
+        return QSize(hint.width() + (28 if index.column() in (KIND, VERDICT) else 8), ROW_HEIGHT)
 
 
 @functools.lru_cache(maxsize=64)

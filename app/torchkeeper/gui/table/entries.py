@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -18,14 +18,18 @@ from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.arrangement import Arrangement, Change, Line, arrange, difference
-from torchkeeper.gui.table.cells import COLUMNS, SIZE
-from torchkeeper.gui.table.grouping import GROUPINGS, Group, Name
-from torchkeeper.gui.table.intake import Intake
+from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
+from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
+from torchkeeper.gui.table.intake import Intake, in_order
 from torchkeeper.gui.table.lines import LinesModel
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
 from torchkeeper.gui.table.register import Identity, Register
 from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
+from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
+
+#: Whose verdict it is, the verdict, and why.
+Told = tuple[Identity, str | None, str | None]
 
 #: So many rows are worked in at once: it takes less than a slice or two.
 SMALL = 2000
@@ -248,9 +252,10 @@ class EntriesModel(LinesModel):
         a million that are in no order takes 10 ms.
         """
         known = {
-            row: entry
+            row: new
             for entry in entries
-            if (row := self._by_identity.get(entry.identity)) is not None and row.entry != entry
+            if (row := self._by_identity.get(entry.identity)) is not None
+            and row.entry != (new := _with_verdict_of(row.entry, entry))
         }
         if not known:
             return
@@ -259,10 +264,52 @@ class EntriesModel(LinesModel):
         self._renewed |= set(known)
         for row, entry in known.items():
             row.take(entry)
-        for number, line in enumerate(self._here.lines[seen.start : seen.stop], seen.start):
-            if isinstance(line, Row) and line in known:
-                self._tell(number, number)
+        self._tell_seen(seen, known)
         self.changed.emit()
+
+    def _tell_seen(self, seen: range, changed: Container[Row]) -> None:
+        for number, line in enumerate(self._here.lines[seen.start : seen.stop], seen.start):
+            if isinstance(line, Row) and line in changed:
+                self._tell(number, number)
+
+    def judge(self, told: Iterable[Told], seen: range) -> None:
+        """Some entries have these verdicts from now on, and these reasons; their rows stay where
+        they are until ``judged``. seen: as of ``renew``.
+        """
+        changed = set[Row]()
+        for identity, verdict, why in told:
+            row = self._by_identity.get(identity)
+            if row is not None and (row.entry.verdict != verdict or row.entry.why != why):
+                row.entry = row.entry._replace(verdict=verdict, why=why)
+                changed.add(row)
+        if not changed:
+            return
+        if self.by_verdict:
+            self._here.stale = True
+            self._in_order = self._in_order and self._column != VERDICT
+            self._renewed |= changed
+        self._tell_seen(seen, changed)
+        self.changed.emit()
+
+    def forget_verdicts(self, seen: range) -> Iterator[None]:
+        """In steps: no verdict is known from now on. What is on the screen comes first."""
+        told = [line for line in self._here.lines[seen.start : seen.stop] if isinstance(line, Row)]
+        for piece in chain([told], pieces(self._all)):
+            self.judge(((row.entry.identity, None, None) for row in piece), seen)
+            yield
+        self.judged()
+
+    def judged(self) -> None:
+        """All verdicts have come: rows stand where these put them."""
+        if self.by_verdict and self._renewed and self._intake is None:
+            self._slices.start(self._resettle(), self._told)
+
+    @property
+    def by_verdict(self) -> bool:
+        """Whether what is shown, and where, depends on verdicts."""
+        fields = self._query.fields
+        asked = OF_VERDICT in fields or "is" in fields
+        return asked or self._column == VERDICT or self._by == "verdict"
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
@@ -306,7 +353,10 @@ class EntriesModel(LinesModel):
     def _again(self) -> None:
         """What is being worked in was meant for what was shown before: begin anew."""
         if self._slices.busy:
-            work = self._regroup() if self._intake is None else self._take_in(self._intake)
+            if self._intake is not None:
+                work = self._take_in(self._intake)
+            else:
+                work = self._resettle() if self._renewed else self._regroup()
             self._slices.start(work, self._told)
 
     def _take_in(self, intake: Intake) -> Iterator[None]:
@@ -375,6 +425,14 @@ class EntriesModel(LinesModel):
             touched.update(intake.changed, intake.gone, intake.new)
         yield from self._swap(every, touched, intake.changed)
 
+    def _resettle(self) -> Iterator[None]:
+        changed, every = set(self._renewed), self._all
+        if not self._in_order:
+            key = sort_key(self._column, self._descending)
+            every = yield from in_order(every, key, self._descending)
+        yield from self._swap(every, set[Line](changed), changed)
+        self._renewed -= changed
+
     def _regroup(self) -> Iterator[None]:
         yield from self._swap(self._all, set(), set())
 
@@ -392,7 +450,7 @@ class EntriesModel(LinesModel):
             ordered=True,
         )
         yield from arrange(new, rows, self._groups[self._by])
-        if self._by == "age":
+        if self._by in PASSING:
             # Rows may have moved into a group that is collapsed, or out of one.
             for group in {*new.rows, *self._here.rows}:
                 if group.collapsed:
@@ -442,3 +500,9 @@ class EntriesModel(LinesModel):
     def _counted(self) -> None:
         if self._waited_for:
             self.changed.emit()
+
+
+def _with_verdict_of(old: Entry, new: Entry) -> Entry:
+    if old.verdict is None or new.verdict is not None:
+        return new
+    return new._replace(verdict=old.verdict, why=old.why)

@@ -34,6 +34,10 @@ class GroupBy(QObject):
         """A group for each kind."""
         self._group("kind")
 
+    def group_by_verdict(self) -> None:
+        """A group for each verdict."""
+        self._group("verdict")
+
     def group_by_torch(self) -> None:
         """A group for each version of torch."""
         self._group("torch")

@@ -1,4 +1,4 @@
-"""Rows in groups: by kind, by torch version, by age."""
+"""Rows in groups: by kind, by verdict, by torch version, by age."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from operator import attrgetter
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import KINDS
-from torchkeeper.gui.table.cells import kind_words
+from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.gui.table.cells import kind_words, verdict_words
 from torchkeeper.gui.table.ordering import Row, version
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 #: By what rows can be grouped; the first is not at all.
-GROUPINGS = ("none", "kind", "torch", "age")
+GROUPINGS = ("none", "kind", "verdict", "torch", "age")
+#: Those whose names change while the entry stays the same.
+PASSING = frozenset({"age", "verdict"})
 #: The groups by age, the newest first.
 _AGES = ("hour", "today", "yesterday", "week", "month", "year", "older", "unknown")
 
@@ -73,6 +75,8 @@ class Group:
         """What its rows have in common, in words."""
         if self.by == "kind":
             return kind_words(str(self.name))
+        if self.by == "verdict":
+            return _tr("Without a verdict") if self.name is None else verdict_words(str(self.name))
         if self.by == "torch":
             name = printable(str(self.name), 60)
             return _tr("Not recorded") if self.name is None else _tr("torch {}").format(name)
@@ -88,6 +92,7 @@ class Group:
         """The whole heading for whoever listens."""
         what = {
             "kind": _tr("Kind {}"),
+            "verdict": _tr("Verdict {}"),
             "torch": _tr("Torch version {}"),
             "age": _tr("Last change {}"),
         }[self.by]
@@ -113,8 +118,8 @@ def naming(by: str, now: float) -> Callable[[Row], Name]:
     """What tells the name of a row's group; ``now`` is when ages are counted from."""
     if by == "kind":
         return attrgetter("entry.kind")
-    if by == "torch":
-        return attrgetter("entry.torch")
+    if by in ("torch", "verdict"):
+        return attrgetter(f"entry.{by}")
     if by == "age":
         return _age_naming(now)
     return lambda _: None
@@ -148,6 +153,10 @@ def in_order(by: str, names: Iterable[Name]) -> list[Name]:
     """The names of groups as they stand: kinds as always, versions and ages newest first."""
     if by == "kind":
         return sorted(names, key=lambda name: KINDS.index(str(name)))
+    if by == "verdict":
+        # What there is something to do about is told from what cannot have one, which comes last.
+        ranks = {name: rank for rank, name in enumerate((*VERDICTS, None))}
+        return sorted(names, key=lambda name: ranks.get(_text(name), len(ranks)))
     if by == "age":
         return sorted(names, key=lambda name: _AGES.index(str(name)))
     if by == "torch":

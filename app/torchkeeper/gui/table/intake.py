@@ -15,6 +15,8 @@ from torchkeeper.gui.table.slices import Work, pieces
 _RUN = 2048
 #: From so many rows on the garbage collector is told to leave them alone.
 _MANY = 5000
+#: How many fields of an entry a listing tells.
+_LISTED = Entry._fields.index("verdict")
 
 
 class Intake:
@@ -60,7 +62,7 @@ class Intake:
             elif row.seen != number:
                 row.seen = number
                 self._named += 1
-                if row.entry != entry:
+                if _differ(row.entry, entry):
                     self._replaced.append((row, entry))
         if not self.first:
             self.new += new
@@ -104,11 +106,26 @@ class Intake:
                 for piece in pieces(rows):
                     runs[0] += [row for row in piece if row not in leave]
                     yield
-        for first in range(0, len(loose), _RUN):
-            runs.append(sorted(loose[first : first + _RUN], key=key, reverse=descending))
-            yield
-        found: list[Row] = []
-        for piece in merged(runs, key, descending):
-            found += piece
-            yield
-        return found
+        return (yield from in_order(loose, key, descending, runs))
+
+
+def in_order(
+    loose: list[Row], key: Key, descending: bool, runs: list[list[Row]] | None = None
+) -> Work[list[Row]]:
+    """Rows in order, together with those of ``runs``, which are."""
+    runs = runs or []
+    for first in range(0, len(loose), _RUN):
+        runs.append(sorted(loose[first : first + _RUN], key=key, reverse=descending))
+        yield
+    found: list[Row] = []
+    for piece in merged(runs, key, descending):
+        found += piece
+        yield
+    return found
+
+
+def _differ(known: Entry, listed: Entry) -> bool:
+    """Whether a listing says something else of an entry; it knows no verdicts."""
+    if known.verdict is None:
+        return known != listed
+    return known[:_LISTED] != listed[:_LISTED]

@@ -9,7 +9,7 @@ from itertools import chain, compress
 from operator import attrgetter
 from typing import Any
 
-from torchkeeper.artifacts.entry import KINDS, Entry
+from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.stores.query import Query
 
 _KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -66,11 +66,20 @@ def _used(row: Row) -> float:
     return _UNKNOWN if row.entry.used is None else row.entry.used
 
 
+_VERDICT_RANK = {verdict: float(rank) for rank, verdict in enumerate(VERDICTS)}
+
+
+def _verdict(row: Row) -> float:
+    verdict = row.entry.verdict
+    return _UNKNOWN if verdict is None else _VERDICT_RANK.get(verdict, _UNKNOWN)
+
+
 #: What each column is sorted by; entries without a value come first, as the smallest. But where
 #: there is none because it was not asked for yet, last.
 SORT_KEYS: tuple[Key, ...] = (
     lambda r: _KIND_RANK[r.entry.kind],
     attrgetter("low"),
+    _verdict,
     attrgetter("entry.key"),
     attrgetter("entry.size"),
     attrgetter("entry.files"),
@@ -86,7 +95,7 @@ SORT_KEYS: tuple[Key, ...] = (
 def sort_key(column: int, descending: bool) -> Key:
     """What a column is sorted by, so that what was not asked for yet is last either way."""
     key = SORT_KEYS[column]
-    if not descending or key not in (_expires, _used):
+    if not descending or key not in (_expires, _used, _verdict):
         return key
     return lambda r: -_UNKNOWN if (value := key(r)) == _UNKNOWN else value
 

@@ -44,6 +44,7 @@ from torchkeeper.gui.table.cells import (
     SIZE,
     TORCH,
     USED,
+    VERDICT,
     cell_text,
 )
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
@@ -66,22 +67,23 @@ if TYPE_CHECKING:
     )
 
 WIDTHS = {
-    KIND: 128,
+    KIND: 122,
     NAME: 260,
-    KEY: 128,
-    SIZE: 92,
-    FILES: 68,
-    MTIME: 108,
-    TORCH: 120,
-    DEVICE: 76,
-    COMPILE: 116,
+    VERDICT: 110,
+    KEY: 92,
+    SIZE: 84,
+    FILES: 58,
+    MTIME: 106,
+    TORCH: 112,
+    DEVICE: 72,
+    COMPILE: 112,
     EXPIRES: 92,
     USED: 108,
 }
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 120
+_NAME_WIDTH = 104
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 

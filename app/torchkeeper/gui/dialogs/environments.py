@@ -1,0 +1,291 @@
+"""The environments dialog: every interpreter that is known, and what it said of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHeaderView,
+    QMenu,
+    QSplitter,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.chooser import state_text
+from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.gui.inspector.details import Section, Value
+from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.link import environments as words
+from torchkeeper.link.words import UserError, printable
+
+#: Facts of the torch; those about the machine stand under a title of their own.
+_OF_TORCH = frozenset(
+    {"python", "torch", "torch git", "torch key", "triton", "system hash", "key factors"}
+)
+#: Facts that are read letter by letter.
+_FIXED = frozenset({"torch git", "torch key", "triton", "system hash", "vector"})
+#: Characters of a fact that are shown.
+_LONG = 2000
+_PYTHON = Qt.ItemDataRole.UserRole
+
+
+class EnvironmentsDialog(Dialog):
+    """Lists interpreters, asks them, adds and removes some, and chooses whom verdicts are about."""
+
+    grows = False
+
+    def __init__(self, parent: QWidget | None, environments: Environments) -> None:
+        super().__init__(parent, "", 760)
+        self.setWindowTitle(self.tr("Environments"))
+        self._environments = environments
+        self._shown: tuple[str, object] = "", None
+        self._lay_out()
+        environments.changed.connect(self._fill)
+        environments.failed.connect(self._failed)
+        theme.follow(self, self._fill, now=False)
+        self._fill()
+        chosen = environments.chosen
+        self.go_to(chosen.python if chosen else "")
+        environments.ask_all()
+
+    def _lay_out(self) -> None:
+        intro = self.tr(
+            "An entry is good only for the torch and the machine it was made with. Verdicts say "
+            "what one of these interpreters can use."
+        )
+        self.body.addWidget(forms.label(intro, "muted", wrap=True))
+        self.notice = Notice()
+        self.body.addWidget(self.notice)
+        self.tree = QTreeWidget()
+        self.tree.setAccessibleName(self.tr("Interpreters"))
+        self.tree.setRootIsDecorated(False)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setHeaderLabels([self.tr("Torch"), self.tr("Interpreter")])
+        self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        header = self.tree.header()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        header.resizeSection(0, 204)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self.tree.currentItemChanged.connect(lambda *_: self._show())
+        self.title = forms.label("", "heading", wrap=True)
+        self.said = forms.label("", "muted", wrap=True)
+        self.problem = Notice()
+        self.problem.again.connect(self._again)
+        self.facts = FactsView(self.tr("What the interpreter says of itself"))
+        right = forms.column(gap=4)
+        right.setContentsMargins(16, 0, 0, 0)
+        for widget in (self.title, self.said, self.problem):
+            right.addWidget(widget)
+        right.addWidget(self.facts, 1)
+        # Where there are no facts, the rest stays at the top.
+        right.addStretch(0)
+        page = QWidget()
+        page.setLayout(right)
+        both = QSplitter(Qt.Orientation.Horizontal)
+        both.addWidget(self.tree)
+        both.addWidget(page)
+        both.setChildrenCollapsible(False)
+        both.setStretchFactor(1, 1)
+        both.setSizes([450, 520])
+        self.body.addSpacing(4)
+        self.body.addWidget(both, 1)
+        self.add = forms.button(self.tr("&Add interpreter…"))
+        self.add.clicked.connect(self._add)
+        self.remove = forms.button(self.tr("&Remove"))
+        self.remove.setToolTip(self.tr("Take it off the list; nothing on the disk changes"))
+        self.remove.clicked.connect(self._remove)
+        self.again = forms.button(self.tr("As&k again"))
+        self.again.setToolTip(self.tr("Start the interpreter and ask it anew, which takes seconds"))
+        self.again.clicked.connect(self._again)
+        self.copy = forms.button(self.tr("&Copy"))
+        menu = QMenu(self.copy)
+        self.copy_text = menu.addAction(self.tr("As &text"))
+        self.copy_text.triggered.connect(self._copy_text)
+        self.copy_json = menu.addAction(self.tr("As &JSON"))
+        self.copy_json.triggered.connect(self._copy_json)
+        self.copy.setMenu(menu)
+        self.use = forms.button(self.tr("&Use for verdicts"))
+        self.use.clicked.connect(self._use)
+        self.close_ = forms.button(self.tr("Close"))
+        self.close_.clicked.connect(self.accept)
+        for button in (self.add, self.remove, self.again, self.copy, self.use):
+            button.setAutoDefault(False)
+        self.close_.setDefault(True)
+        line = forms.row()
+        line.setContentsMargins(0, forms.GAP, 0, 0)
+        for button in (self.add, self.remove):
+            line.addWidget(button)
+        line.addStretch(1)
+        for button in (self.copy, self.again, self.use, self.close_):
+            line.addWidget(button)
+        self.body.addLayout(line)
+        room = self.screen().availableSize()
+        self.resize(min(1020, room.width() - 40), min(640, room.height() - 80))
+
+    @property
+    def current(self) -> Environment | None:
+        """The interpreter whose facts are shown."""
+        item = self.tree.currentItem()
+        return self._environments.of(str(item.data(0, _PYTHON))) if item is not None else None
+
+    def _fill(self) -> None:
+        """Bring the list up to date; what is looked at stays."""
+        every, chosen = self._environments.every, self._environments.chosen
+        before = self.current
+        pythons = [item.data(0, _PYTHON) for item in self._items()]
+        if pythons != [one.python for one in every]:
+            self.tree.blockSignals(True)
+            self.tree.clear()
+            for one in every:
+                item = QTreeWidgetItem(["", printable(one.python)])
+                item.setData(0, _PYTHON, one.python)
+                self.tree.addTopLevelItem(item)
+            self.tree.blockSignals(False)
+            self.go_to(before.python if before else "")
+        for item, one in zip(self._items(), every, strict=True):
+            text = state_text(one)
+            item.setText(0, text)
+            item.setIcon(0, _mark(one))
+            item.setToolTip(1, f"{printable(one.python)}\n{printable(one.label)}")
+            font = item.font(0)
+            font.setBold(one is chosen)
+            item.setFont(0, font)
+            used = self.tr(", used for verdicts") if one is chosen else ""
+            spoken = f"{printable(one.python)}, {text}{used}"
+            item.setData(1, Qt.ItemDataRole.AccessibleTextRole, spoken)
+        self._show()
+
+    def _items(self) -> list[QTreeWidgetItem]:
+        items = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
+        return [item for item in items if item is not None]
+
+    def go_to(self, python: str) -> None:
+        """Show what an interpreter says; without it the first."""
+        items = self._items()
+        found = next((item for item in items if item.data(0, _PYTHON) == python), None)
+        if found is not None or items:
+            self.tree.setCurrentItem(found or items[0])
+
+    def _show(self) -> None:
+        one = self.current
+        for button in (self.again, self.copy, self.use, self.remove):
+            button.setEnabled(one is not None)
+        self.facts.setVisible(one is not None and one.facts is not None)
+        self.problem.setVisible(False)
+        if one is None:
+            looking = self.tr("Looking for interpreters…")
+            none = self.tr("No interpreter was found")
+            self.title.setText(none if self._environments.found else looking)
+            self.said.setText("")
+            return
+        asking = one.state is State.ASKING
+        self.title.setText(printable(one.python))
+        self.said.setText(self._about(one))
+        self.remove.setEnabled(one.added)
+        self.again.setEnabled(not asking)
+        self.copy.setEnabled(one.facts is not None)
+        self.use.setEnabled(bool(one.torch) and one is not self._environments.chosen)
+        if one.error is not None and not asking:
+            self.problem.tell(one.error, again=True)
+        self.facts.show_sections(sections(one.facts) if one.facts else [])
+        if self._shown != (one.python, one.facts):
+            self._shown = one.python, one.facts
+            self.facts.moveCursor(QTextCursor.MoveOperation.Start)
+
+    def _about(self, one: Environment) -> str:
+        parts = [printable(one.label)]
+        if one is self._environments.chosen:
+            parts.append(self.tr("used for verdicts"))
+        if one.state is State.ASKING:
+            parts.append(self.tr("it is asked what it is, which takes some seconds…"))
+        elif one.state is State.WITHOUT:
+            parts.append(printable(words.without_torch(one.facts or {}), 400))
+        return " · ".join(parts)
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error)
+
+    def _add(self) -> None:
+        self.notice.tell(None)
+        choose_interpreter(self, self._add_one)
+
+    def _add_one(self, python: str) -> None:
+        self._environments.add(python, lambda one: self.go_to(one.python))
+
+    def _remove(self) -> None:
+        if self.current is not None:
+            self.notice.tell(None)
+            self._environments.remove(self.current.python)
+
+    def _again(self) -> None:
+        if self.current is not None:
+            self._environments.ask(self.current, again=True)
+
+    def _use(self) -> None:
+        if self.current is not None:
+            self._environments.choose(self.current.python)
+
+    def _copy_text(self) -> None:
+        if self.current is not None and self.current.facts is not None:
+            lines = words.lines(self.current.python, self.current.facts)
+            QGuiApplication.clipboard().setText("\n".join(map(printable, lines)))
+
+    def _copy_json(self) -> None:
+        """As ``torchkeeper env --json`` prints it."""
+        if self.current is not None and self.current.facts is not None:
+            told = {"interpreter": self.current.python, **self.current.facts}
+            QGuiApplication.clipboard().setText(json.dumps(told))
+
+
+def choose_interpreter(parent: QWidget, then: Callable[[str], object]) -> None:
+    """Ask for a Python, which is a file without an ending."""
+    dialog = QFileDialog(parent, parent.tr("Add an interpreter"))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    # The interpreter of a virtual environment is a link: it is not to be followed.
+    dialog.setOption(QFileDialog.Option.DontResolveSymlinks)
+    dialog.fileSelected.connect(then)
+    dialog.open()
+
+
+def _mark(one: Environment) -> QIcon:
+    shades = theme.shades()
+    name, colour = {
+        State.KNOWN: ("done", shades.good),
+        State.FAILED: ("error", shades.error),
+        State.ASKING: ("running", shades.muted),
+        State.UNASKED: ("queued", shades.muted),
+        State.WITHOUT: ("info", shades.muted),
+    }[one.state]
+    return icons.icon(name, colour)
+
+
+def sections(facts: dict[str, Any]) -> list[Section]:
+    """What a probe found, as the facts of the inspector are shown."""
+    torch, machine = Section(""), Section(environment.tr("Machine"))
+    if not facts.get("torch"):
+        torch.add(environment.tr("Python"), printable(str(facts.get("python") or ""), 80))
+        machine.add(environment.tr("Platform"), printable(str(facts.get("platform") or ""), _LONG))
+    else:
+        for name, value in words.told(facts):
+            of = torch if name in _OF_TORCH else machine
+            label = name[:1].upper() + name[1:]
+            of.add(label, Value(printable(value, _LONG), fixed=name in _FIXED))
+    caches = Section(environment.tr("Cache folders and switches"))
+    for name, value, by in words.settings(facts):
+        told = [Value(printable(value, _LONG), fixed=True)]
+        if by:
+            told.append(Value(environment.tr("by {}").format(printable(by, 80)), muted=True))
+        caches.add(name.replace("_", " "), *told)
+    return [section for section in (torch, machine, caches) if section.rows]

@@ -1,0 +1,98 @@
+"""How many entries are of use here, in the status bar: each number a switch for the filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.inspector.pane import Elided
+from torchkeeper.gui.table.cells import verdict_words
+from torchkeeper.link.words import printable
+
+#: What says more than a number comes last.
+_ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
+#: Versions of torch that are named.
+_NAMED = 2
+
+
+class VerdictBar(QWidget):
+    """A button for each verdict there is, which shows only the entries that have it, and what made
+    those that are stale.
+    """
+
+    #: Only entries with this verdict are wanted; empty for all.
+    wanted = Signal(str)
+    #: The entries of a large server are to be judged, too.
+    insisted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Verdicts"))
+        self.buttons = {verdict: self._button(verdict) for verdict in _ORDER}
+        self.said = Elided("muted")
+        self.insist = QToolButton()
+        self.insist.setObjectName("count")
+        self.insist.setText(self.tr("Ask for verdicts"))
+        self.insist.setToolTip(
+            self.tr("All values of this server are fetched for that, which takes a while")
+        )
+        self.insist.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.insist.clicked.connect(self.insisted)
+        line = forms.row(gap=2)
+        for widget in (*self.buttons.values(), self.insist):
+            line.addWidget(widget)
+        line.addWidget(self.said, 1)
+        self.setLayout(line)
+        theme.follow(self, self._paint)
+        self.tell(None, "")
+
+    def _button(self, verdict: str) -> QToolButton:
+        made = QToolButton()
+        made.setObjectName("count")
+        made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        made.setIconSize(QSize(16, 16))
+        made.setCheckable(True)
+        made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        made.clicked.connect(lambda on: self.wanted.emit(verdict if on else ""))
+        return made
+
+    def _paint(self) -> None:
+        for verdict, button in self.buttons.items():
+            button.setIcon(icons.icon(f"verdict-{verdict}", theme.shades().verdict(verdict)))
+
+    def tell(self, counts: dict[str, Any] | None, said: str, insist: bool = False) -> None:
+        """Show these counts (engine/checking.py), and a few words; ``insist``: offer to ask."""
+        found = counts.get("verdicts") if counts else None
+        numbers = found if isinstance(found, dict) else {}
+        for verdict, button in self.buttons.items():
+            count = numbers.get(verdict)
+            there = isinstance(count, int) and count > 0
+            button.setVisible(there)
+            if there:
+                button.setText(f"{count:,} {verdict_words(verdict).lower()}")
+                button.setMinimumWidth(button.sizeHint().width())
+                button.setAccessibleName(
+                    self.tr("Show only the {} that are {}").format(f"{count:,}", verdict)
+                )
+                button.setToolTip(self.tr("Show only these; once more to show all"))
+        made_by = counts.get("made_by") if counts and numbers.get("stale") else None
+        if not said and isinstance(made_by, dict) and made_by:
+            names = [printable(str(name), 40) for name in made_by]
+            named = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            said = self.tr("made by torch {}").format(named)
+            self.said.setToolTip(", ".join(names))
+        else:
+            self.said.setToolTip("")
+        self.said.setText(said)
+        self.said.setVisible(bool(said))
+        self.insist.setVisible(insist)
+
+    def mark(self, text: str) -> None:
+        """Say which of them the filter is about."""
+        words = text.split()
+        for verdict, button in self.buttons.items():
+            button.setChecked(f"is:{verdict}" in words)
