@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import operator
 from typing import Any
 
 from torchkeeper.artifacts.entry import entry_from_json
@@ -29,39 +30,69 @@ def check(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     env = knowing.environment(python)
     with Engine() as engine:
-        asker = Asker(engine, args.json)
-        answer = asker.ask("check", place=args.place, env=env, filter=args.filter)
-    rows = sorted(asker.rows, key=_order)
-    if args.json:
-        for row in rows:
-            output.emit(row)
-    else:
-        _print(rows, env)
+        shown = _Shown(args.json)
+        asker = Asker(engine, args.json, shown.take)
+        shown.findings = asker.findings
+        answer = asker.ask("check", place=args.place, env=env, filter=args.filter, shared=True)
+    if not args.json:
+        output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
+    shown.end()
     result = {**answer, "python": python, "torch": env["torch"]}
     output.result(args, result, verdicts.summary(answer))
-    return int(any(answer["verdicts"].get(name) for name in _BAD) or not rows)
+    return int(any(answer["verdicts"].get(name) for name in _BAD) or not shown.count)
 
 
-def _order(row: Answer) -> Any:
-    fields = entry_from_json(row).to_json()
-    return looking.SORTS["kind"](fields), fields["path"]
+class _Shown:
+    """Prints entries in their order, with what is said of them; what many of them have in common
+    is made into text once, and the rest while the engine still sends.
+    """
 
+    def __init__(self, json: bool) -> None:
+        self.findings: list[Answer] = []
+        self.count = 0
+        self._json = json
+        self._held: list[tuple[Any, Any, int]] = []
 
-def _print(rows: list[Answer], env: Answer) -> None:
-    output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
-    cells = [
-        [
-            str(row.get("kind")),
-            str(row.get("key"))[:12],
-            str(row.get("verdict")),
-            str(row.get("name") or "-"),
-            verdicts.why(row),
+    def take(self, rows: list[Answer]) -> None:
+        """Some more."""
+        entries = [entry_from_json(row) for row in rows]
+        fields = [entry.to_json() for entry in entries]
+        shown: list[Any] = output.json_lines(fields) if self._json else entries
+        for one, about, row in zip(shown, fields, rows, strict=True):
+            number = row.get("said")
+            key = looking.SORTS["kind"](about), about["path"]
+            self._held.append((key, one, number if isinstance(number, int) else -1))
+        self.count += len(rows)
+
+    def end(self) -> None:
+        """There are no more."""
+        self._held.sort(key=operator.itemgetter(0))
+        said = [one for what in self.findings for one in _said(what)]
+        ends: list[str] = list(map(_end if self._json else verdicts.why, said))
+        rest = dict(enumerate(ends))
+        none = _end({}) if self._json else ""
+        if self._json:
+            output.lines([line[:-1] + rest.get(number, none) for _, line, number in self._held])
+            return
+        cells = [
+            [e.kind, e.key[:12], e.verdict, e.name or "-", rest.get(number, none)]
+            for _, e, number in self._held
+            if e.verdict is not None
         ]
-        for row in rows
-        if row.get("verdict") is not None
-    ]
-    if cells:
-        output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
+        if cells:
+            output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
+
+
+def _said(finding: Answer) -> list[Answer]:
+    judged = finding.get("judged")
+    listed = judged.get("said") if isinstance(judged, dict) else None
+    return [one if isinstance(one, dict) else {} for one in listed or ()]
+
+
+def _end(said: Answer) -> str:
+    """What follows an entry's own fields."""
+    rest = {name: said.get(name) or [] for name in ("reasons", "conditions")}
+    return ", " + output.json_line(rest)[1:]
 
 
 def add_env(command: argparse.ArgumentParser) -> None:

@@ -40,6 +40,8 @@ _INTERNAL = frozenset(
         "prints",
         "warp",
         "widths",
+        "own_key",
+        "libs",
         "instructions",
     }
 )

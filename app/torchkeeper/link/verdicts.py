@@ -26,8 +26,12 @@ _NAMES = {
     "cache_key_tag": "cache key tag",
     "default_dtype": "default dtype",
     "fxgraph": "its FX graph",
+    "fxgraph cache": "the cache of FX graphs",
+    "aotautograd cache": "AOTAutograd's cache",
     "gpu": "GPU",
 }
+#: What makes an entry broken that can be read.
+_DAMAGE = {"code": "PyTorch cannot load what was built of it:", "key": "it was written as"}
 _MAX_NAMED = 3
 #: Characters of a value, and of the reasons of one verdict.
 _MAX_VALUE, _MAX_WHY = 200, 400
@@ -35,12 +39,14 @@ _MAX_VALUE, _MAX_WHY = 200, 400
 
 def factor(name: str) -> str:
     """What a factor is called."""
+    if name in _NAMES:
+        return _NAMES[name]
     if name.startswith("fxgraph "):
         return f"of its FX graph, {factor(name[8:])}"
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
-    return _NAMES.get(name, name)
+    return name
 
 
 def difference(one: dict[str, Any]) -> str:
@@ -48,6 +54,8 @@ def difference(one: dict[str, Any]) -> str:
     name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
     if name == "payload" and entry in CATALOGUE:
         return CATALOGUE[str(entry)].what.rstrip(".").format_map(_Missing())
+    if name in _DAMAGE and entry is not None:
+        return f"{_DAMAGE[name]} {entry}"
     said = factor(name)
     if entry is None and here is None:
         return said
