@@ -70,12 +70,12 @@ WIDTHS = {
     KIND: 122,
     NAME: 260,
     VERDICT: 110,
-    KEY: 92,
+    KEY: 84,
     SIZE: 84,
-    FILES: 58,
+    FILES: 54,
     MTIME: 106,
-    TORCH: 112,
-    DEVICE: 72,
+    TORCH: 110,
+    DEVICE: 71,
     COMPILE: 112,
     EXPIRES: 92,
     USED: 108,
@@ -83,7 +83,7 @@ WIDTHS = {
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 104
+_NAME_WIDTH = 120
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 
