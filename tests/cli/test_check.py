@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import shutil
+import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.conftest import DATA, RunPlain
+from tests.conftest import DATA
 from tests.redis_server import dump, serving
 
 pytestmark = pytest.mark.torch
@@ -173,51 +173,48 @@ def test_env_tells_what_decides(tk: Tk, torch_python: str) -> None:
     assert facts["torch_git"] in said
 
 
+def outcomes(trace: Path) -> dict[str, set[str]]:
+    """What PyTorch's own trace says of each key: of FX graphs and of AOTAutograd entries."""
+    found: dict[str, set[str]] = {}
+    for file in trace.iterdir():
+        lines = file.read_text().split("\n")
+        for line, payload in itertools.pairwise(lines):
+            name = r'"artifact": {"name": "(?:fx_graph|aotautograd)_cache_(\w+)"'
+            if match := re.search(name, line):
+                key = json.loads(payload.strip()).get("key")
+                found.setdefault(key, set()).add(match[1])
+    return found
+
+
 @pytest.mark.slow
 def test_verdicts_are_what_torch_then_does(
-    tk: Tk, torch_python: str, header_folder: Path, warm_cache: Path, run_plain: RunPlain,
-    tmp_path: Path,
-) -> None:  # fmt: skip
-    usable = tk("check", warm_cache, "--env", torch_python, "--filter", "kind:fxgraph", "--json")
-    counters = run_plain(warm_cache)
-    assert (counters["hits"], counters["misses"]) == (usable.result["verdicts"]["usable"], 0)
-    cache = tmp_path / "other-threads"
+    tk: Tk, torch_python: str, header_folder: Path, warm_cache: Path, tmp_path: Path
+) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
-    env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-    command = [torch_python, str(DATA / "plain_script.py")]
-    env["OMP_NUM_THREADS"] = another = threads(tk, torch_python)[1]
-    subprocess.run(command, env=env, capture_output=True, check=True)
-    ran = tk("check", cache, "--env", torch_python, "--json")
-    assert {one["verdict"] for one in graphs(ran.objects)} == {"conditional"}
-    for one in graphs(ran.objects):
+    env |= {"TMPDIR": str(header_folder)}
+
+    def run(cache: Path, **more: str) -> dict[str, set[str]]:
+        trace = tmp_path / f"trace-{len(list(tmp_path.iterdir()))}"
+        env_of = {**env, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCH_TRACE": str(trace), **more}
+        command = [torch_python, str(DATA / "plain_script.py")]
+        subprocess.run(command, env=env_of, capture_output=True, check=True)
+        return outcomes(trace)
+
+    checked = graphs(tk("check", warm_cache, "--env", torch_python, "--json").objects)
+    assert {one["verdict"] for one in checked} == {"usable"}
+    # Each entry was hit, and nothing else was looked for.
+    assert run(warm_cache) == {one["key"]: {"hit"} for one in checked}
+    # In another environment none of them is looked for.
+    cache, another = tmp_path / "other-threads", threads(tk, torch_python)[1]
+    made = run(cache, OMP_NUM_THREADS=another)
+    assert set().union(*made.values()) == {"miss"}
+    of_another = graphs(tk("check", cache, "--env", torch_python, "--json").objects)
+    assert {one["key"] for one in of_another} == set(made)
+    assert {one["verdict"] for one in of_another} == {"conditional"}
+    for one in of_another:
         assert [(c["factor"], c["entry"]) for c in one["conditions"]] == [
             ("cpp_runtime_thread_count", another)
         ]
-    shutil.rmtree(cache / "dynamo", ignore_errors=True)
-    del env["OMP_NUM_THREADS"]
-    again = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert json.loads(again.stdout.splitlines()[-1])["hits"] == 0
-
-
-def test_an_interpreter_that_is_added_is_listed_until_it_is_taken_off(
-    tk: Tk, tmp_path: Path
-) -> None:
-    kept = {"XDG_CONFIG_HOME": str(tmp_path)}
-    python = tmp_path / "mine" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(os.path.realpath(sys.executable))
-    added = tk("env", "--add", tmp_path / "mine", "--json", **kept)
-    assert [one["interpreter"] for one in added.objects] == [str(python)]
-    file = tmp_path / "torchkeeper" / "interpreters.json"
-    assert json.loads(file.read_text()) == [str(python)]
-    assert str(python) in tk("env", **kept).out.splitlines()
-    none = tk("env", "--add", tmp_path / "none", **kept)
-    assert none.code == 3 and "is not an interpreter" in none.err
-    assert tk("env", "--remove", tmp_path / "mine", "--json", **kept).result == {
-        "removed": str(python)
-    }
-    again = tk("env", "--remove", python, **kept)
-    assert again.code == 1 and "not on the list" in again.err
-    file.write_text("{")
-    damaged = tk("env", **kept)
-    assert damaged.code == 1 and "interpreters.json: it is not JSON" in damaged.err
+    then = run(cache)
+    assert made.keys().isdisjoint(then)
+    assert set().union(*then.values()) == {"miss"}

@@ -19,7 +19,7 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
-    "torch_key", "triton_key", "system", "key_factors", "caches", "vector",
+    "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "vector",
     "vector_bits", "cpu_capability",
     "driver", "settings",
 }  # fmt: skip

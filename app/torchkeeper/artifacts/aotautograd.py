@@ -60,6 +60,8 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
         if bundled:
             inner = fxgraph.from_state(bundled, full=False)
             found |= {k: inner[k] for k in ("torch", "device", "made_in")}
+            if inner["libs"] is not None:
+                found["libs"] = inner["libs"]
             for name in ("kernels", "code_names", "triton_keys"):
                 found[name] = found.get(name, []) + inner[name]
             found["code_keys"] = [*found.get("code_keys", []), inner["code_key"]]

@@ -32,7 +32,8 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     name, torch, device, compile_s; made_in (torch, git, cuda, gpus, threads); code_key, the key
     of its generated module; kernels, the C++ kernels in it; code_names, the keys of the other
     sources it names, and opaque where that may not be all; widths, for which vectors its C++ code
-    may be (vectors.widths); group, the same for all entries whose key factors differ in nothing
+    may be (vectors.widths); own_key, that under which it was written; libs, hashes of what Triton
+    links into its kernels; group, the same for all entries whose key factors differ in nothing
     but their graphs, None where none are recorded. Fields that an older or newer torch does not
     write are absent. Raises whatever a bad pickle
     provokes, and TypeError for a pickle of something else.
@@ -66,6 +67,8 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         "code_names": names,
         "group": group([factors]),
         "widths": vectors.widths(source),
+        "own_key": inert.text(state.get("_fx_graph_cache_key")),
+        "libs": inert.text(state.get("extern_libs_key")),
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),
         "made_in": {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from torchkeeper.artifacts.entry import entry_from_json
+from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
@@ -30,35 +30,69 @@ def check(args: argparse.Namespace) -> int:
     env = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("check", place=args.place, env=env, filter=args.filter)
-    rows = sorted(asker.rows, key=_order)
+        answer = asker.ask("check", place=args.place, env=env, filter=args.filter, shared=True)
+    entries = sorted(((entry_from_json(row), _number(row)) for row in asker.rows), key=_order)
+    said = [one for what in asker.findings for one in _said(what)]
     if args.json:
-        for row in rows:
-            output.emit(row)
+        output.lines(_json(entries, said))
     else:
-        _print(rows, env)
+        _print(entries, said, env)
     result = {**answer, "python": python, "torch": env["torch"]}
     output.result(args, result, verdicts.summary(answer))
-    return int(any(answer["verdicts"].get(name) for name in _BAD) or not rows)
+    return int(any(answer["verdicts"].get(name) for name in _BAD) or not entries)
 
 
-def _order(row: Answer) -> Any:
-    fields = entry_from_json(row).to_json()
-    return looking.SORTS["kind"](fields), fields["path"]
+#: An entry, and the place of what is said of it.
+_Judged = tuple[Entry, int]
 
 
-def _print(rows: list[Answer], env: Answer) -> None:
+def _number(row: Answer) -> int:
+    number = row.get("said")
+    return number if isinstance(number, int) else -1
+
+
+def _said(finding: Answer) -> list[Answer]:
+    judged = finding.get("judged")
+    listed = judged.get("said") if isinstance(judged, dict) else None
+    return [one if isinstance(one, dict) else {} for one in listed or ()]
+
+
+def _of(number: int, said: list[Answer]) -> Answer:
+    return said[number] if 0 <= number < len(said) else {}
+
+
+def _order(one: _Judged) -> Any:
+    entry = one[0]
+    return looking.SORTS["kind"](entry.to_json()), entry.path
+
+
+def _json(entries: list[_Judged], said: list[Answer]) -> list[str]:
+    """The entries with reasons and conditions; what many have in common is made into text once."""
+    ends: dict[int, str] = {}
+    texts = []
+    lines = output.json_lines([entry.to_json() for entry, _ in entries])
+    for line, (_, number) in zip(lines, entries, strict=True):
+        if number not in ends:
+            one = _of(number, said)
+            rest = {name: one.get(name) or [] for name in ("reasons", "conditions")}
+            ends[number] = ", " + output.json_line(rest)[1:]
+        texts.append(line[:-1] + ends[number])
+    return texts
+
+
+def _print(entries: list[_Judged], said: list[Answer], env: Answer) -> None:
     output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
+    whys = [verdicts.why(one) for one in said]
     cells = [
         [
-            str(row.get("kind")),
-            str(row.get("key"))[:12],
-            str(row.get("verdict")),
-            str(row.get("name") or "-"),
-            verdicts.why(row),
+            entry.kind,
+            entry.key[:12],
+            entry.verdict,
+            entry.name or "-",
+            whys[number] if 0 <= number < len(whys) else "",
         ]
-        for row in rows
-        if row.get("verdict") is not None
+        for entry, number in entries
+        if entry.verdict is not None
     ]
     if cells:
         output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())

@@ -43,7 +43,8 @@ _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
-                     | {"code_names", "role", "opaque", "group", "warp", "widths"})  # fmt: skip
+                     | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
+                     | {"libs"})  # fmt: skip
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",

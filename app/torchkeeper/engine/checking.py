@@ -27,6 +27,9 @@ from torchkeeper.verdict.judging import Verdict
 def check(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. ``env``: as a probe tells.
 
+    With ``shared``, what many entries have in common is sent once: rows have ``said`` instead, the
+    place of the reasons and conditions among those of the findings ``judged`` (see ``judge``).
+
     The result counts verdicts, ``none`` those without one, and of what is stale the versions of
     torch that made it.
     """
@@ -34,23 +37,21 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     if not isinstance(env, dict):
         raise TypeError("env is not an object")
     asked = query.parse(params.get("filter") or "")
-    counts = _Counts([env])
-    objects: dict[int, dict[str, Any]] = {}
-    rows: list[dict[str, Any]] = []
-    for one, said in _judged(session, params, asked, [env], report):
-        entry = one.entry._replace(verdict=said.verdict)
-        if not asked.matches(entry):
-            continue
-        counts.add(entry)
-        if id(said) not in objects:
-            objects[id(said)] = said.to_json()
-        rows.append({**entry.to_json(), **objects[id(said)]})
-        if len(rows) >= wire.MAX_ROWS:
-            report.check()
+    counts, told = _Counts([env]), _Told(report)
+    shared = bool(params.get("shared"))
+    judged = _judged(session, params, asked, [env], report)
+    for start in range(0, len(judged), wire.MAX_ROWS):
+        rows = []
+        for one, said in judged[start : start + wire.MAX_ROWS]:
+            entry = one.entry._replace(verdict=said.verdict)
+            if not asked.matches(entry):
+                continue
+            counts.add(entry)
+            row = entry.to_json()
+            rows.append({**row, "said": told.number(said)} if shared else {**row, **said.to_json()})
+        told.send()
+        if rows:
             report.rows(rows)
-            rows = []
-    if rows:
-        report.rows(rows)
     return counts.result()
 
 
@@ -119,21 +120,25 @@ class _Told:
         self._said: list[Verdict] = []
         self._of: list[tuple[str, str, int]] = []
 
-    def add(self, entry: Entry, said: Verdict) -> None:
-        """What is said of an entry."""
+    def number(self, said: Verdict) -> int:
+        """The number of a verdict, which is sent with the next ``send`` if it is new."""
         if id(said) not in self._known:
             if said not in self._numbers:
                 self._numbers[said] = len(self._numbers)
                 self._said.append(said)
             self._known[id(said)] = said, self._numbers[said]
-        self._of.append((entry.kind, entry.path, self._known[id(said)][1]))
+        return self._known[id(said)][1]
+
+    def add(self, entry: Entry, said: Verdict) -> None:
+        """What is said of an entry."""
+        self._of.append((entry.kind, entry.path, self.number(said)))
         if len(self._of) >= wire.MAX_ROWS:
             self.send()
 
     def send(self) -> None:
         """What was not sent yet."""
         self._report.check()
-        if self._of:
+        if self._of or self._said:
             self._send([one.to_json() for one in self._said], self._of)
         self._said, self._of = [], []
 

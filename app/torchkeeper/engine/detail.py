@@ -39,6 +39,8 @@ _INTERNAL = frozenset(
         "group",
         "warp",
         "widths",
+        "own_key",
+        "libs",
         "instructions",
     }
 )

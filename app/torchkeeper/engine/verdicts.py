@@ -7,6 +7,7 @@ their graphs. So all entries of a place are judged at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.artifacts.report import Report
@@ -108,6 +109,10 @@ class _Judge:
         #: Graphs of one group, torch, device and code are the same to it.
         self._said: dict[tuple[str, str | None, str | None, str, Code], Verdict] = {}
         self._built: dict[str, list[Described]] = {}
+        #: Of Triton's kernels, by what decides.
+        self._kernels: dict[tuple[Any, ...], Verdict] = {}
+        #: What came of verdicts of an entry and of the graphs it names.
+        self._joined: dict[tuple[int, ...], Verdict] = {}
 
     def all(self, found: list[Described]) -> list[Verdict]:
         """The verdicts of all of its entries, in their order."""
@@ -132,8 +137,21 @@ class _Judge:
         if said := judging.damaged(one.entry):
             return said
         if kind in GRAPHS:
+            own = one.facts.get("own_key")
+            if own and own != one.entry.key:
+                # PyTorch would take it for what it is not.
+                return Verdict("broken", (Difference("key", own, one.entry.key),))
             return self._graph(one)
-        return kinds.other(one.entry, one.facts, self._env)
+        return self._other(one)
+
+    def _other(self, one: Described) -> Verdict:
+        facts = one.facts
+        known_by = one.entry.device, facts.get("triton"), facts.get("warp")
+        if one.entry.kind != "triton" or any(isinstance(x, (list, dict)) for x in known_by):
+            return kinds.other(one.entry, facts, self._env)
+        if known_by not in self._kernels:
+            self._kernels[known_by] = kinds.other(one.entry, facts, self._env)
+        return self._kernels[known_by]
 
     def _graph(self, one: Described) -> Verdict:
         entry = one.entry
@@ -158,10 +176,18 @@ class _Judge:
                     return Code(), bad[0]
                 said = [None if x.entry.problem else x.facts.get("instructions") for x in built]
                 objects.append(frozenset(said))
-        return Code(one.facts.get("widths"), frozenset(objects)), None
+        facts = one.facts
+        return Code(facts.get("widths"), frozenset(objects), facts.get("libs")), None
 
     def _with_graphs(self, one: Described, said: Verdict, graphs: dict[str, Verdict]) -> Verdict:
         if said.verdict == "broken" or one.facts.get("code_keys"):
             return said  # some hold their graphs themselves
-        needed = [(key, graphs.get(key)) for key in one.facts.get("fx_keys") or ()]
-        return judging.together(said, needed)
+        keys = one.facts.get("fx_keys") or ()
+        if len(keys) < (2 if one.facts.get("direction") else 1):
+            # One that it names in a way that is not known.
+            return judging.together(said, [("", judging.unknown("key"))])
+        needed = [(key, graphs.get(key)) for key in keys]
+        known_by = (id(said), *(id(other) for _, other in needed))
+        if known_by not in self._joined or any(other is None for _, other in needed):
+            self._joined[known_by] = judging.together(said, needed)
+        return self._joined[known_by]

@@ -26,6 +26,8 @@ _NAMES = {
     "cache_key_tag": "cache key tag",
     "default_dtype": "default dtype",
     "fxgraph": "its FX graph",
+    "fxgraph cache": "the cache of FX graphs",
+    "aotautograd cache": "AOTAutograd's cache",
     "gpu": "GPU",
 }
 _MAX_NAMED = 3
@@ -35,12 +37,14 @@ _MAX_VALUE, _MAX_WHY = 200, 400
 
 def factor(name: str) -> str:
     """What a factor is called."""
+    if name in _NAMES:
+        return _NAMES[name]
     if name.startswith("fxgraph "):
         return f"of its FX graph, {factor(name[8:])}"
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
-    return _NAMES.get(name, name)
+    return name
 
 
 def difference(one: dict[str, Any]) -> str:

@@ -140,6 +140,15 @@ def vector_bits() -> int | None:
     return None
 
 
+def triton_libs() -> str | None:
+    """Hashes of what Triton links into kernels, in PyTorch's words; None without a GPU."""
+    with contextlib.suppress(Exception):
+        from torch.utils import _triton  # noqa: TID251
+
+        return str(_triton._extern_libs_key(_triton.triton_backend()))
+    return None
+
+
 def torch_key() -> str | None:
     """The hash of torch's own sources, hexadecimal."""
     try:

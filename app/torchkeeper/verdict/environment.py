@@ -24,7 +24,8 @@ def probe() -> dict[str, Any]:
     PyTorch would use, or null. cache_dir: the folder PyTorch would use. devices: {type, name,
     arch} of each device that torch sees, the CPU last; of others than the CPU also memory (bytes)
     and warp (size), null where not known. torch_error: one line, only where torch is installed and
-    cannot be imported. torch_key, triton_key: hashes of their sources. system: what PyTorch calls
+    cannot be imported. torch_key, triton_key: hashes of their sources; triton_libs: of what Triton
+    links into kernels. system: what PyTorch calls
     the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
     depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
     programs look for them at all. vector: the vector instructions of the CPU; vector_bits: of the
@@ -48,6 +49,7 @@ def probe() -> dict[str, Any]:
         "devices": [],
         "torch_key": None,
         "triton_key": None,
+        "triton_libs": None,
         "system": None,
         "key_factors": None,
         "caches": None,
@@ -73,6 +75,7 @@ def probe() -> dict[str, Any]:
         with contextlib.suppress(OSError), constants.private_folder():
             facts["torch_key"] = constants.torch_key()
             facts["triton_key"] = constants.triton_key()
+            facts["triton_libs"] = constants.triton_libs()
             facts["system"] = constants.system()
             facts["key_factors"] = constants.constants()
             facts["caches"] = constants.caches()

@@ -24,8 +24,9 @@ _VALUE = 200
 #: Factors that no program can change.
 _TORCH = "torch_version"
 _SYSTEM = "system_info["
+_SYSTEM_HASH = "system_info[hash]"
 #: Factors that only some graphs have: without them, they do not matter to a graph.
-_SOME_HAVE = frozenset({"cpp_runtime_thread_count"})
+_THREADS = "cpp_runtime_thread_count"
 _SIMDLEN = "inductor_config[cpp.simdlen]"
 _NO_CODE = Code()
 #: Device types that every machine has.
@@ -42,7 +43,7 @@ class Difference:
 
     def to_json(self) -> dict[str, str | None]:
         """The difference as a JSON object."""
-        return {"factor": self.factor, "entry": self.entry, "here": self.here}
+        return {"factor": _cut(self.factor), "entry": _cut(self.entry), "here": _cut(self.here)}
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def graph(
     for name in own.keys() | known.keys():
         if name != _TORCH and not name.startswith(_SYSTEM):
             _setting(name, own.get(name), known.get(name), found)
+    if _THREADS in known and _THREADS not in own and _on_cpu(device, own, known):
+        found.unknown.append(Difference(_THREADS, None, _value(known[_THREADS])))
     found.conditions.sort(key=lambda one: (one.factor.startswith("inductor_config"), one.factor))
     found.unknown.sort(key=lambda one: one.factor)
     return found.verdict()
@@ -163,21 +166,24 @@ def _same_system(
     env: Mapping[str, Any],
     found: _Found,
 ) -> None:
-    names = [name for name in {**own, **known} if name.startswith(_SYSTEM)]
-    if own and known and not any(name in own for name in names):
-        found.unknown.append(Difference("system_info"))
-        return
     if not own or not known:
         return
+    recorded, digest = own.get(_SYSTEM_HASH), _hash(known.get(_SYSTEM_HASH))
+    if not recorded or digest is None:
+        found.unknown.append(Difference("system_info"))
+        return
+    if {one for one, _ in recorded} == {digest}:
+        return  # it is the hash of all the rest
     differing = []
-    for name in sorted(names):
-        recorded, here = own.get(name, set()), known.get(name)
-        digest = _hash(here)
-        if {one for one, _ in recorded} != {digest}:
-            value = next((text for one, text in sorted(recorded) if one != digest), None)
-            differing.append(Difference(name, _cut(value), _value(here)))
-    # The hash says the same as the rest of it; alone it says that one of both has no GPU.
-    telling = [one for one in differing if one.factor != f"{_SYSTEM}hash]"] or differing
+    for name in sorted({*own, *known}):
+        if name.startswith(_SYSTEM):
+            of_entry, here = own.get(name, set()), known.get(name)
+            if {one for one, _ in of_entry} != {_hash(here)}:
+                others = sorted(text for one, text in of_entry if one != _hash(here))
+                value = _cut(others[0]) if others else None
+                differing.append(Difference(name, value, _value(here)))
+    # Alone, the hash says that one of both has no GPU.
+    telling = [one for one in differing if one.factor != _SYSTEM_HASH] or differing
     # PyTorch takes the GPU that is the current one when it asks first.
     gpus = {str(one.get("name")) for one in devices(env) if one.get("type") != "cpu"}
     (found.unknown if len(gpus) > 1 else found.stale).extend(telling)
@@ -188,7 +194,9 @@ def _device(device: str | None, env: Mapping[str, Any], found: _Found) -> None:
     for wanted in (device or "").split(","):
         if wanted and wanted not in _EVERYWHERE and wanted not in here:
             said = ", ".join(sorted(map(str, here - {None})))
-            found.stale.append(Difference("device", wanted, said or None))
+            # Every machine has one; where none is told, not all is known.
+            differing = Difference("device", wanted, said or None)
+            (found.stale if here else found.unknown).append(differing)
 
 
 def _native(
@@ -203,17 +211,36 @@ def _native(
     for state, (entry, here) in filter(None, said):
         differing = Difference("vector instructions", entry, here)
         (found.stale if state == "stale" else found.unknown).append(differing)
-    if code and "cxx" in env and not env["cxx"]:
+    if libs := native.libraries(code, env):
+        state, (entry, here) = libs
+        differing = Difference("Triton's libraries", entry, here)
+        (found.stale if state == "stale" else found.unknown).append(differing)
+    if code.compiled and "cxx" in env and not env["cxx"]:
         found.conditions.append(Difference("C++ compiler", "needed", None))
 
 
 def _setting(name: str, recorded: set[tuple[str, str]] | None, here: Any, found: _Found) -> None:
     digest = _hash(here)
     if recorded is None:
-        if name not in _SOME_HAVE:
+        if name != _THREADS:
             found.unknown.append(Difference(name, None, _value(here)))
     elif differing := sorted(value for one, value in recorded if one != digest):
         found.conditions.append(Difference(name, _cut(differing[0]), _value(here)))
+
+
+def _on_cpu(
+    device: str | None, own: Mapping[str, set[tuple[str, str]]], known: Mapping[str, Any]
+) -> bool:
+    """Whether the number of threads is a factor of its key, as far as that is known
+    (FxGraphHashDetails in torch/_inductor/codecache.py).
+    """
+    if device is not None and "cpu" not in device.split(","):
+        return False
+    # Where the program says how many, another factor differs.
+    return all(
+        {digest for digest, _ in own.get(name, ())} == {_hash(known.get(name))}
+        for name in ("inductor_config[cpp.threads]", "inductor_config[cpp.dynamic_threads]")
+    )
 
 
 def _hash(known: Any) -> str | None:
@@ -253,18 +280,22 @@ def together(own: Verdict, needed: Sequence[tuple[str, Verdict | None]]) -> Verd
     """The verdict of an entry that is used only with others, whose keys and verdicts are given;
     without a verdict is what the place does not have.
     """
-    worst = own
+    worst, conditions = own, list(own.conditions)
     for key, other in needed:
         if other is None:
-            other = Verdict("broken", (Difference("fxgraph", key),))
+            said = Verdict("broken", (Difference("fxgraph", key),))
         elif other.verdict is None:
             continue
-        elif other.verdict not in (own.verdict, "usable"):
-            said = tuple(Difference(f"fxgraph {one.factor}", one.entry, one.here)
-                         for one in other.reasons)  # fmt: skip
-            other = Verdict(other.verdict, said, other.conditions)
-        if _rank(other) > _rank(worst):
-            worst = other
+        elif other.verdict in (own.verdict, "usable"):
+            said = other
+        else:
+            reasons = [Difference(f"fxgraph {x.factor}", x.entry, x.here) for x in other.reasons]
+            said = Verdict(other.verdict, tuple(reasons), other.conditions)
+        conditions += [one for one in said.conditions if one not in conditions]
+        if _rank(said) > _rank(worst):
+            worst = said
+    if worst.verdict in ("conditional", "unknown") and len(conditions) > len(worst.conditions):
+        return Verdict(worst.verdict, worst.reasons, tuple(conditions))
     return worst
 
 

@@ -22,22 +22,37 @@ _CLASSES = ("amx_tile", "avx512f", "avx2", "avx", "sse4_2", "sve2", "sve", "asim
 
 @dataclass(frozen=True)
 class Code:
-    """The C++ code of an entry.
+    """The native code of an entry.
 
-    widths: as of artifacts.vectors.widths, None where it has no vectors. objects: what was built of
-    it, each as of artifacts.vectors.instructions, None where that does not say; of one kernel there
-    may be several, of which one is taken.
+    widths: as of artifacts.vectors.widths, None where its C++ has no vectors. objects: what was
+    built of it, each as of artifacts.vectors.instructions, None where that does not say; of one
+    kernel there may be several, of which one is taken. libs: what is linked into its Triton
+    kernels, None where that does not matter.
     """
 
     widths: str | None = None
     objects: frozenset[frozenset[str | None]] = frozenset()
+    libs: str | None = None
 
-    def __bool__(self) -> bool:
+    @property
+    def compiled(self) -> bool:
+        """Whether some of it is C++."""
         return self.widths is not None or bool(self.objects)
 
 
 #: One of a difference: what the entry has and what is here.
 Found = tuple[str | None, str | None]
+
+
+def libraries(code: Code, env: Mapping[str, Any]) -> tuple[str, Found] | None:
+    """As ``width``, for other libraries than Triton would link here.
+
+    Source: FxGraphCache._lookup_graph in torch/_inductor/codecache.py, which is then a miss.
+    """
+    if code.libs is None or code.libs == (here := env.get("triton_libs")):
+        return None
+    known = "triton_libs" in env
+    return "stale" if known else "unknown", (code.libs, here if isinstance(here, str) else None)
 
 
 def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str, Found] | None:

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 WIDTHS = {
     KIND: 122,
     NAME: 260,
-    VERDICT: 110,
-    KEY: 84,
+    VERDICT: 112,
+    KEY: 82,
     SIZE: 84,
     FILES: 54,
     MTIME: 106,
