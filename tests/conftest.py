@@ -190,6 +190,21 @@ def kept_291(shared: Path) -> Path:
     return once(shared, "torch-2.9.1", unpack) / "cache"
 
 
+@pytest.fixture(scope="session")
+def recorded(shared: Path) -> Path:
+    """What record_traces.py of tests/data recorded with torch 2.13.0. Not to be changed.
+
+    ``cache`` is the cache after the first run; ``first``, ``same`` and each change are traces.
+    """
+
+    def unpack(folder: Path) -> None:
+        with tarfile.open(DATA / "torch-2.13.0" / "traces.tar.xz") as archive:
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(folder)
+
+    return once(shared, "torch-2.13.0", unpack)
+
+
 @pytest.fixture
 def fixture_cache(kept_291: Path, tmp_path: Path) -> Path:
     """A copy of the cache that torch 2.9.1 wrote; a test may change it."""

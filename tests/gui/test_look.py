@@ -118,6 +118,11 @@ STATES = {
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
+    "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
+    "clean-read-only clean-nothing",
+    "clean-server": "clean-server",
+    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
+    "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "
@@ -132,6 +137,7 @@ STATES = {
     "window-verdicts-no-torch window-verdicts-failed window-verdicts-narrow",
     "environments": "menu-environments environments environments-failed environments-without "
     "environments-old environments-asking",
+    "runs": "runs runs-reading runs-empty runs-forget runs-failed",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (

@@ -12,9 +12,9 @@ from torchkeeper.artifacts import fxgraph, graphs, inert
 
 
 def facts(data: bytes, full: bool) -> dict[str, Any]:
-    """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first), group as of
-    ``fxgraph.facts``; torch and device only where the entry holds its graphs itself. With ``full``
-    also its texts and key factors.
+    """name, compile_s, fx_keys (keys of the FX graphs it needs, forward first), group and prints as
+    of ``fxgraph.facts``; torch and device only where the entry holds its graphs itself. With
+    ``full`` also its texts and key factors.
 
     Raises as ``fxgraph.facts`` does.
     """
@@ -55,6 +55,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     ]
     factors = [own or inner for own, inner in zip(factors, inner_factors, strict=True)]
     found["group"] = fxgraph.group(factors)
+    found["prints"] = fxgraph.prints(factors)
     for half in halves:
         bundled = inert.fields(half.get("result"))
         if bundled:

@@ -13,6 +13,9 @@ _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
 _GIT = re.compile(r"^# torch git version: (\S{1,80})$", re.MULTILINE)
 _GPU = re.compile(r"^# (\S[^\n:]{1,80}?) : \d+ *$", re.MULTILINE)
 _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
+#: Characters of a hash that tell factors apart, and inputs of which they are kept.
+_PRINT = 10
+_MAX_PRINTS = 100
 #: Factors that a program's own graph decides, whatever its settings; or the beginning of those.
 _OF_GRAPH = (
     "gm", "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]",
@@ -34,8 +37,8 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     sources it names, and opaque where that may not be all; widths, for which vectors its C++ code
     may be (vectors.widths); own_key, that under which it was written; libs, hashes of what Triton
     links into its kernels; group, the same for all entries whose key factors differ in nothing
-    but their graphs, None where none are recorded. Fields that an older or newer torch does not
-    write are absent. Raises whatever a bad pickle
+    but their graphs, None where none are recorded; prints, as of ``prints``. Fields that an older
+    or newer torch does not write are absent. Raises whatever a bad pickle
     provokes, and TypeError for a pickle of something else.
     """
     obj = inert.load(data)
@@ -69,6 +72,7 @@ def from_state(state: dict[str, Any], full: bool) -> dict[str, Any]:
         "widths": vectors.widths(source),
         "own_key": inert.text(state.get("_fx_graph_cache_key")),
         "libs": inert.text(state.get("extern_libs_key")),
+        "prints": prints([factors]),
         "opaque": None if every and inert.text(state.get("cache_key")) else True,
         "triton_keys": _triton_keys(bundle),
         "made_in": {
@@ -115,6 +119,25 @@ def group(lists: list[list[tuple[str, str, str]]]) -> str | None:
         return None
     shared = sorted({(n, h) for factors in lists for h, n, _ in factors if not of_graph(n)})
     return hashlib.sha256(repr(shared).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def prints(lists: list[list[tuple[str, str, str]]]) -> list[str]:
+    """The beginnings of the hashes of what ``group`` leaves out: of the graphs, of what else they
+    decide, then of each input, as many as _MAX_PRINTS; empty where any list is.
+    """
+    if not lists or not all(lists):
+        return []
+    graphs, beside, inputs = "", [], []
+    for factors in lists:
+        for digest, name, _ in factors:
+            if name == "gm":
+                graphs += digest[:_PRINT]
+            elif name.startswith("example_inputs["):
+                inputs.append(digest[:_PRINT])
+            elif of_graph(name):
+                beside.append(f"{name} {digest}")
+    other = hashlib.sha256("\n".join(beside).encode("utf-8", "surrogatepass")).hexdigest()
+    return [graphs, other[:_PRINT], *inputs[:_MAX_PRINTS]]
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str | None:

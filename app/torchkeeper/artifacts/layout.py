@@ -105,6 +105,11 @@ def eager_folder(path: str) -> str | None:
     return match[0].removesuffix("/lib/") if match else None
 
 
+def is_graph_key(name: str) -> bool:
+    """Whether PyTorch names an FX graph, or what AOTAutograd makes of one, so."""
+    return bool(_FX_KEY.fullmatch(name) or _AOT_KEY.fullmatch(name))
+
+
 def is_triton_key(name: str) -> bool:
     """Whether a folder of this name is a Triton kernel's (triton/runtime/cache.py)."""
     return _TRITON_KEY.fullmatch(name) is not None

@@ -45,7 +45,8 @@ class Asker:
         if op in protected.CHANGING:
             protected.guard(op, params)
         places = [str(params.get(name) or "") for name in ("place", "into")]
-        servers = [place for place in places if is_server(place)]
+        places += map(str, params.get("nearest") or ())
+        servers = [place for place in dict.fromkeys(places) if is_server(place)]
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Answer) -> Answer:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import operator
 from typing import Any
 
-from torchkeeper.artifacts.entry import Entry, entry_from_json
+from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
@@ -29,26 +30,57 @@ def check(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     env = knowing.environment(python)
     with Engine() as engine:
-        asker = Asker(engine, args.json)
+        shown = _Shown(args.json)
+        asker = Asker(engine, args.json, shown.take)
+        shown.findings = asker.findings
         answer = asker.ask("check", place=args.place, env=env, filter=args.filter, shared=True)
-    entries = sorted(((entry_from_json(row), _number(row)) for row in asker.rows), key=_order)
-    said = [one for what in asker.findings for one in _said(what)]
-    if args.json:
-        output.lines(_json(entries, said))
-    else:
-        _print(entries, said, env)
+    if not args.json:
+        output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
+    shown.end()
     result = {**answer, "python": python, "torch": env["torch"]}
     output.result(args, result, verdicts.summary(answer))
-    return int(any(answer["verdicts"].get(name) for name in _BAD) or not entries)
+    return int(any(answer["verdicts"].get(name) for name in _BAD) or not shown.count)
 
 
-#: An entry, and the place of what is said of it.
-_Judged = tuple[Entry, int]
+class _Shown:
+    """Prints entries in their order, with what is said of them; what many of them have in common
+    is made into text once, and the rest while the engine still sends.
+    """
 
+    def __init__(self, json: bool) -> None:
+        self.findings: list[Answer] = []
+        self.count = 0
+        self._json = json
+        self._held: list[tuple[Any, Any, int]] = []
 
-def _number(row: Answer) -> int:
-    number = row.get("said")
-    return number if isinstance(number, int) else -1
+    def take(self, rows: list[Answer]) -> None:
+        """Some more."""
+        entries = [entry_from_json(row) for row in rows]
+        fields = [entry.to_json() for entry in entries]
+        shown: list[Any] = output.json_lines(fields) if self._json else entries
+        for one, about, row in zip(shown, fields, rows, strict=True):
+            number = row.get("said")
+            key = looking.SORTS["kind"](about), about["path"]
+            self._held.append((key, one, number if isinstance(number, int) else -1))
+        self.count += len(rows)
+
+    def end(self) -> None:
+        """There are no more."""
+        self._held.sort(key=operator.itemgetter(0))
+        said = [one for what in self.findings for one in _said(what)]
+        ends: list[str] = list(map(_end if self._json else verdicts.why, said))
+        rest = dict(enumerate(ends))
+        none = _end({}) if self._json else ""
+        if self._json:
+            output.lines([line[:-1] + rest.get(number, none) for _, line, number in self._held])
+            return
+        cells = [
+            [e.kind, e.key[:12], e.verdict, e.name or "-", rest.get(number, none)]
+            for _, e, number in self._held
+            if e.verdict is not None
+        ]
+        if cells:
+            output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
 
 
 def _said(finding: Answer) -> list[Answer]:
@@ -57,45 +89,10 @@ def _said(finding: Answer) -> list[Answer]:
     return [one if isinstance(one, dict) else {} for one in listed or ()]
 
 
-def _of(number: int, said: list[Answer]) -> Answer:
-    return said[number] if 0 <= number < len(said) else {}
-
-
-def _order(one: _Judged) -> Any:
-    entry = one[0]
-    return looking.SORTS["kind"](entry.to_json()), entry.path
-
-
-def _json(entries: list[_Judged], said: list[Answer]) -> list[str]:
-    """The entries with reasons and conditions; what many have in common is made into text once."""
-    ends: dict[int, str] = {}
-    texts = []
-    lines = output.json_lines([entry.to_json() for entry, _ in entries])
-    for line, (_, number) in zip(lines, entries, strict=True):
-        if number not in ends:
-            one = _of(number, said)
-            rest = {name: one.get(name) or [] for name in ("reasons", "conditions")}
-            ends[number] = ", " + output.json_line(rest)[1:]
-        texts.append(line[:-1] + ends[number])
-    return texts
-
-
-def _print(entries: list[_Judged], said: list[Answer], env: Answer) -> None:
-    output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
-    whys = [verdicts.why(one) for one in said]
-    cells = [
-        [
-            entry.kind,
-            entry.key[:12],
-            entry.verdict,
-            entry.name or "-",
-            whys[number] if 0 <= number < len(whys) else "",
-        ]
-        for entry, number in entries
-        if entry.verdict is not None
-    ]
-    if cells:
-        output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
+def _end(said: Answer) -> str:
+    """What follows an entry's own fields."""
+    rest = {name: said.get(name) or [] for name in ("reasons", "conditions")}
+    return ", " + output.json_line(rest)[1:]
 
 
 def add_env(command: argparse.ArgumentParser) -> None:

@@ -44,7 +44,7 @@ _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 #: Facts that only join entries, which is said under these titles.
 _JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
                      | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
-                     | {"libs"})  # fmt: skip
+                     | {"libs", "prints"})  # fmt: skip
 _RELATIVES = {
     "needs": "needs",
     "missing": "needs, and is not in this place",
@@ -90,9 +90,15 @@ def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print one JSON object a line")
 
 
-def add_filter(command: argparse.ArgumentParser) -> None:
-    """--filter, with the one grammar."""
+def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """--filter, with the one grammar; ``several``: environments may be given."""
     command.add_argument("--filter", metavar="Q", default="", help="only entries that match")
+    if several:
+        command.add_argument("--env", metavar="PYTHON", action="append", default=[],
+                             help="the interpreter whose torch is asked for verdicts; may be "
+                             f"given several times; by default {VARIABLE}, else the app's own, "
+                             "and for --stale all that are known")  # fmt: skip
+        return
     add_env(command)
 
 

@@ -27,6 +27,9 @@ _UNREACHABLE = frozenset(
         "interpreter-unusable",
         "environment-no-torch",
         "probe-stuck",
+        "environments-none",
+        "environment-unasked",
+        "trace-missing",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
@@ -41,10 +44,13 @@ _WRONG = frozenset(
         "age-unknown",
         "use-unknown",
         "key-ambiguous",
+        "kinds-differ",
         "recipe-unknown",
         "wrong-usage",
         "address-wrong",
         "environment-wanted",
+        "command-not-python",
+        "run-ambiguous",
     }
 )
 
@@ -67,7 +73,7 @@ def run(argv: list[str]) -> int:
             reconfigure(errors="backslashreplace")
     if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
         return _window(argv)
-    args = _parser(argv[0]).parse_args(_joined(argv))
+    args = _parser(argv[0]).parse_args(argv if argv[0] == "run" else _joined(argv))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
@@ -91,11 +97,13 @@ def run(argv: list[str]) -> int:
 
 
 def _joined(argv: list[str]) -> list[str]:
-    """The arguments with a filter joined to its option: a filter may start with a dash."""
+    """The arguments with a filter joined to its option: a filter may start with a dash, and so may
+    a number that is none.
+    """
     joined: list[str] = []
     for argument in argv:
-        if joined and joined[-1] == "--filter":
-            joined[-1] = f"--filter={argument}"
+        if joined and joined[-1] in ("--filter", "--older", "--keep"):
+            joined[-1] += f"={argument}"
         else:
             joined.append(argument)
     return joined
@@ -191,8 +199,11 @@ COMMANDS = {
     "du": ("looking:du", "sum up a place by kind, and its trash"),
     "show": ("looking:show", "show all that is known of an entry"),
     "check": ("checking:check", "say of each entry of a place whether it will be used here"),
+    "explain": ("explaining:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("making:warm", "compile recipes into a place"),
+    "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
+    "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
     "copy": ("copying:copy", "copy entries from any place to any other"),
     "export": ("bundles:export", "write entries to a bundle"),
     "import": ("bundles:import_", "place the entries of a bundle in a cache"),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import dead, looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
-from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import (
     UserError,
@@ -45,8 +44,9 @@ def add_purge(command: argparse.ArgumentParser) -> None:
     """Arguments of purge."""
     command.add_argument("place", metavar="PLACE", type=looking.place,
                          help="a cache folder or a redis:// server")  # fmt: skip
-    looking.add_filter(command)
+    looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
+    dead.add_flags(command)
     command.add_argument("--dry-run", action="store_true", help="only print what would go")
     command.add_argument("--yes", action="store_true", help="do not ask")
     command.add_argument("--now", action="store_true",
@@ -82,25 +82,34 @@ def purge(args: argparse.Namespace) -> int:
             "Leave --filter out to purge all.",
             code="wrong-usage",
         )
+    if args.suggest:
+        return dead.suggest(args)
     if not args.dry_run:
         protected.check(args.place, below=True)
     server = is_server(args.place)
     for_good = args.now or server
     with Engine() as engine:
-        envs = known(engine, args.filter, args.env)
-        rows = looking.Rows(args.json, unsorted=server, judged=bool(envs))
+        chosen = dead.chosen(args, engine)
+        judged = bool(chosen.select["envs"])
+        rows = (
+            dead.Plan(args.json)
+            if chosen
+            else looking.Rows(args.json, unsorted=server, judged=judged)
+        )
         shown = args.dry_run or not args.yes
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
-        select = {"filter": args.filter or "", "envs": envs}
+        select = {"filter": args.filter or "", **chosen.select}
         plan = asker.ask("plan_purge", place=args.place, select=select, in_use=args.in_use)
         in_use = plan["in_use"]
         _name_users(in_use)
         rows.end()
+        chosen.note(args, plan)
         entries = plan["entries"]
         freed = say.size(plan["bytes"])
         on = "in the server's memory" if server else "on the disk"
         what = f"{say.count(plan['entries'], 'entry', 'entries')}, {freed} {on}"
-        counts = {name: plan[name] for name in ("entries", "files", "bytes")}
+        told = ("entries", "files", "bytes", "because", "rests")
+        counts = {name: plan[name] for name in told if name in plan}
         kept = in_use["left"]
         if kept:
             stay = say.count(kept, "entry", "entries")

@@ -37,6 +37,7 @@ _INTERNAL = frozenset(
         "opaque",
         "factors",
         "group",
+        "prints",
         "warp",
         "widths",
         "own_key",

@@ -75,7 +75,8 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     store = session.store(place_of(params, "place"), report)
     unless = params.get("unless")
     items = None
-    if unless and isinstance(store, Folder):
+    # The verdicts may be others, although the files are the same.
+    if unless and isinstance(store, Folder) and not params.get("envs"):
         items = items_of(store, report)
         if _mark(items) == unless:
             return {"same": True, "mark": unless, "trash": _trash_totals(store.root)}
@@ -377,6 +378,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "secret": _secret,
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
+    "suggest": _late("suggest", "suggesting"),
     "undo": _undo,
     "trash": _trash,
     "empty_trash": _empty_trash,
@@ -384,5 +386,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "know": _know,
     "check": _late("check", "checking"),
     "judge": _late("judge", "checking"),
+    "held": _late("held", "running"),
+    "explain_trace": _late("explain_trace", "running"),
+    "explain": _late("explain", "explaining"),
     "warm": _warm,
 }

@@ -5,16 +5,17 @@ From a folder entries go to its trash, what processes use stays; from a server t
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import suggesting, wire
 from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
 from torchkeeper.stores import trash
-from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
@@ -41,7 +42,9 @@ class ServerPlan:
 def plan_purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What removing a selection would take: rows of the entries, and the number of the plan.
 
-    In a folder what processes use is left out, unless ``in_use`` says to take that too.
+    In a folder what processes use is left out, unless ``in_use`` says to take that too. Of what
+    goes for being dead (engine.suggesting) each row says ``because``, and the result for each
+    reason how many entries and bytes.
     """
     store = session.store(place_of(params, "place"), report)
     select = params.get("select", {})
@@ -61,10 +64,19 @@ def _plan_server(
     from torchkeeper.stores.redis.packed import Packed
 
     items = Packed()
-    for chosen in batches_of(session, store, select, report):
-        _send(chosen, report)
-        items.add(one.origin or one.item for one in chosen)
-    about = {"entries": len(items), "files": items.keys, "bytes": items.size}
+    why: dict[str, Any] = {}
+    if suggesting.wanted_of(select):
+        dead = suggesting.chosen(session, store, select, report)
+        _send(map(dead.row, range(len(dead.entries))), report)
+        going = [one.origin or one.item for one in dead.entries]
+        items.add(going)
+        told = suggesting.totals(list(zip(going, dead.why, strict=True)), False)
+        why = {"because": told, "rests": dead.rests}
+    else:
+        for chosen in batches_of(session, store, select, report):
+            _send((one.entry.to_json() for one in chosen), report)
+            items.add(one.origin or one.item for one in chosen)
+    about = {"entries": len(items), "files": items.keys, "bytes": items.size, **why}
     nobody: dict[str, Any] = {**InUse().told([]), "left": 0}
     return {"plan": _keep(session, ServerPlan(store.place, items)), **about, "in_use": nobody}
 
@@ -72,8 +84,13 @@ def _plan_server(
 def _plan_folder(
     session: Session, store: Folder, select: dict[str, Any], insisted: bool, report: Report
 ) -> dict[str, Any]:
-    chosen = chosen_of(session, store, select, report)
+    dead: suggesting.Going | None = None
     everything = not select.get("filter") and "items" not in select and not select.get("held")
+    if suggesting.wanted_of(select):
+        dead = suggesting.chosen(session, store, select, report)
+        chosen, everything = dead.entries, False
+    else:
+        chosen = chosen_of(session, store, select, report)
     if everything and chosen and all(one.entry.kind == "unknown" for one in chosen):
         raise Problem("place-no-cache", place=store.place)
     items = [one.item for one in chosen]
@@ -87,19 +104,28 @@ def _plan_folder(
     in_use["left"] = len(chosen) - len(items)
     plan = trash.Plan(store.root, items, insisted)
     going = {id(item) for item in items}
-    _send([one for one in chosen if id(one.item) in going], report)
+    numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
+    more: dict[str, Any] = {}
+    if dead is not None:
+        _send(map(dead.row, numbers), report)
+        why = [(dead.entries[number].item, dead.why[number]) for number in numbers]
+        more = {"because": suggesting.totals(why, True), "rests": dead.rests}
+    else:
+        _send((chosen[number].entry.to_json() for number in numbers), report)
     return {
         "plan": _keep(session, plan),
         "entries": len(plan.items),
         "files": plan.files,
         "bytes": plan.allocated,
+        **more,
         "in_use": in_use,
     }
 
 
-def _send(chosen: list[Described], report: Report) -> None:
-    for start in range(0, len(chosen), wire.MAX_ROWS):
-        report.rows([one.entry.to_json() for one in chosen[start : start + wire.MAX_ROWS]])
+def _send(rows: Iterable[dict[str, Any]], report: Report) -> None:
+    coming = iter(rows)
+    while some := list(itertools.islice(coming, wire.MAX_ROWS)):
+        report.rows(some)
 
 
 def _keep(session: Session, plan: trash.Plan | ServerPlan) -> int:

@@ -155,7 +155,7 @@ def in_full(
 
     Raises Problem("key-unknown" | "key-ambiguous").
     """
-    for item in _of_key(store, key, report):
+    for item in of_key(store, key, report):
         # The graphs that it names tell what it is called.
         brief = [x for some in described(store, [item], session.reader, report) for x in some]
         wanted = {name: None for one in brief for name in needed(one.facts)}
@@ -167,7 +167,7 @@ def in_full(
                     yield one, related(session, store, item, wanted, report)
 
 
-def _of_key(store: Redis, key: str, report: Report) -> Sequence[Item]:
+def of_key(store: Redis, key: str, report: Report) -> Sequence[Item]:
     paths = [remote.redis_key(kind, key) for kind in ("fxgraph", "aotautograd", "pgo")]
     if items := store.items_at([path for path in paths if path], report):
         return items  # whatever else there is, nothing has this key and a longer one

@@ -27,6 +27,7 @@ from torchkeeper.stores.store import Store, opened, read
 if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.relating import Named
+    from torchkeeper.engine.running import Held
     from torchkeeper.stores.bundle import Bundle
 
 
@@ -56,6 +57,10 @@ class Session:
     told: tuple[object, Told] | None = None
     #: What entries of the server that was last asked about name.
     named: Named | None = None
+    #: What was last looked at for what is dead (engine.suggesting.Look).
+    look: object = None
+    #: What the folder of a program held before that was started.
+    before: Held | None = None
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading. Raises Problem as stores.store.opened."""

@@ -27,6 +27,8 @@ class Situation(NamedTuple):
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
     filter_valid: bool = True
     selected: int = 0
+    #: How many entries are selected, where those can be compared: two of one kind, or one.
+    comparable: int = 0
     trash: bool = False
     job: bool = False
     job_active: bool = False
@@ -143,6 +145,13 @@ ACTIONS = (
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
+    Spec("compare", _n("Com&pare"), "compare", "Ctrl+D",
+         _n("Show what differs between the two selected entries, and which of it is the cause"),
+         lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
+    Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
+         _n("Find the entry that is most like the selected one, in all places, and show what "
+            "differs"),
+         lambda s: s.comparable == 1, "compare_nearest", "edit", 2, ("entries",)),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
@@ -158,6 +167,10 @@ ACTIONS = (
          _n("Show what would go, then remove every entry the filter shows"),
          lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
          "purge_shown", "cache", 1, ("entries",)),
+    Spec("clean-up", _n("Clea&n up…"), "clean", "Ctrl+Shift+D",
+         _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
+         lambda s: s.place_is_folder or s.place_is_server,
+         "clean_up", "cache", 1, ("places",), _n("Clean up…")),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z",
          _n("Put back what the last purge of this place moved to the trash"),
          lambda s: s.can_change_trash, "undo", "cache", 1, ("places",)),
@@ -219,6 +232,9 @@ ACTIONS = (
     Spec("only-any", _n("&All verdicts"), "select-all", "",
          _n("Show entries whatever their verdict"),
          lambda s: s.place, "show_any", "only", 1),
+    Spec("runs", _n("R&uns…"), "runs", "Ctrl+Shift+R",
+         _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
+         _always, "show_runs", "view", 0),
     Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
          _n("Show all entries as one list"),
          _always, "group_by_none", "group", 0, chosen=lambda s: s.grouping == "none"),
@@ -346,5 +362,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "export", "import", "purge", "refresh")
+        order = ("warm", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

@@ -50,6 +50,7 @@ class Engines(QObject):
     _keyring = Signal(int)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
+    _runs = Signal(int, object)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -79,6 +80,7 @@ class Engines(QObject):
         self._keyring.connect(self.worker.find_keyring)
         self._protected.connect(self.worker.find_protected)
         self._protect.connect(self.worker.protect)
+        self._runs.connect(self.worker.find_runs)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -176,6 +178,12 @@ class Engines(QObject):
         self._protect.emit(ticket, place, on)
         return ticket
 
+    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+        """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
+        ticket = self._ticket(listener)
+        self._runs.emit(ticket, list(forget))
+        return ticket
+
     def scratch(self, listener: Listener) -> int:
         """A private folder that goes with the window; the result is ``{"folder": path}``."""
         ticket = self._ticket(listener)
@@ -196,6 +204,14 @@ class Engines(QObject):
             self._listeners.pop(ticket, None)
             self._cancel.emit(ticket)
             self._release.emit(ticket)
+
+    def leave(self, ticket: int, *, cancel: bool = True) -> None:
+        """Hear no more of it; an engine that is kept for others stays. Without ``cancel``, it comes
+        to its end: who is cancelled and does not answer soon is ended.
+        """
+        self._listeners.pop(ticket, None)
+        if cancel:
+            self._cancel.emit(ticket)
 
     def release(self, ticket: int) -> None:
         """Let go of the engine that was kept after a request."""

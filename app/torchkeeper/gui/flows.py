@@ -17,9 +17,11 @@ from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.cleaning import CleanDialog
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
+    from torchkeeper.gui.dialogs.runs import RunsDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.window import Window
 
@@ -47,6 +49,19 @@ class Flows(QObject):
         dialog.accepted.connect(lambda: self._warm(dialog))
         dialog.open()
         return dialog
+
+    def show_runs(self) -> RunsDialog:
+        """Show the runs that are kept, beside the window; there is one such list."""
+        from torchkeeper.gui.dialogs.runs import RunsDialog
+
+        open_one = next((x for x in self._window.findChildren(RunsDialog) if x.isVisible()), None)
+        if open_one is None:
+            open_one = RunsDialog(self._window, self._window.engines)
+        else:
+            open_one.refresh()
+        open_one.show()
+        open_one.activateWindow()
+        return open_one
 
     def _warm(self, dialog: WarmDialog) -> None:
         into = dialog.target.path
@@ -172,6 +187,33 @@ class Flows(QObject):
         dialog.open()
         return dialog
 
+    def compare_selected(self) -> None:
+        """Show what differs between the two selected entries."""
+        chosen = self._window.table.selected()
+        if len(chosen) == 2:
+            self._compare(chosen[0], chosen[1])
+
+    def compare_nearest(self) -> None:
+        """Find the entry that is most like the selected one, and show what differs."""
+        chosen = self._window.table.selected()
+        if len(chosen) == 1:
+            self._compare(chosen[0], None)
+
+    def _compare(self, one: Entry, other: Entry | None) -> None:
+        from torchkeeper.gui.dialogs.comparing import CompareDialog
+
+        window = self._window
+        place = window.place
+        if place is None:
+            return
+        # Servers are looked into only where one is shown: it would be fetched whole.
+        places = [p.path for p in window.places.places if p.exists and not p.server]
+        dialog = CompareDialog(
+            window, window.engines, place, one, other, list(dict.fromkeys([place, *places]))
+        )
+        dialog.wanted.connect(self.results.go_to)
+        dialog.open()
+
     def purge_selected(self) -> None:
         """Show what would go of the selection."""
         self._purge(self._window.table.selected())
@@ -196,6 +238,21 @@ class Flows(QObject):
             )
         )
         dialog.open()
+
+    def clean_up(self) -> CleanDialog | None:
+        """Show what is dead in the place that is shown, and how much each reason would free."""
+        from torchkeeper.gui.dialogs.cleaning import CleanDialog
+
+        window, place = self._window, self._window.place
+        if place is None:
+            return None
+        read_only = window.places.read_only(place)
+        dialog = CleanDialog(window, window.engines, window.settings, place, read_only)
+        dialog.decided.connect(
+            lambda ticket, plan, at_once: window.operations.purge(place, ticket, plan, at_once)
+        )
+        dialog.open()
+        return dialog
 
     def undo(self) -> None:
         """Put back what the last purge of this place took."""

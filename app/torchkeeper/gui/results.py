@@ -111,6 +111,14 @@ class Results(QObject):
         self._wanted = (path, set(job.placed)) if job.placed else None
         self._select_soon()
 
+    def go_to(self, place: str, kind: str, path: str) -> None:
+        """Show an entry, in whichever place it is."""
+        window = self._window
+        if window.place != place:
+            window.places_pane.choose(place)
+        self._wanted = (place, {(kind, path)})
+        self._select_soon()
+
     def _select_soon(self) -> None:
         # A reading that is over may be followed by another at once.
         QTimer.singleShot(0, self, self._select)

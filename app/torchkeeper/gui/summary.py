@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
@@ -195,3 +195,12 @@ def _no_place(places_known: bool, places: int) -> State:
         _tr("Add folder…"),
         "add-folder",
     )  # fmt: skip
+
+
+def comparable(selected: Sequence[Entry]) -> int:
+    """How many entries are selected, where those can be compared: two of one kind, or one with
+    others; else 0.
+    """
+    kinds = {entry.kind for entry in selected[:3]}
+    fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
+    return len(selected) if fitting and not any(entry.broken for entry in selected) else 0

@@ -15,7 +15,7 @@ from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
-from torchkeeper.gui.summary import empty_state, status_text, trash_text
+from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -257,6 +257,7 @@ class Window(Shell):
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
+                comparable=comparable(selected),
                 trash=bool(listing.trash.get("entries") or listing.trash.get("receipts")),
                 job=job is not None,
                 job_active=job is not None and job.active,

@@ -108,8 +108,10 @@ class _Line:
 
 
 def _servers(request: Request) -> list[str]:
-    named = (request.params.get(name) for name in _PLACES)
-    return [place for place in named if isinstance(place, str) and is_server(place)]
+    named = [request.params.get(name) for name in _PLACES]
+    named += request.params.get("nearest") or ()
+    servers = (place for place in named if isinstance(place, str) and is_server(place))
+    return list(dict.fromkeys(servers))
 
 
 def _aside(work: Callable[[], object]) -> None:
@@ -564,6 +566,22 @@ class Worker(QObject):
                     self.failed.emit(ticket, e, [])
 
         # They may be on disks that do not answer.
+        _aside(find)
+
+    @Slot(int, object)
+    def find_runs(self, ticket: int, forget: Sequence[str]) -> None:
+        """Say which runs are kept, after those to forget; the result is ``{"kept"}``."""
+        from torchkeeper.link import runs
+
+        def find() -> None:
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                try:
+                    runs.forget(forget)
+                    self.result.emit(ticket, {"kept": runs.kept()}, [])
+                except UserError as e:
+                    self.failed.emit(ticket, e, [])
+
+        # It reads many files, from a slow disk perhaps.
         _aside(find)
 
     @Slot(int)

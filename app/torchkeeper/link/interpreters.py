@@ -46,7 +46,7 @@ def candidates() -> list[Interpreter]:
         if python and os.access(python, os.X_OK) and Path(python).is_file():
             # Not resolved: a virtual environment is its link, not what the link points to.
             path = os.path.abspath(python)
-            if all(path != known.python for known in found):
+            if not any(_same(path, known.python) for known in found):
                 found.append(Interpreter(path, label))
 
     offer(os.environ.get(VARIABLE), VARIABLE)
@@ -56,6 +56,13 @@ def candidates() -> list[Interpreter]:
             offer(os.path.join(prefix, "bin", "python"), variable)
     offer(shutil.which("python3"), "python3 on the PATH")
     return found
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two paths are names of one interpreter: python and python3 of an environment are."""
+    if os.path.dirname(one) != os.path.dirname(other):
+        return False
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:

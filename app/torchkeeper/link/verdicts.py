@@ -30,6 +30,8 @@ _NAMES = {
     "aotautograd cache": "AOTAutograd's cache",
     "gpu": "GPU",
 }
+#: What makes an entry broken that can be read.
+_DAMAGE = {"code": "PyTorch cannot load what was built of it:", "key": "it was written as"}
 _MAX_NAMED = 3
 #: Characters of a value, and of the reasons of one verdict.
 _MAX_VALUE, _MAX_WHY = 200, 400
@@ -52,6 +54,8 @@ def difference(one: dict[str, Any]) -> str:
     name, entry, here = str(one.get("factor")), one.get("entry"), one.get("here")
     if name == "payload" and entry in CATALOGUE:
         return CATALOGUE[str(entry)].what.rstrip(".").format_map(_Missing())
+    if name in _DAMAGE and entry is not None:
+        return f"{_DAMAGE[name]} {entry}"
     said = factor(name)
     if entry is None and here is None:
         return said

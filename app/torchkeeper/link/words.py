@@ -201,6 +201,31 @@ CATALOGUE: dict[str, Words] = {
     "key-ambiguous": Words(
         "{count} keys start with “{key}”.", "The first is {first}.", "Give more of the key."
     ),
+    # Two entries compared
+    "kinds-differ": Words(
+        "A “{kind}” entry cannot be compared with one of kind “{other}”.",
+        "Their keys are made of other things.",
+        "Choose two entries of one kind.",
+    ),
+    "nothing-recorded": Words(
+        "Entries of kind “{kind}” record nothing that could be compared.",
+        "What their key was made of is in neither their name nor their content.",
+        "FX graphs, AOTAutograd entries, Triton kernels and autotune results can be compared.",
+    ),
+    "nothing-near": Words(
+        "There is no other entry of kind “{kind}” to compare {key} with.",
+        "",
+        "Look in more places: --in names one on the command line, the window looks in all on its "
+        "list.",
+    ),
+    "factors-missing": Words(
+        "What the key {key} was made of is not recorded.",
+        "The version of PyTorch that made the entry did not write it down.",
+        "Choose a second entry to compare what is known of both.",
+    ),
+    "entry-damaged": Words(
+        "The entry {key} is broken.", "What its key was made of cannot be read from it."
+    ),
     # Bundles
     "file-missing": Words("There is no file {file}.", "", "Check the path."),
     "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),
@@ -516,6 +541,19 @@ CATALOGUE: dict[str, Words] = {
     "plan-unknown": Words(
         "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
     ),
+    "look-unknown": Words(
+        "What was found is out of date.", "The engine that looked was started anew.", "Look again."
+    ),
+    "bad-size": Words(
+        "“{text}” is not a size.",
+        "A number of at least 0 is expected, with a unit: B, k, M, G, T, or KiB, MiB, GiB, TiB.",
+        "For example 10G, or 1.5GiB.",
+    ),
+    "bad-age": Words(
+        "“{text}” is not an age.",
+        "A number of at least 0 is expected, with a unit: s, m, h, d, w, y; days without one.",
+        "For example 30d, or 12h.",
+    ),
     # Filters
     "bad-filter": Words(
         "The filter is not understood at “{token}”.",
@@ -557,6 +595,16 @@ CATALOGUE: dict[str, Words] = {
         "Whether entries are of use is asked of a torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
     ),
+    "environments-none": Words(
+        "What is stale everywhere is not known: no environment was found.",
+        "No interpreter on this machine has a torch to ask.",
+        "Name one with --env, or put it on the list with “torchkeeper env --add PYTHON”.",
+    ),
+    "environment-unasked": Words(
+        "What is stale everywhere is not known: {python} could not be asked.",
+        "{why}",
+        "Repair it, or say with --env which interpreters count.",
+    ),
     "environment-wanted": Words(
         "The filter asks for verdicts, and no environment was named.",
         "What is usable in one is stale in another.",
@@ -577,6 +625,44 @@ CATALOGUE: dict[str, Words] = {
         "PyTorch's caches are turned off.",
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
+    ),
+    # Runs
+    "command-not-python": Words(
+        "{command} is not run by a Python.",
+        "With --env, the command is “python …”, “FILE.py …” or “-m MODULE …”: {python} runs it.",
+        "Leave --env out, and name a program of that environment by its path, such as "
+        "{folder}/torchrun.",
+    ),
+    "command-missing": Words(
+        "There is no program {command}.",
+        "Neither is it a path, nor is it found on the PATH.",
+        "Check the name; a Python file is run by “python FILE.py”, or with --env.",
+    ),
+    "command-unusable": Words(
+        "{command} cannot be started.",
+        "{why}.",
+        "Check its permissions; a Python file is run by “python FILE.py”, or with --env.",
+    ),
+    "runs-unwritable": Words(
+        "The list of runs could not be changed.",
+        "{folder} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "run-unknown": Words(
+        "No run that is kept has an id that starts with “{run}”.",
+        "",
+        "“torchkeeper runs” lists them; “last” is the latest.",
+    ),
+    "run-ambiguous": Words("{count} runs start with “{run}”.", "", "Give more of the id."),
+    "trace-missing": Words(
+        "There is no trace {place}.",
+        "PyTorch writes one where TORCH_TRACE names a folder.",
+        "Check the path.",
+    ),
+    "trace-empty": Words(
+        "{place} holds no trace of PyTorch.",
+        "No line of it is a record that PyTorch writes.",
+        "Give the folder that TORCH_TRACE named, or a file of it.",
     ),
     "device-missing": Words(
         "There is no device “{device}” here.",
@@ -707,8 +793,10 @@ def _within(problem: str) -> str:
 
 def printable(text: str, limit: int = 400) -> str:
     """The text with control and undecodable characters made visible, and cut to ``limit``."""
-    safe = "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
-        for c in text[: limit + 1]
-    )
+    safe = text[: limit + 1]
+    if not safe.isprintable():  # most are, and there are many
+        safe = "".join(
+            c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+            for c in safe
+        )
     return safe if len(text) <= limit else safe[:limit] + "…"

@@ -99,6 +99,26 @@ def parse(text: str, now: float | None = None) -> Query:
     return Query(text, tuple(tests), frozenset(fields))
 
 
+def bytes_in(text: str) -> int:
+    """Bytes of a size as filters have it: 10G, 1.5 GiB. Raises Problem("bad-size")."""
+    return int(_measured("bad-size", text, _SIZES))
+
+
+def seconds_in(text: str) -> float:
+    """Seconds of an age as filters have it: 30d, 2w, 12h; without a unit, days.
+
+    Raises Problem("bad-age").
+    """
+    return _measured("bad-age", text, _AGES)
+
+
+def _measured(code: str, text: str, units: dict[str, int]) -> float:
+    match = _NUMBER.fullmatch("".join(text.split()))
+    if not match or match[2].lower() not in units:
+        raise Problem(code, text=text[:80])
+    return float(match[1]) * units[match[2].lower()]
+
+
 def _negated(test: Test) -> Test:
     mask = test.mask
     return Test(lambda entries: map(op.not_, mask(entries)))

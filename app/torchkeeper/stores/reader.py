@@ -243,7 +243,7 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         warp = checked["warp"]
         checked["warp"] = warp if isinstance(warp, int) and not isinstance(warp, bool) else None
     checked["opaque"] = True if checked.get("opaque") else None
-    for name in ("fx_keys", "triton_keys", "code_keys", "code_names"):
+    for name in ("fx_keys", "triton_keys", "code_keys", "code_names", "prints"):
         value = checked.get(name)
         listed = value if isinstance(value, list) else []
         checked[name] = [key[:_MAX_TEXT] for key in listed if isinstance(key, str)]

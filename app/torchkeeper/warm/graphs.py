@@ -20,12 +20,13 @@ from typing import Any
 
 LOGGER = "torch.__trace"
 
-_OUTCOME = re.compile(r"fx_graph_cache_(hit|miss|bypass)")
+#: The name of a lookup's artifact, and how it ended.
+OUTCOME = re.compile(r"fx_graph_cache_(hit|miss|bypass)")
 # The payload is JSON of up to some 100 kB; a quotation mark inside one of its strings is escaped.
 _KEY = re.compile(r'"key":\s*"([a-z0-9]{1,80})"')
 _TAKEN = re.compile(r'"time_taken_ns":\s*(\d{1,18})')
 #: Names that say nothing; the step's name says more.
-_NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "_fn")
+NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "_fn")
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class Graphs(logging.Handler):
     def _take(self, metadata: Any, payload: Any) -> None:
         if not isinstance(metadata, dict):
             return
-        compile_id = _compile_id(metadata)
+        compile_id = id_of(metadata)
         if start := metadata.get("dynamo_start"):
             self._functions[compile_id] = str(start["stack"][-1]["name"])
         artifact = metadata.get("artifact")
         if isinstance(artifact, dict):
-            outcome = _OUTCOME.fullmatch(str(artifact.get("name")))
+            outcome = OUTCOME.fullmatch(str(artifact.get("name")))
             if outcome:
                 self._lookup(compile_id, outcome[1], payload if isinstance(payload, str) else "")
 
@@ -88,12 +89,10 @@ class Graphs(logging.Handler):
         key = found[1] if found else f"no key {len(keys)}"
         if key not in keys:
             keys.append(key)
-        # The forward graph is always looked up before the backward one, compiled now or lazily.
-        place = keys.index(key)
-        direction = ("forward", "backward")[place] if place < 2 else f"graph {place + 1}"
+        direction = direction_of(keys.index(key))
         taken = _TAKEN.search(payload)
         function = self._functions.get(compile_id, "")
-        if not function or function in _NAMELESS:
+        if not function or function in NAMELESS:
             function = self.step or function
         graph = Graph(
             id=f"{compile_id} {direction}".strip(),
@@ -106,7 +105,15 @@ class Graphs(logging.Handler):
             self._tell(graph)
 
 
-def _compile_id(metadata: dict[str, Any]) -> str:
+def direction_of(place: int) -> str:
+    """What the first, second, … graph of a compile is.
+
+    The forward graph is always looked up before the backward one, compiled now or lazily.
+    """
+    return ("forward", "backward")[place] if place < 2 else f"graph {place + 1}"
+
+
+def id_of(metadata: dict[str, Any]) -> str:
     """As PyTorch prints it (CompileId in torch/_guards.py), without the attempt."""
     parts = [metadata.get("frame_id"), metadata.get("frame_compile_id")]
     text = "/".join(str(part) for part in parts if part is not None)

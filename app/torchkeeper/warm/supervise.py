@@ -145,6 +145,11 @@ def environment(place: str) -> dict[str, str]:
     affinity and OMP_NUM_THREADS are part of its keys.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    return filling(env, place)
+
+
+def filling(env: dict[str, str], place: str) -> dict[str, str]:
+    """An environment, changed so that what is compiled in it goes to ``place``, kernels too."""
     env["TORCHINDUCTOR_CACHE_DIR"] = place
     triton = env.get("TRITON_CACHE_DIR")
     if triton is not None and not os.path.abspath(triton).startswith(place.rstrip("/") + "/"):

@@ -15,7 +15,7 @@ from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.link import say
+from torchkeeper.link import dead, say
 from torchkeeper.link.words import UserError, printable, unseen_users, user_of_place
 from torchkeeper.stores.names import is_server
 
@@ -38,7 +38,9 @@ class PurgeDialog(Dialog):
         place: str,
         select: dict[str, Any],
         hold: Sequence[tuple[str, str]] = (),
+        engine_of: int | None = None,
     ) -> None:
+        """engine_of: the ticket of an earlier request, whose engine makes the plan and stays."""
         super().__init__(parent, "", 720)
         self.setWindowTitle(self.tr("Purge"))
         room = self.screen().availableSize()
@@ -49,6 +51,7 @@ class PurgeDialog(Dialog):
         self._place = place
         self._select = select
         self._hold = hold
+        self._engine_of = engine_of
         self._decided = False
         self.ticket: int | None = None
         self.plan: dict[str, Any] | None = None
@@ -93,7 +96,7 @@ class PurgeDialog(Dialog):
 
     def _ask(self) -> None:
         """Have a plan made: another one whenever the user changes their mind about what is used."""
-        self._engines.forget(self.ticket)
+        self._leave()
         self.plan = None
         self.go.setEnabled(False)
         self.model.begin()
@@ -107,11 +110,19 @@ class PurgeDialog(Dialog):
             Listener(rows=self._rows, result=self._planned, failed=self._failed),
             keep=True,
             hold=self._hold,
+            engine_of=self._engine_of,
         )
+
+    def _leave(self) -> None:
+        """Ask no more for the plan that was asked for last."""
+        if self._engine_of is None:
+            self._engines.forget(self.ticket)
+        elif self.ticket is not None:
+            self._engines.leave(self.ticket)
 
     def done(self, result: int) -> None:
         if not self._decided:
-            self._engines.forget(self.ticket)
+            self._leave()
         super().done(result)
 
     def _rows(self, entries: list[Entry]) -> None:
@@ -156,6 +167,8 @@ class PurgeDialog(Dialog):
                     say.count(files, "file", "files"), printable(self._place)
                 )
             )
+        if reasons := dead.totals(plan):
+            self.text.setText(f"{self.text.text()} {'; '.join(reasons)}.")
         self.go.setEnabled(True)
         self.go.setDefault(True)
         if not self.users.also.hasFocus():

@@ -21,9 +21,11 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
     scenes_bundles,
+    scenes_cleaning,
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_runs,
     scenes_servers,
     scenes_verdicts,
     scenes_window,
@@ -40,8 +42,10 @@ SCENES = {
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
+    **scenes_cleaning.SCENES,
     **scenes_servers.SCENES,
     **scenes_verdicts.SCENES,
+    **scenes_runs.SCENES,
 }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots import sample_compare, sample_runs, samples
+from torchkeeper.link.runs import Kept
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.names import is_server
 
@@ -27,6 +28,8 @@ class SampleEngines(Engines):
     failing: the error that an operation ends with.
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
+    cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    all_answer: there is no interpreter that hangs.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
     """
 
@@ -47,6 +50,9 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
+        self.kept = Kept(sample_runs.runs(), 0)
+        self.cause = "settings"
+        self.all_answer = False
         self._places = places
         self._read_only: set[str] = set()
 
@@ -72,7 +78,8 @@ class SampleEngines(Engines):
         if "interpreters" in self.silent:
             return self._ticket(listener)
         every = [] if "interpreters" in self.failing else samples.interpreters()
-        every = [one for one in every if one["python"] != remove]
+        less = {remove, samples.BROKEN_PYTHON} if self.all_answer else {remove}
+        every = [one for one in every if one["python"] not in less]
         return self._tell({"interpreters": every, "added": add}, listener)
 
     def keyring(self, listener: Listener) -> int:
@@ -91,6 +98,17 @@ class SampleEngines(Engines):
         """Every place can be made read-only."""
         self._read_only = self._read_only | {place} if on else self._read_only - {place}
         return self.protected(listener)
+
+    def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
+        """The runs of the samples, less those that were forgotten."""
+        if "runs" in self.silent:
+            return self._ticket(listener)
+        if forget and "runs" in self.failing:
+            error = self.failing["runs"]
+            QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
+            return self._ticket(listener)
+        self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
+        return self._tell({"kept": self.kept}, listener)
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
@@ -136,7 +154,14 @@ class SampleEngines(Engines):
                 kept = 0 if params.get("in_use") else len(rows) if self.in_use["all"] else 2
                 rows = rows[kept:]
                 result |= {"entries": len(rows), "in_use": {**self.in_use, "left": kept}}
+            if "look" in params.get("select", {}):
+                result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},
+                                     "needless": {"entries": 3, "bytes": 204_800}}  # fmt: skip
             return rows, result
+        if op == "suggest":
+            return [], self._suggested(place, params)
+        if op == "explain":
+            return self._compared(place, params)
         if op == "server":
             return [], samples.server()
         if op == "du":
@@ -166,6 +191,36 @@ class SampleEngines(Engines):
         if op in ("plan_export", "compare", "target", "copy"):
             return [], _foretold(op, params, self.entries, listener)
         return [], {}
+
+    def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
+        """What is dead; nothing where there are no entries."""
+        some = int(bool(self.entries))
+        found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
+                 "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
+                 "budget": (2_931, 8_420_000_000)}  # fmt: skip
+        if not params.get("envs"):
+            del found["stale"]
+        reasons: dict[str, Any] = {
+            name: {"entries": some * count, "files": some * count, "bytes": some * size,
+                   "why": None}
+            for name, (count, size) in found.items()
+        }  # fmt: skip
+        if is_server(place):
+            why = {"code": "use-unknown", "params": {"server": place}}
+            for name in ("unused", "budget"):
+                reasons[name] |= {"entries": 0, "bytes": 0, "why": why}
+        rests = None if is_server(place) else "day"
+        total = {"entries": 9_204, "files": 12_871, "bytes": 18_420_000_000}
+        if not some:
+            total = {"entries": 118, "files": 164, "bytes": 84_100_000}
+        return {**total, "look": 1, "rests": rests, "reasons": reasons}
+
+    def _compared(self, place: str, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        other = samples.KERNELS if "nearest" in params else place
+        found = sample_compare.answer(self.cause or "none", self.entries, place, other)
+        if not self.cause:
+            found["b"] = None
+        return [dict(row) for row in sample_compare.ROWS[self.cause or "none"]], found
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[:12]

@@ -1,0 +1,214 @@
+"""What is dead on the command line: the flags of purge, its plan with reasons, and --suggest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts.entry import Problem, entry_from_json
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import dead, interpreters, say
+from torchkeeper.link.everywhere import Everywhere, everywhere
+from torchkeeper.link.knowing import asks_verdicts, know
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores import query
+from torchkeeper.stores.names import is_server
+
+_FLAGS = ("stale", "broken", "orphans", "older", "keep")
+_HELP = (
+    "Of several, what any of them says goes; with --filter only what matches as well. What others "
+    "need counts as used with them and never goes before them; code that only what goes has named "
+    "goes along. What is not recognised stays."
+)
+
+
+def _measure(parse: Callable[[str], float]) -> Callable[[str], float]:
+    def measured(text: str) -> float:
+        try:
+            return parse(text)
+        except Problem as problem:
+            error = user_error(problem.code, problem.params)
+            raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
+
+    return measured
+
+
+def add_flags(command: argparse.ArgumentParser) -> None:
+    """What is dead, as flags of purge."""
+    flags = command.add_argument_group("what is dead", _HELP)
+    flags.add_argument("--stale", action="store_true",
+                       help="what none of the known environments can use; with --env only these "
+                       "count")  # fmt: skip
+    flags.add_argument("--broken", action="store_true",
+                       help="what cannot be read, or lacks what it needs")  # fmt: skip
+    flags.add_argument("--orphans", action="store_true", help="what nothing needs")
+    flags.add_argument("--older", metavar="AGE", type=_measure(query.seconds_in),
+                       help="what was not used for so long: 30d, 12h; days without a "
+                       "unit")  # fmt: skip
+    flags.add_argument("--keep", metavar="SIZE", type=_measure(query.bytes_in),
+                       help="what was used longest ago, until all the rest takes so much at most: "
+                       "10G, 500M; counts what the other flags leave")  # fmt: skip
+    flags.add_argument("--suggest", action="store_true",
+                       help="only say how much each of these would free; --older and --keep say "
+                       f"when and how much, by default {dead.DAYS}d")  # fmt: skip
+
+
+class Chosen(NamedTuple):
+    """The part of a selection that is about what is dead, and the environments that count.
+
+    False where the flags ask for no such thing.
+    """
+
+    select: Answer
+    envs: Everywhere
+
+    def __bool__(self) -> bool:
+        return any(self.select[name] not in (False, None) for name in _FLAGS)
+
+    def note(self, args: argparse.Namespace, plan: Answer) -> None:
+        """Say on standard error what a plan rests on, and how much goes for which reason."""
+        if args.stale:
+            output.note(f"environments: {dead.environments(self.envs)}")
+            if is_server(args.place):
+                output.note(dead.SHARED)
+        if args.older is not None or args.keep is not None:
+            output.note(dead.rests(plan["rests"]))
+        for text in dead.totals(plan):
+            output.note(f"goes: {text}")
+
+
+def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
+    """What the flags ask for. Raises UserError where nobody can say what is stale everywhere."""
+    flags = {name: getattr(args, name) for name in _FLAGS}
+    if args.stale:
+        found = everywhere(args.env)
+        if (refusal := found.refusal()) is not None:
+            raise refusal
+        _know(engine, found)
+        return Chosen({**flags, "envs": [python for python, _ in found.envs]}, found)
+    wanted = bool(args.env) or asks_verdicts(args.filter or "")
+    pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
+    return Chosen({**flags, "envs": know(engine, pythons)}, Everywhere([], []))
+
+
+def _know(engine: Engine, found: Everywhere) -> None:
+    for python, facts in found.envs:
+        engine.call("know", {"python": python, "env": facts})
+
+
+class Plan:
+    """Prints what goes in the order of ls, with the reason of each."""
+
+    def __init__(self, json: bool) -> None:
+        self._json = json
+        self._rows: list[tuple[Any, Answer]] = []
+
+    def take(self, rows: list[Answer]) -> None:
+        """Some more."""
+        for row in rows:
+            entry = entry_from_json(row)
+            fields = entry.to_json()
+            order = looking.SORTS["kind"](fields), entry.path
+            about = {"because": row.get("because") or [], "last_used": row.get("last_used")}
+            self._rows.append((order, {**fields, **about}))
+
+    def end(self) -> None:
+        """There are no more."""
+        rows = [row for _, row in sorted(self._rows, key=lambda one: one[0])]
+        if self._json:
+            output.lines([output.json_line(row) for row in rows])
+        elif rows:
+            head = ["KIND", "KEY", "SIZE", "USED", "TORCH", "WHY", "NAME"]
+            output.table(head, [self._cells(row) for row in rows], frozenset({2}))
+
+    def _cells(self, row: Answer) -> list[str]:
+        time = row["last_used"]
+        return [
+            row["kind"],
+            row["key"][:12],
+            say.size(row["size"]),
+            say.ago(time) if isinstance(time, (int, float)) else "-",
+            row["torch"] or "-",
+            dead.because(row),
+            row["name"] or "-",
+        ]
+
+
+def suggest(args: argparse.Namespace) -> int:
+    """torchkeeper purge --suggest: how much is dead, and why; nothing is removed."""
+    found = everywhere(args.env)
+    refusal = found.refusal()
+    if refusal is not None and asks_verdicts(args.filter or ""):
+        raise refusal
+    older = dead.DAYS * dead.DAY if args.older is None else args.older
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        envs = [] if refusal else [python for python, _ in found.envs]
+        _know(engine, found)
+        answer = asker.ask("suggest", place=args.place, envs=envs, older=older, keep=args.keep,
+                           filter=args.filter or "")  # fmt: skip
+    reasons: dict[str, Answer] = answer["reasons"]
+    if refusal is not None:
+        none = {"entries": 0, "files": 0, "bytes": 0}
+        why = {"code": refusal.code, "params": refusal.params}
+        reasons = {"stale": {**none, "why": why}, **reasons}
+    how = {
+        "stale": "--stale",
+        "broken": "--broken",
+        "orphan": "--orphans",
+        "unused": f"--older {_age(older)}",
+        "budget": f"--keep {_short(args.keep)}",
+    }
+    counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
+    if args.json:
+        for code, one in reasons.items():
+            output.emit({"reason": code, **one})
+    else:
+        names = {"unused": f"unused for {_age(older)}", "budget": f"over {_short(args.keep)}"}
+        _print(reasons, names, how)
+        if found.envs:
+            output.note(f"environments: {dead.environments(found)}")
+        for python, error in found.failed:
+            output.note(printable(f"not asked: {python}: {error.what}"))
+        if is_server(args.place) and found.envs:
+            output.note(dead.SHARED)
+        if text := dead.rests(answer["rests"]):
+            output.note(text)
+    total = {name: answer[name] for name in ("entries", "files", "bytes", "rests")}
+    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    some = any(one["entries"] for one in reasons.values())
+    said = f"Of {held}." if some else f"Nothing of {held} is dead."
+    output.result(args, {**total, "environments": counted}, said)
+    return int(asker.unreadable)
+
+
+def _print(reasons: dict[str, Answer], names: dict[str, str], how: dict[str, str]) -> None:
+    cells, unknown = [], list[UserError]()
+    for code, one in reasons.items():
+        size = say.size(one["bytes"])
+        numbers = [f"{one['entries']:,}", f"{one['files']:,}", size]
+        if isinstance(why := one["why"], dict):
+            unknown.append(user_error(why["code"], why["params"]))
+            numbers = ["?", "?", "?"]
+        cells.append([names.get(code) or dead.reason(code), *numbers, f"purge {how[code]}"])
+    output.table(["DEAD", "ENTRIES", "FILES", "SIZE", "REMOVED BY"], cells, frozenset({1, 2, 3}))
+    for error in dict.fromkeys(map(str, unknown)):
+        output.note(error)
+
+
+def _age(seconds: float) -> str:
+    days = seconds / dead.DAY
+    return f"{days:g}d" if days >= 1 else f"{seconds:g}s"
+
+
+def _short(size: int | None) -> str:
+    """Bytes as --keep takes them: 10G."""
+    if not size:
+        return "0"
+    for unit, count in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if size % count == 0:
+            return f"{size // count}{unit}"
+    return str(size)

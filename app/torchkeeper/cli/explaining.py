@@ -1,0 +1,207 @@
+"""explain: why an entry is used here or not, and what makes it another than a second one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from torchkeeper.artifacts.entry import Entry, entry_from_json
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import explaining, interpreters, probes, verdicts
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable, user_error
+
+#: What makes the exit code 1.
+_BAD = ("stale", "broken")
+#: Keys that can be looked for with a filter.
+_PLAIN = re.compile(r"\w[\w.+/-]*")
+#: Lines of the graphs that are printed.
+_LINES = 30
+
+
+def add_explain(command: argparse.ArgumentParser) -> None:
+    """Arguments of explain."""
+    command.add_argument("place", metavar="PLACE", type=looking.place, nargs="?",
+                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
+    command.add_argument("key", metavar="KEY", nargs="?",
+                         help="a key, or the start of only one; alone: why this entry is used "
+                         "here, or is not")  # fmt: skip
+    other = command.add_mutually_exclusive_group()
+    other.add_argument("other", metavar="KEY2", nargs="?",
+                       help="another key: what differs between the two")  # fmt: skip
+    other.add_argument("--nearest", action="store_true",
+                       help="what differs from the entry that is most like this one")  # fmt: skip
+    command.add_argument("--in", dest="places", metavar="PLACE2", type=looking.place,
+                         action="append", default=[],
+                         help="where KEY2 is, or where else to look for the nearest; for that it "
+                         "may be given several times")  # fmt: skip
+    other.add_argument("--trace", metavar="DIR", type=looking.path,
+                       help="instead of a key, what a program left in the folder that TORCH_TRACE "
+                       "named: hits, misses, and how these differ from what PLACE holds now, if "
+                       "one is given")  # fmt: skip
+    command.add_argument("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose "
+                         f"torch is asked; by default {interpreters.VARIABLE}, else the app's "
+                         "own")  # fmt: skip
+    looking.add_json(command)
+
+
+def explain(args: argparse.Namespace) -> int:
+    """torchkeeper explain; 1 if an entry is stale or broken, or nothing is near it."""
+    wrong = ""
+    if args.trace and (args.key or args.places or args.env):
+        wrong = "--trace goes with a PLACE, or none, and no key."
+    elif args.trace:
+        from torchkeeper.cli.running import explain_trace
+
+        return explain_trace(args.trace, args.place, args.json)
+    elif not args.key:
+        wrong = "A place and a key are needed, or --trace DIR."
+    elif args.places and not (args.other or args.nearest):
+        wrong = "--in goes with KEY2 or --nearest."
+    elif len(args.places) > 1 and args.other:
+        wrong = "KEY2 is in one place: give one --in."
+    elif args.env and (args.other or args.nearest):
+        wrong = "--env goes with one key alone: two entries are compared with each other."
+    if wrong:
+        raise UserError(wrong, code="wrong-usage")
+    return _compare(args) if args.other or args.nearest else _verdict(args)
+
+
+# One entry.
+
+
+def _verdict(args: argparse.Namespace) -> int:
+    python = interpreters.chosen(args.env)
+    env = probes.probe(python)
+    if not env.get("torch"):
+        code = "torch-broken" if env.get("torch_error") else "environment-no-torch"
+        raise user_error(code, {"python": python, "why": env.get("torch_error") or ""})
+    asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("check", place=args.place, env=env, filter=asked)
+    rows = _of_key(asker.rows, args.key, args.place)
+    for number, row in enumerate(rows):
+        if args.json:
+            output.emit({**row, "python": python, "environment": env["torch"]})
+        else:
+            if number:
+                output.line()
+            _print_verdict(row, env)
+    return int(any(row.get("verdict") in _BAD for row in rows))
+
+
+def _of_key(rows: list[Answer], key: str, place: str) -> list[Answer]:
+    found = [row for row in rows if str(row.get("key")).startswith(key)]
+    keys = {str(row["key"]) for row in found}
+    if not key or not keys:
+        raise user_error("key-unknown", {"key": key, "place": place})
+    if key not in keys and len(keys) > 1:
+        raise user_error("key-ambiguous", {"key": key, "count": len(keys), "first": min(keys)})
+    wanted = key if key in keys else keys.pop()
+    found = [row for row in found if row["key"] == wanted]
+    return sorted(found, key=lambda row: (looking.SORTS["kind"](row), str(row["path"])))
+
+
+def _print_verdict(row: Answer, env: Answer) -> None:
+    entry = entry_from_json(row)
+    output.line(_title(entry))
+    here = printable(f"in {env.get('executable')}, torch {env.get('torch')}")
+    verdict = row.get("verdict")
+    if verdict is None:
+        output.line(f"no verdict: what needs it is what is used ({here})")
+        return
+    output.line(f"{verdict} {here}")
+    if verdict == "usable":
+        output.line("A program that runs there with the defaults finds it.")
+    reasons, conditions = _listed(row.get("reasons")), _listed(row.get("conditions"))
+    if reasons:
+        said = "what would decide is not known:" if verdict == "unknown" else "because of:"
+        output.line(said)
+        output.lines([f"  {text}" for text in reasons])
+    if conditions:
+        output.line("only if the program has:")
+        output.lines([f"  {text}" for text in conditions])
+
+
+def _listed(differences: object) -> list[str]:
+    """A line for each, with what PyTorch calls it where that is not what it is called here."""
+    said = []
+    for one in differences if isinstance(differences, list) else []:
+        if isinstance(one, dict):
+            text, name = verdicts.difference(one), str(one.get("factor"))
+            more = "" if name in text or name == "payload" else f"  ({name})"
+            said.append(printable(text + more, 1000))
+    return said
+
+
+# Two entries.
+
+
+def _compare(args: argparse.Namespace) -> int:
+    params: dict[str, Any] = {"place": args.place, "key": args.key}
+    if args.nearest:
+        params["nearest"] = list(dict.fromkeys([args.place, *args.places]))
+    else:
+        params["other"] = {"key": args.other, "place": (args.places or [args.place])[0]}
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        found = {**asker.ask("explain", **params), "differences": asker.rows}
+    for text in output.left_lines(asker.left):
+        output.note(text)
+    if found["b"] is None:
+        error = user_error("nothing-near", {"kind": found["a"]["kind"], "key": found["a"]["key"]})
+        if args.json:
+            output.emit({**found, "sentence": None})
+        output.complain(error)
+        return 1
+    said = explaining.sentence(found)
+    if args.json:
+        output.emit({**found, "sentence": said})
+    else:
+        _print_compared(found, said)
+    return 0
+
+
+def _print_compared(found: Answer, said: str) -> None:
+    places = {found["a"]["place"], found["b"]["place"]}
+    for mark in ("a", "b"):
+        where = f"  in {printable(found[mark]['place'])}" if len(places) > 1 else ""
+        output.line(f"{mark}  {_title(entry_from_json(found[mark]))}{where}")
+    output.line()
+    output.line(f"{said}.")
+    rows = explaining.differences(found)
+    causes = [row for row in rows if not row.get("follows")]
+    rest = [row for row in rows if row.get("follows")]
+    if causes:
+        output.line()
+        _print_table(causes, found)
+    if rest:
+        output.line()
+        output.line("What follows from that, or may:")
+        _print_table(rest, found)
+    if lines := explaining.graph_lines(found):
+        output.line()
+        output.line("Lines of the graph, + of a and - of b:")
+        output.lines([f"  {line}" for line in lines[:_LINES]])
+        if len(lines) > _LINES:
+            output.line(f"  … {len(lines) - _LINES} more, with --json")
+
+
+def _print_table(rows: list[Answer], found: Answer) -> None:
+    cells = []
+    for group, ones in explaining.grouped(rows):
+        for number, row in enumerate(ones):
+            a, b = explaining.values(row, found)
+            title = explaining.GROUPS[group] if not number else ""
+            cells.append([title, explaining.factor(row), a, b])
+    output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
+
+
+def _title(entry: Entry) -> str:
+    """An entry on one line: kind, key, name, torch."""
+    more = [printable(text, 100) for text in (entry.name, entry.torch and f"torch {entry.torch}")
+            if text]  # fmt: skip
+    return "  ".join([entry.kind, printable(entry.key, 100), *more])

@@ -1,0 +1,333 @@
+"""Commands about runs of programs: run, runs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Asker
+from torchkeeper.link import causes, interpreters, program, protected, runs, say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores import places
+from torchkeeper.warm import supervise
+
+Answer = dict[str, Any]
+
+_TRACE = "TORCH_TRACE"
+
+
+def add_run(command: argparse.ArgumentParser) -> None:
+    """Arguments of run."""
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter that runs COMMAND, which "
+                         "is then “python …”, “FILE.py …” or “-m MODULE …”; without it, COMMAND "
+                         "runs as it is")  # fmt: skip
+    command.add_argument("--into", metavar="PLACE", type=looking.path,
+                         help="the cache folder the program uses; by default its own")  # fmt: skip
+    command.add_argument("--report", metavar="FILE", type=looking.path,
+                         help="write what is found to a JSON file, too")  # fmt: skip
+    command.add_argument("--json", action="store_true", help="after the program's own output, a "
+                         "JSON object a line: each graph, and the result")  # fmt: skip
+    command.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER,
+                         help="the program and its arguments, after “--”; where TORCH_TRACE names "
+                         "a folder, the trace is kept there")  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """torchkeeper run; exits as the program does, with 126 or 127 where it cannot be started."""
+    command = args.argv[1:] if args.argv[:1] == ["--"] else args.argv
+    if not command:
+        raise UserError(
+            "There is no command to run.",
+            "",
+            "Give it after “--”: torchkeeper run -- python train.py.",
+            code="wrong-usage",
+        )
+    argv = program.under(interpreters.chosen(args.env), command) if args.env else list(command)
+    env = dict(os.environ)
+    if args.into:
+        protected.check(args.into)
+        env = supervise.filling(env, args.into)
+    if args.report and not os.access(os.path.dirname(args.report), os.W_OK):
+        raise user_error("output-unwritable", {"file": args.report, "why": "its folder is not"})
+    place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
+    with _trace_folder(env) as folder, Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("held", place=place, trace=folder)
+        sys.stdout.flush()
+        began, clock = time.time(), time.monotonic()
+        try:
+            code = program.run(argv, env)
+        except UserError as error:
+            output.complain(error)
+            return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
+        seconds = time.monotonic() - clock
+        try:
+            found = _explained(asker, folder, env)
+            _keep(command, place, code, began, seconds, found)
+            _tell(args, found, env, place)
+            sys.stdout.flush()
+        except UserError as error:
+            output.complain(error)
+        except KeyboardInterrupt:
+            output.note("torchkeeper: Cancelled.")
+        except OSError as e:
+            # The program's own exit code is what counts, whoever still reads our output.
+            if not isinstance(e, BrokenPipeError):
+                output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
+
+
+@dataclass
+class Found:
+    """What an engine told of a trace."""
+
+    result: Answer
+    graphs: list[Answer] = field(default_factory=list)
+    autograd: list[Answer] = field(default_factory=list)
+
+    def to_json(self) -> Answer:
+        """All of it as one object."""
+        return {**self.result, "graphs": self.graphs, "aotautograd": self.autograd}
+
+
+@contextlib.contextmanager
+def _trace_folder(env: dict[str, str]) -> Iterator[str]:
+    """The folder of the trace, which ``env`` is made to name: the user's own, or one for now."""
+    if env.get(_TRACE):
+        yield os.path.abspath(env[_TRACE])
+        return
+    try:
+        folder = tempfile.mkdtemp(prefix="torchkeeper-trace-")
+    except OSError as e:
+        raise user_error(
+            "place-unwritable", {"place": tempfile.gettempdir(), "why": e.strerror}
+        ) from e
+    env[_TRACE] = folder
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def explained(asker: Asker, **params: Any) -> Found:
+    """What an engine says of a trace (``explain_trace``), with the causes in words."""
+    result = asker.ask("explain_trace", **params)
+    graphs = [one["graph"] for one in asker.findings if "graph" in one]
+    autograd = [one["aot"] for one in asker.findings if "aot" in one]
+    for graph in graphs:
+        graph["why"] = causes.cause(graph)
+    for aot in autograd:
+        aot["why"] = causes.autograd(aot, graphs)
+    return Found(result, graphs, autograd)
+
+
+def _explained(asker: Asker, folder: str, env: Answer) -> Found:
+    remote = env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
+    if os.path.isdir(folder):
+        return explained(asker, trace=folder, known=True, remote=remote)
+    # PyTorch makes the user's own when it first writes there; we do not.
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-trace-") as nothing:
+        return explained(asker, trace=nothing, known=True)
+
+
+def _keep(
+    command: list[str], place: str, code: int, began: float, seconds: float, found: Found
+) -> None:
+    if not found.graphs:
+        return
+    try:
+        kept = runs.keep(command, place, code, began, seconds, found.result, found.graphs)
+    except UserError as error:
+        output.complain(error)
+    else:
+        found.result["run"] = kept.id
+
+
+def _tell(args: argparse.Namespace, found: Found, env: Answer, place: str) -> None:
+    if args.report:
+        _write(args.report, found)
+    if args.json:
+        _emit(found)
+        return
+    output.line()
+    tell(found, env, place)
+
+
+def _write(file: str, found: Found) -> None:
+    """The report, whole or not at all."""
+    try:
+        handle, partial = tempfile.mkstemp(prefix=".torchkeeper-", dir=os.path.dirname(file))
+        try:
+            with open(handle, "w", encoding="utf-8") as stream:
+                json.dump(found.to_json(), stream, indent=1)
+            os.replace(partial, file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
+            raise
+    except OSError as e:
+        output.complain(user_error("output-unwritable", {"file": file, "why": e.strerror}))
+
+
+def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
+    """torchkeeper explain --trace; 1 where the trace tells of no graph."""
+    with Engine() as engine:
+        asker = Asker(engine, as_json)
+        found = explained(asker, trace=trace, **({"place": place} if place else {}))
+    for text in output.left_lines(asker.left):
+        output.note(text)
+    if as_json:
+        _emit(found)
+    else:
+        tell(found, {}, place)
+        if found.result["misses"] and not place:
+            output.line("To compare what missed with what a cache holds now, name the cache.")
+    return int(not found.graphs)
+
+
+def _emit(found: Found) -> None:
+    for graph in found.graphs:
+        output.emit(graph)
+    output.emit({"result": {**found.result, "aotautograd": found.autograd}})
+
+
+def tell(found: Found, env: Answer, place: str | None) -> None:
+    """What was found, for people."""
+    result = found.result
+    if not found.graphs:
+        output.line(causes.nothing(result, env))
+    else:
+        output.lines(told(found.graphs))
+        for aot in found.autograd:
+            if aot["why"] and aot["why"] != causes.AS_GRAPHS:
+                output.line(printable(f"AOTAutograd {aot['id']}: ") + aot["why"])
+        output.line(causes.summary(result) + ".")
+    if result["elsewhere"] and place:
+        output.line(printable(f"What was compiled is not in {place}: the program names another "
+                              "cache folder, so what was there before is not known."))  # fmt: skip
+    for text in _doubts(result):
+        output.line(text)
+
+
+def told(graphs: list[Answer]) -> list[str]:
+    """A line for each graph, and one for why it was no hit."""
+    processes = {graph.get("process") for graph in graphs}
+    lines = []
+    for graph in graphs:
+        process = f"{graph.get('process')}, " if len(processes) > 1 else ""
+        more = ", ".join(part for part in (causes.place(graph), causes.seconds(graph)) if part)
+        cells = [f"{graph.get('outcome', '?'):<6}", process + str(graph.get("id")),
+                 causes.named(graph), more]  # fmt: skip
+        lines.append(printable("  ".join(cell for cell in cells if cell)))
+        if why := graph.get("why"):
+            cause = graph.get("cause") or graph  # of a run that was kept, only the key is
+            nearest = cause.get("nearest")
+            lines.append(f"        nearest {nearest[:12]}: {why}" if nearest else f"        {why}")
+    return lines
+
+
+def _doubts(result: Answer) -> list[str]:
+    """What of the trace could not be read."""
+    said = []
+    if result["odd"]:
+        lines = say.count(result["odd"], "line", "lines")
+        said.append(f"{lines} of the trace could not be understood.")
+    if result["cut"]:
+        said.append(f"{say.count(result['cut'], 'record', 'records')} of the trace not whole.")
+    if result["full"]:
+        said.append("The trace is too large; not all of it was read.")
+    there, read = result.get("there"), result.get("looked_at")
+    if there and read and read < there:
+        said.append(f"Of {there:,} graphs that were there, {read:,} were looked at, the newest.")
+    return said
+
+
+def add_runs(command: argparse.ArgumentParser) -> None:
+    """Arguments of runs."""
+    command.add_argument("ident", metavar="ID", nargs="?", help="show this run again: the "
+                         "beginning of its id, or “last”")  # fmt: skip
+    command.add_argument("--forget", action="store_true",
+                         help="remove the run from the list; “all” is every run")  # fmt: skip
+    looking.add_json(command)
+
+
+def kept_runs(args: argparse.Namespace) -> int:
+    """torchkeeper runs; 1 where none is kept."""
+    if args.forget:
+        return _forget(args)
+    if args.ident:
+        one = runs.one(args.ident)
+        if args.json:
+            output.emit(one.to_json())
+        else:
+            output.lines([*_head(one), "", *told(one.graphs), causes.summary(one.totals) + "."])
+        return 0
+    kept = runs.kept()
+    if args.json:
+        for one in kept.runs:
+            output.emit({k: v for k, v in one.to_json().items() if k != "graphs"})
+    elif kept.runs:
+        output.table(
+            ["ID", "WHEN", "HITS", "MISSES", "BYPASSES", "SPENT", "SAVED", "EXIT", "COMMAND"],
+            [_row(one) for one in kept.runs],
+            frozenset({2, 3, 4, 5, 6, 7}),
+        )
+    totals = {name: sum(one.totals[name] for one in kept.runs) for name in runs.TOTALS}
+    count = say.count(len(kept.runs), "run", "runs")
+    more = f"; {say.count(kept.damaged, 'file', 'files')} damaged" if kept.damaged else ""
+    said = f"{count}, {causes.summary(totals)}{more}"
+    output.result(args, {"runs": len(kept.runs), "damaged": kept.damaged, "totals": totals}, said)
+    return int(not kept.runs)
+
+
+def _row(one: runs.Run) -> list[str]:
+    totals = one.totals
+    return [
+        one.id,
+        say.when(one.at),
+        *(f"{int(totals[name]):,}" for name in ("hits", "misses", "bypasses")),
+        say.seconds(totals["spent"]),
+        say.seconds(totals["saved"]),
+        str(one.code),
+        " ".join(one.command),
+    ]
+
+
+def _head(one: runs.Run) -> list[str]:
+    said = [
+        ("run", one.id),
+        ("command", " ".join(one.command)),
+        ("when", say.when(one.at)),
+        ("took", say.seconds(one.seconds)),
+        ("exit", str(one.code)),
+        ("torch", one.torch or "not known"),
+        ("cache", one.place),
+        ("graphs", one.shortened),
+    ]
+    return [printable(f"{name:<8} {value}") for name, value in said if value]
+
+
+def _forget(args: argparse.Namespace) -> int:
+    if not args.ident:
+        raise UserError(
+            "Which run is to be forgotten?",
+            "",
+            "Give its id, “last”, or “all”.",
+            code="wrong-usage",
+        )
+    idents = runs.every() if args.ident == "all" else [runs.one(args.ident).id]
+    gone = runs.forget(idents)
+    output.result(args, {"forgotten": gone}, f"{say.count(gone, 'run', 'runs')} forgotten.")
+    return int(not gone)

@@ -1,0 +1,358 @@
+"""Two entries compared, in one place or in two, and the entry that is nearest to another.
+
+An entry is asked for as ``{place, kind, path}`` or ``{place, key}``, where the beginning of a key
+is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts import remote
+from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.detail import Full
+from torchkeeper.engine.session import Session, entries_of, items_of, place_of
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Store, read
+from torchkeeper.verdict import comparing, flat, nearest
+from torchkeeper.verdict.comparing import Comparison, Side
+from torchkeeper.verdict.nearest import Prints
+
+_GRAPHS = ("fxgraph", "aotautograd")
+#: Characters of a value that are told, and differences in one message.
+_VALUE = 4000
+_ROWS = 30
+#: Groups of which an entry is read in full to find the nearest entry, and entries that are.
+_GROUPS = 300
+_READ = 8
+_FLAT = 48
+
+
+class Found(NamedTuple):
+    """An entry, and the place it is in."""
+
+    place: str
+    full: Full
+
+    @property
+    def entry(self) -> Entry:
+        """The entry itself."""
+        return self.full.entry
+
+
+def explain(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Rows: what differs between an entry and another, causes first (``Difference.to_json``).
+
+    params: the entry; ``other``, asked for in the same way, its place that of the entry unless
+    given; or ``nearest``, a list of places to look in for the nearest one. The result has ``a``
+    and ``b``, the entries with their places, and ``Comparison.to_json`` without the differences;
+    ``b`` is None where there is no other entry of the kind. Places that cannot be read are told as
+    ``left``.
+
+    Raises Problem("entry-gone" | "key-unknown" | "key-ambiguous" | "kinds-differ" |
+    "nothing-recorded" | "factors-missing" | "entry-damaged").
+    """
+    one = _asked(session, params, params, report)
+    _comparable(one.entry)
+    places = params.get("nearest")
+    other: Found | None
+    if isinstance(places, list):
+        other = nearest_to(session, one, [place_of({"place": p}, "place") for p in places], report)
+    else:
+        other = _asked(session, params["other"], params, report, one)
+    if other is None:
+        return {"a": _told(one), "b": None, "recorded": [True, True]}
+    if other.entry.kind != one.entry.kind:
+        raise Problem("kinds-differ", kind=one.entry.kind, other=other.entry.kind)
+    found = compare(one, other).to_json()
+    rows = [cut(row) for row in found.pop("differences")]
+    for start in range(0, len(rows), _ROWS):
+        report.rows(rows[start : start + _ROWS])
+    return {"a": _told(one), "b": _told(other), "count": len(rows), **found}
+
+
+def _told(one: Found) -> dict[str, Any]:
+    return {"place": one.place, **one.entry.to_json()}
+
+
+def cut(row: dict[str, Any]) -> dict[str, Any]:
+    """A difference with its values short enough for a line."""
+    for name in ("a", "b"):
+        if isinstance(row[name], str) and len(row[name]) > _VALUE:
+            row[name] = row[name][:_VALUE] + "…"
+    return row
+
+
+def _comparable(entry: Entry) -> None:
+    if entry.kind not in COMPARED:
+        raise Problem("nothing-recorded", kind=entry.kind)
+    if entry.broken:
+        raise Problem("entry-damaged", key=entry.key)
+
+
+def _asked(
+    session: Session,
+    wanted: dict[str, Any],
+    params: dict[str, Any],
+    report: Report,
+    beside: Found | None = None,
+) -> Found:
+    """The entry that is asked for; ``beside`` another one, which it is compared with."""
+    place = place_of(wanted if wanted.get("place") else params, "place")
+    kind, path = wanted.get("kind"), wanted.get("path")
+    if not (isinstance(kind, str) and isinstance(path, str)):
+        item = _of_key(session, place, str(wanted.get("key") or ""), report, beside)
+        kind, path = item.kind, item.path
+    return found(session, place, kind, path, report)
+
+
+def found(session: Session, place: str, kind: str, path: str, report: Report) -> Found:
+    """An entry in full, with the torch that made it. Raises Problem("entry-gone")."""
+    store = session.store(place, report)
+    full = session.details.of(session.reader, store, kind, path, report)
+    if kind == "aotautograd" and full.entry.torch is None:
+        torch, device = _made_by(session, place, full, report)
+        full = Full(full.entry._replace(torch=torch, device=device), full.item, full.facts)
+    return Found(place, full)
+
+
+def _made_by(
+    session: Session, place: str, full: Full, report: Report
+) -> tuple[str | None, str | None]:
+    """The torch and device of the first FX graph that an AOTAutograd entry needs."""
+    keys = [key for key in full.facts.get("fx_keys") or () if isinstance(key, str)]
+    if not keys:
+        return None, None
+    store = session.store(place, report)
+    try:
+        items = _items_of_key(store, "fxgraph", keys[0], report)[:1]
+        for batch in read(store, items, session.reader, report):
+            for one in batch:
+                return one.entry.torch, one.entry.device
+    finally:
+        store.close()
+    return None, None
+
+
+def _items_of_key(store: Store, kind: str, key: str, report: Report) -> list[Item]:
+    if is_server(store.place):
+        from torchkeeper.stores.redis.store import Redis
+
+        assert isinstance(store, Redis)
+        path = remote.redis_key(kind, key)
+        return store.items_at([path], report) if path else []
+    return [item for item in store.items(report) if (item.kind, item.key) == (kind, key)]
+
+
+def _of_key(session: Session, place: str, key: str, report: Report, beside: Found | None) -> Item:
+    """The entry of a key, or of the only one that begins so: what tells most of itself, of the kind
+    of ``beside`` if there is one, and not that entry itself if there is another.
+    """
+    store = session.store(place, report)
+    try:
+        if is_server(place):
+            from torchkeeper.engine.relating import of_key
+            from torchkeeper.stores.redis.store import Redis
+
+            assert isinstance(store, Redis)
+            items = list(of_key(store, key, report))
+        else:
+            items = [item for item in items_of(store, report) if item.key.startswith(key)]
+    finally:
+        store.close()
+    keys = {item.key for item in items}
+    if not key or not keys:
+        raise Problem("key-unknown", key=key, place=place)
+    if key not in keys and len(keys) > 1:
+        raise Problem("key-ambiguous", key=key, count=len(keys), first=min(keys))
+    wanted = key if key in keys else keys.pop()
+    kind = beside.entry.kind if beside else None
+    same = (beside.place, *beside.entry.identity) if beside else None
+
+    def rank(item: Item) -> tuple[bool, bool, int, str]:
+        return ((place, *item.identity) == same, item.kind != kind, KINDS.index(item.kind),
+                item.path)  # fmt: skip
+
+    return min((item for item in items if item.key == wanted), key=rank)
+
+
+def compare(a: Found, b: Found) -> Comparison:
+    """What differs between two entries of one kind."""
+    if a.entry.kind in _GRAPHS:
+        return comparing.compare(side_of(a.full), side_of(b.full))
+    kind = a.entry.kind
+    return flat.compare(flat.values(kind, a.full.facts), flat.values(kind, b.full.facts))
+
+
+def side_of(full: Full) -> Side:
+    """What ``verdict.comparing`` is to know of an FX graph or AOTAutograd entry."""
+    facts = full.facts
+    graphs = [facts.get(name) for name in ("graph", "backward_graph")]
+    guards = facts.get("guards")
+    return Side(
+        factors_of(facts),
+        full.entry.torch,
+        full.entry.device,
+        tuple(text if isinstance(text, str) else "" for text in graphs),
+        guards if isinstance(guards, str) else None,
+    )
+
+
+def factors_of(facts: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """(hash, name, value) of each key factor, uncut; none where none are recorded."""
+    listed = facts.get("factors")
+    return [
+        (str(one[0]), str(one[1]), str(one[2]))
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, (list, tuple)) and len(one) == 3
+    ]
+
+
+def nearest_to(
+    session: Session, of: Found, places: Collection[str], report: Report
+) -> Found | None:
+    """The entry of the same kind, in any of some places, that is nearest to one; not that one, nor
+    another payload of its key. None where there is no other.
+
+    Raises Problem("factors-missing") where nothing is recorded by which another could be near.
+    """
+    kind, key = of.entry.kind, of.entry.key
+    graph = kind in _GRAPHS
+    factors = factors_of(of.full.facts) if graph else []
+    values = {} if graph else flat.values(kind, of.full.facts)
+    if not factors and not values:
+        raise Problem("factors-missing", key=key)
+    among = candidates(session, kind, places, {(kind, key)}, report)
+    if graph:
+        return nearest_graph(session, factors, among, report)
+    return _nearest_flat(session, of, values, among, report)
+
+
+def candidates(
+    session: Session,
+    kind: str,
+    places: Collection[str],
+    without: Collection[tuple[str, str]],
+    report: Report,
+) -> list[tuple[str, Described]]:
+    """The entries of a kind in some places, but for keys that are named by kind and key; places
+    that cannot be read are told as ``left``, and the one that is being read as ``looking``.
+    """
+    listed: list[tuple[str, Described]] = []
+    for place in dict.fromkeys(places):
+        # One that does not answer is known by its name, at least.
+        report.finding(looking={"place": place})
+        try:
+            listed += [(place, one) for one in _described(session, place, kind, report)]
+        except Problem as problem:
+            report.finding(left={"kind": None, "key": None, "path": place, "code": problem.code,
+                                 "params": problem.params})  # fmt: skip
+    return [
+        (place, one)
+        for place, one in listed
+        if (one.entry.kind, one.entry.key) not in without and not one.entry.problem
+    ]
+
+
+def _described(session: Session, place: str, kind: str, report: Report) -> Iterator[Described]:
+    store = session.store(place, report)
+    try:
+        # A server is not to be fetched whole for the entries of one kind.
+        items = None
+        if is_server(place):
+            items = [item for item in store.items(report) if item.kind == kind]
+        for batch in entries_of(session, store, report, items):
+            yield from (one for one in batch if one.entry.kind == kind)
+    finally:
+        store.close()
+
+
+def nearest_graph(
+    session: Session,
+    factors: list[tuple[str, str, str]],
+    among: Collection[tuple[str, Described]],
+    report: Report,
+) -> Found | None:
+    """The nearest of some FX graphs, or AOTAutograd entries, to these key factors."""
+    of = nearest.prints(factors)
+    known: dict[str, dict[str, str] | None] = {}
+
+    def prints(one: Described) -> Prints:
+        return Prints(known.get(one.facts.get("group") or ""), one.facts.get("prints") or ())
+
+    # Those whose graphs are near come first; of their settings, one of each group tells.
+    ranked = nearest.nearest(of, [((p, one), prints(one)) for p, one in among], len(among))
+    for place, one in ranked:
+        group = one.facts.get("group") or ""
+        if group not in known:
+            if len(known) >= _GROUPS:
+                break
+            known[group] = _shared(session, place, one, report)
+    best = nearest.nearest(of, [((p, one), prints(one)) for p, one in ranked], _READ)
+    if not best:
+        return None
+    # Hashes do not tell how much an input or a graph differs: the first few are looked at.
+    return min(_again(session, best, report), key=_Like(Side(factors)), default=None)
+
+
+class _Like:
+    """How much an entry differs from a list of factors, for those that are near it anyway."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+
+    def __call__(self, one: Found) -> tuple[float, int, int]:
+        other = comparing.compare(self._side, Side(factors_of(one.full.facts)))
+        causes = [x for x in other.differences if not x.follows]
+        # The same change of five inputs is one change.
+        ways = {x.fields or x.factor for x in causes}
+        graph = 1 - other.graph.alike if other.graph else 0.0
+        return graph, len(ways), len(causes)
+
+
+def _again(
+    session: Session, chosen: Collection[tuple[str, Described]], report: Report
+) -> list[Found]:
+    """Entries in full; those that are gone meanwhile are left out."""
+    full = []
+    for place, one in chosen:
+        report.check()
+        item = one.origin or one.item
+        try:
+            full.append(found(session, place, item.kind, item.path, report))
+        except Problem:
+            continue
+    return full
+
+
+def _shared(session: Session, place: str, one: Described, report: Report) -> dict[str, str] | None:
+    again = _again(session, [(place, one)], report)
+    factors = factors_of(again[0].full.facts) if again else []
+    return dict(nearest.prints(factors).shared or {}) if factors else None
+
+
+def _nearest_flat(
+    session: Session,
+    of: Found,
+    values: dict[str, str],
+    among: Collection[tuple[str, Described]],
+    report: Report,
+) -> Found | None:
+    """The nearest entry of a kind that tells of itself in a flat list: few are read."""
+    entry = of.entry
+
+    def rank(one: tuple[str, Described]) -> tuple[bool, bool, bool]:
+        other = one[1].entry
+        return other.name != entry.name, other.device != entry.device, other.torch != entry.torch
+
+    def differing(one: Found) -> int:
+        its = flat.values(entry.kind, one.full.facts)
+        return len(flat.compare(values, its).differences) if its else len(values) + 1
+
+    return min(
+        _again(session, sorted(among, key=rank)[:_FLAT], report), key=differing, default=None
+    )

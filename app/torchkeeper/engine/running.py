@@ -1,0 +1,323 @@
+"""What a program's run found in a folder, from its trace and what the folder held before.
+
+``held`` is asked before the program is started and remembers which graphs are there; it reads
+none of them. ``explain_trace`` is asked afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import is_graph_key
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import explaining, wire
+from torchkeeper.engine.session import Session, path_of, place_of
+from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.index import Index
+from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.walking import file_at
+from torchkeeper.verdict import comparing
+from torchkeeper.verdict.comparing import Side
+from torchkeeper.warm import trace as traces
+from torchkeeper.warm.trace import Graph, Trace
+
+#: Entries among which the nearest to a miss is looked for: the newest.
+MAX_NEAR = 5000
+#: Differences that are told of a graph.
+_MAX_ROWS = 60
+
+
+@dataclass
+class Held:
+    """The keys that a folder held, each with its payloads as paths in it; of a time.
+
+    traces: the files that the folder of the trace held.
+    """
+
+    place: str
+    fxgraph: dict[str, list[str]] = field(default_factory=dict)
+    aotautograd: set[str] = field(default_factory=set)
+    exists: bool = True
+    traces: frozenset[str] = frozenset()
+
+    def has(self, key: str | None) -> bool:
+        """Whether a graph of this key, or what AOTAutograd made of one, was there."""
+        return key in self.fxgraph or key in self.aotautograd
+
+
+def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
+
+    What a ``trace`` holds now, too, will not be taken for the run's.
+    """
+    found = holding(path_of(params, "place"), report)
+    trace = path_of(params, "trace") if params.get("trace") else ""
+    if os.path.isdir(trace):
+        found.traces = frozenset(traces.files_in(trace))
+    session.before = found
+    return {
+        "fxgraph": len(found.fxgraph),
+        "aotautograd": len(found.aotautograd),
+        "exists": found.exists,
+    }
+
+
+def holding(place: str, report: Report) -> Held:
+    """What a folder holds by the names of its folders and files; nothing of it is read."""
+    found = Held(place, exists=os.path.isdir(place))
+    root = os.path.realpath(place)
+    for part in _names(os.path.join(root, "fxgraph"), True):
+        report.check()
+        for key in _names(os.path.join(root, "fxgraph", part), True):
+            path = f"fxgraph/{part}/{key}"
+            if is_graph_key(key) and (payloads := _names(os.path.join(root, path), False)):
+                found.fxgraph[key] = [f"{path}/{name}" for name in payloads]
+    for key in _names(os.path.join(root, "aotautograd"), True):
+        if is_graph_key(key) and _names(os.path.join(root, "aotautograd", key), False):
+            found.aotautograd.add(key)
+    return found
+
+
+def _names(folder: str, folders: bool) -> list[str]:
+    """The folders in a folder, or its finished files; none where it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                e.name
+                for e in entries
+                if not e.name.startswith(".")
+                and not e.name.endswith(".tmp")
+                and (e.is_dir if folders else e.is_file)(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+
+
+def explain_trace(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
+
+    trace: a folder or a file. With ``known``, what was ``held`` before is what the program found: a
+    hit on something else was ``remote``, if ``remote`` says that such a cache was on. Without it
+    nobody knows, and a miss is compared with what a ``place`` holds now, less what the run itself
+    compiled.
+    """
+    before = session.before if params.get("known") else None
+    trace = traces.read(path_of(params, "trace"), report, before.traces if before else ())
+    place = place_of(params, "place") if params.get("place") else None
+    near = Near(session, before, trace, report, place)
+    made: set[str] = set()
+    totals: Counter[str] = Counter()
+    spent = saved = 0.0
+    for graph in trace.graphs:
+        report.check()
+        where = _where(graph, before, made, bool(params.get("remote")))
+        if graph.key and graph.outcome == "miss":
+            made.add(graph.key)
+        totals[graph.outcome] += 1
+        if graph.outcome == "hit":
+            totals[where or "unknown"] += 1
+            saved += graph.seconds or 0
+        else:
+            spent += graph.seconds or 0
+        _tell({**told(graph), "where": where, "cause": near.cause(graph)}, report)
+    for aot in trace.aot:
+        report.finding(aot=_aot(aot, trace, before))
+    return {
+        "graphs": len(trace.graphs),
+        "hits": totals["hit"],
+        "misses": totals["miss"],
+        "bypasses": totals["bypass"],
+        "local": totals["local"],
+        "remote": totals["remote"],
+        "unknown": totals["unknown"],
+        "spent": spent,
+        "saved": saved,
+        "torch": trace.torch,
+        "files": trace.files,
+        "compiles": trace.compiles,
+        "odd": trace.odd,
+        "cut": trace.cut,
+        "full": trace.full,
+        "elsewhere": _elsewhere(trace, before, report),
+        "looked_at": near.looked_at,
+        "there": len(before.fxgraph) if before else None,
+    }
+
+
+def _tell(graph: dict[str, Any], report: Report) -> None:
+    try:
+        report.finding(graph=graph)
+    except wire.WireError:
+        # Values that are all as long as can be, of graphs that nobody wrote by hand.
+        cause = {**graph["cause"], "differences": graph["cause"]["differences"][:5], "graph": None}
+        report.finding(graph={**graph, "cause": cause})
+
+
+def told(graph: Graph) -> dict[str, Any]:
+    """A graph as JSON, without its factors."""
+    return {
+        "id": graph.id,
+        "process": graph.process,
+        "name": graph.name,
+        "source": graph.where,
+        "direction": graph.direction,
+        "outcome": graph.outcome,
+        "key": graph.key,
+        "seconds": graph.seconds,
+        "reason": graph.reason,
+        "aot": graph.aot,
+        "at": graph.at,
+    }
+
+
+def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> str | None:
+    """Where a hit came from: "local", "remote" or "unknown"; None for what is no hit.
+
+    What the folder held, or this run put there before, is local. PyTorch's own record does not
+    tell; a hit on anything else came from a remote cache if one was on. Otherwise the program
+    itself brought it, with a mega-cache perhaps, or has its cache in another folder.
+    """
+    if graph.outcome != "hit":
+        return None
+    if before is None or not graph.key:
+        return "unknown"
+    if before.has(graph.key) or graph.key in made:
+        return "local"
+    return "remote" if remote else "unknown"
+
+
+def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
+    """An AOTAutograd lookup, and the graphs that explain it."""
+    graphs = [
+        graph.id
+        for graph in trace.graphs
+        if (graph.process, graph.compile_id) == (aot.process, aot.compile_id)
+    ]
+    local = None if before is None or not aot.key else aot.key in before.aotautograd
+    return {
+        "id": aot.compile_id,
+        "process": aot.process,
+        "name": aot.name,
+        "outcome": aot.outcome,
+        "key": aot.key,
+        "saved": aot.seconds,
+        "reason": aot.reason,
+        "there": local,
+        "graphs": graphs,
+    }
+
+
+def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None:
+    """Whether the program has its cache in another folder: what it compiled is not in this one."""
+    made = {graph.key for graph in trace.graphs if graph.outcome == "miss" and graph.key}
+    if before is None or not made:
+        return None
+    after = holding(before.place, report)
+    return not any(map(after.has, made))
+
+
+class Near:
+    """Finds what was there and is nearest to a graph; looks at entries when first asked."""
+
+    def __init__(
+        self,
+        session: Session,
+        before: Held | None,
+        trace: Trace,
+        report: Report,
+        place: str | None = None,
+    ) -> None:
+        """place: where to look when it is not known what was there before."""
+        self._session = session
+        self._before = before
+        self._torch = trace.torch
+        self._made = {("fxgraph", g.key) for g in trace.graphs if g.key and g.outcome == "miss"}
+        self._place = place
+        self._report = report
+        self._among: list[tuple[str, Described]] | None = None
+
+    @property
+    def looked_at(self) -> int:
+        """How many entries were looked at."""
+        return len(self._among or ())
+
+    def cause(self, graph: Graph) -> dict[str, Any] | None:
+        """Why a graph was compiled, as far as that is known: ``code``, and for "differs" the
+        ``nearest`` key, and the comparison of the graph with that as ``explain`` tells it; None
+        for a hit.
+
+        Codes: bypass, cut, guards (the key was there, its guards did not hold), refused (it was
+        there, and PyTorch did not take it), unrecorded, unknown (nobody knows what was there),
+        nothing (no graph was there), nothing-now (none is in the place that was named), unread
+        (none that was there tells its factors), differs.
+        """
+        if graph.outcome == "hit":
+            return None
+        if graph.outcome == "bypass":
+            return {"code": "bypass"}
+        if graph.cut:
+            return {"code": "cut"}
+        if graph.guarded:
+            return {"code": "guards"}
+        if self._before is None and self._place is None:
+            return {"code": "unknown"}
+        if self._before and self._before.has(graph.key):
+            return {"code": "refused"}
+        if self._before and not (self._before.fxgraph or self._before.aotautograd):
+            return {"code": "nothing"}
+        if not graph.factors:
+            return {"code": "unrecorded"}
+        there = self._there()
+        found = explaining.nearest_graph(self._session, graph.factors, there, self._report)
+        if found is None and not there and self._before is None:
+            return {"code": "nothing-now"}
+        if found is None:
+            return {"code": "unread"}
+        side = Side(graph.factors, self._torch, graphs=(graph.text,))
+        told = comparing.compare(side, explaining.side_of(found.full)).to_json()
+        told["differences"] = [explaining.cut(row) for row in told["differences"][:_MAX_ROWS]]
+        return {"code": "differs", "nearest": found.entry.key, **told}
+
+    def _there(self) -> list[tuple[str, Described]]:
+        """The graphs that were there and still are; or those that are in the place now."""
+        if self._among is None:
+            if self._before:
+                self._among = self._of_before(self._before)
+            else:
+                self._among = explaining.candidates(
+                    self._session, "fxgraph", [self._place or ""], self._made, self._report
+                )
+        return self._among
+
+    def _of_before(self, before: Held) -> list[tuple[str, Described]]:
+        try:
+            folder = Folder(before.place)
+        except Problem:
+            return []
+        found: list[tuple[str, Described]] = []
+        index = Index(folder.root, os.environ.get(wire.INDEX))
+        try:
+            items = _items(folder, before)
+            for batch in describe(items, folder, self._session.reader, self._report, index=index):
+                found += [(before.place, x) for x in batch if not x.entry.problem]
+                self._report.progress(len(found), len(items), "entries")
+        finally:
+            index.close()
+        return found
+
+
+def _items(folder: Folder, before: Held) -> list[Item]:
+    """The newest of the graphs that a folder held, one payload of each key, unread."""
+    found = []
+    for key, paths in before.fxgraph.items():
+        with contextlib.suppress(OSError):
+            status = os.stat(os.path.join(folder.root, paths[0]), follow_symlinks=False)
+            found.append(Item("fxgraph", key, paths[0], [file_at(paths[0], status)]))
+    found.sort(key=lambda item: item.files[0].mtime_ns or 0, reverse=True)
+    return in_order(found[:MAX_NEAR])

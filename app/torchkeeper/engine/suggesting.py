@@ -1,0 +1,218 @@
+"""What of a place is dead, and why: looked at once, told for each reason, chosen for a purge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import (
+    Env,
+    Session,
+    asks_times,
+    entries_of,
+    environments,
+    items_of,
+    picker,
+    place_of,
+    with_times,
+)
+from torchkeeper.stores import query
+from torchkeeper.stores.dead import REASONS, Dead, Wanted
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Store
+from torchkeeper.stores.trash import allocated
+from torchkeeper.stores.uses import uses
+
+#: What a selection may ask for.
+_NAMES = ("stale", "broken", "orphans", "older", "keep")
+
+
+@dataclass
+class Look:
+    """What a place was found to be.
+
+    rests: what last uses rest on, one of stores.uses.RESTS; None where nobody knows them.
+    judged: in which environments entries have their verdicts.
+    """
+
+    number: int
+    place: str
+    dead: Dead
+    rests: str | None
+    judged: tuple[str, ...] = ()
+
+
+def wanted_of(params: Mapping[str, Any]) -> Wanted:
+    """Which entries a request or a selection asks for as dead; none where it asks for no such.
+
+    Raises TypeError and ValueError for what is no number, or less than nothing.
+    """
+    older, keep = params.get("older"), params.get("keep")
+    for number in (older, keep):
+        if number is not None and (isinstance(number, bool) or not number >= 0):
+            raise TypeError("an age or a budget is not a number of at least 0")
+    return Wanted(
+        stale=bool(params.get("stale")),
+        broken=bool(params.get("broken")),
+        orphans=bool(params.get("orphans")),
+        older=older,
+        keep=keep,
+    )
+
+
+def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What of a place is dead, for each reason by itself: {entries, files, bytes} and ``why``, a
+    problem where nobody can know; no such for what was not asked.
+
+    ``envs``: in all of which stale is stale. ``older``: seconds; ``keep``: bytes; ``filter``: which
+    may go. ``look``: the number of an earlier answer, to count anew without looking again.
+    """
+    wanted = wanted_of(params)
+    look = _looked(session, params)
+    asked = query.parse(params.get("filter") or "")
+    if look is None or (params.get("envs") and tuple(params["envs"]) != look.judged):
+        store = session.store(place_of(params, "place"), report)
+        try:
+            if look is None:
+                look = _look(session, store, params, asks_times(store, asked), report)
+            else:
+                _judge(session, store, look, params, report)
+        finally:
+            store.close()
+    dead, may = look.dead, picker(session, {"filter": asked.text})
+    tries = {
+        "stale": Wanted(stale=True) if look.judged else None,
+        "broken": Wanted(broken=True),
+        "orphan": Wanted(orphans=True),
+        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
+        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
+    }
+    reasons: dict[str, Any] = {}
+    for reason, one in tries.items():
+        report.check()
+        if one is None:
+            continue
+        if look.rests is None and reason in ("unused", "budget"):
+            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": _unknown(look.place)}
+        else:
+            reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
+    total = dead.told(range(len(dead.found)))
+    return {**total, "look": look.number, "rests": look.rests, "reasons": reasons}
+
+
+def _unknown(place: str) -> dict[str, Any]:
+    return {"code": "use-unknown", "params": {"server": place}}
+
+
+class Going(NamedTuple):
+    """What goes: entries; of each why it does (stores.dead.REASONS) and when it, or what needs
+    it, was last used; and what that rests on.
+    """
+
+    entries: list[Described]
+    why: list[list[str]]
+    used: list[float | None]
+    rests: str | None
+
+    def row(self, number: int) -> dict[str, Any]:
+        """An entry as JSON, with ``because`` and ``last_used``."""
+        about = {"because": self.why[number], "last_used": self.used[number]}
+        return {**self.entries[number].entry.to_json(), **about}
+
+
+def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Report) -> Going:
+    """The entries that a selection means which asks for what is dead.
+
+    Its filter says which may go. ``look``: the number of a look that is to be taken as it is.
+    Raises Problem as ``environments``, and "use-unknown".
+    """
+    wanted = wanted_of(select)
+    look = _looked(session, select)
+    if look is None:
+        timed = asks_times(store, query.parse(select.get("filter") or ""))
+        look = _look(session, store, select, timed, report)
+    elif look.place != store.place:
+        raise Problem("look-unknown")
+    if wanted.stale and not look.judged:
+        raise Problem("environment-wanted")
+    if look.rests is None and (wanted.older is not None or wanted.keep is not None):
+        raise Problem("use-unknown", server=look.place)
+    going = look.dead.chosen(wanted, picker(session, dict(select)))
+    found = [look.dead.found[n] for n in going]
+    return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
+
+
+def totals(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, dict[str, int]]:
+    """{reason: {entries, bytes}} of items and why they go; one with several counts for each."""
+    found: dict[str, dict[str, int]] = {}
+    for reason in REASONS:
+        items = [item for item, why in going if reason in why]
+        files = (file for item in items for file in item.files)
+        size = allocated(files) if on_disk else sum(item.size for item in items)
+        if items:
+            found[reason] = {"entries": len(items), "bytes": size}
+    return found
+
+
+def _looked(session: Session, params: Mapping[str, Any]) -> Look | None:
+    number = params.get("look")
+    if number is None:
+        return None
+    look = session.look
+    if not isinstance(look, Look) or look.number != number:
+        raise Problem("look-unknown")
+    return look
+
+
+def _look(
+    session: Session, store: Store, params: Mapping[str, Any], timed: bool, report: Report
+) -> Look:
+    """Look at all that a place holds, and remember it."""
+    if not isinstance(store, Folder) and not is_server(store.place):
+        raise Problem("place-not-folder", place=store.place)
+    _environments(session, params)  # before anything that takes long
+    items = items_of(store, report)
+    rests: str | None
+    used: list[float | None]
+    if isinstance(store, Folder):
+        # First of all: to read a file of somebody else's is to use it.
+        times, rests = uses(store, items, report)
+        by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
+        found = [one for batch in entries_of(session, store, report, items) for one in batch]
+        used = [by_item.get(one.item.identity) for one in found]
+    else:
+        from torchkeeper.stores.redis.store import Redis
+        from torchkeeper.stores.redis.times import knows_use
+
+        assert isinstance(store, Redis)
+        rests = "server" if knows_use(store) else None
+        batches = with_times(store, entries_of(session, store, report, items), bool(rests or timed))
+        found = [one for batch in batches for one in batch]
+        used = [one.entry.used for one in found]
+    dead = Dead(found, used, store.whole, isinstance(store, Folder))
+    session.look = look = Look(next(session.numbers), store.place, dead, rests)
+    _judge(session, store, look, params, report)
+    return look
+
+
+def _judge(
+    session: Session, store: Store, look: Look, params: Mapping[str, Any], report: Report
+) -> None:
+    """Give what was found its verdicts in the environments that a request names."""
+    if envs := _environments(session, params):
+        from torchkeeper.engine.verdicts import told
+
+        told(session, store, look.dead.found, envs, report)
+        look.judged = tuple(params["envs"])
+
+
+def _environments(session: Session, params: Mapping[str, Any]) -> list[Env]:
+    asked = query.parse(params.get("filter") or "")
+    wanted = bool(params.get("stale")) or query.VERDICT in asked.fields
+    return environments(session, params, wanted)

@@ -1,0 +1,382 @@
+"""The dialog that suggests what could go: what is dead in a place, each reason with its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QProgressBar, QSpinBox, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.suggesting import Suggestions
+from torchkeeper.link import dead, say
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores.names import is_server
+
+#: Where the numbers are remembered.
+_DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
+_UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
+
+
+class Suggested(QFrame):
+    """One reason: what it means, how much goes for it, and the button that shows exactly that."""
+
+    asked = Signal(str)
+
+    def __init__(self, reason: str, title: str, text: str, verb: str, *fields: QWidget) -> None:
+        """fields: what the user can change about the reason, after its title."""
+        super().__init__()
+        self.setObjectName("hint")
+        self.reason = reason
+        self.title = forms.label(title, "heading")
+        self.text = forms.label(text, "muted", wrap=True)
+        self.bytes = forms.label("", "heading")
+        self.count = forms.label("", "muted")
+        for label in (self.bytes, self.count):
+            label.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.go = forms.button(verb)
+        self.go.setAutoDefault(False)
+        self._fields = fields
+        self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
+        self.go.clicked.connect(lambda: self.asked.emit(self.reason))
+        head = forms.row()
+        head.addWidget(self.title)
+        for field in fields:
+            head.addWidget(field)
+        head.addStretch(1)
+        texts = forms.column(gap=4)
+        texts.addLayout(head)
+        texts.addWidget(self.text)
+        numbers = forms.column(gap=0)
+        numbers.addStretch(1)
+        numbers.addWidget(self.bytes)
+        numbers.addWidget(self.count)
+        numbers.addStretch(1)
+        line = forms.row(gap=16, margin=12)
+        line.addLayout(texts, 1)
+        line.addLayout(numbers)
+        line.addWidget(self.go, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.setLayout(line)
+        self._text = text
+        self.wait(self.tr("Looking…"))
+
+    def wait(self, text: str) -> None:
+        """Nothing is known yet; why."""
+        self._show("", text, False)
+
+    def fail(self, said: str) -> None:
+        """Nobody can say; why."""
+        self._show("", self.tr("Not known"), False, said)
+        for field in self._fields:
+            field.setEnabled(False)
+
+    def tell(self, entries: int, size: int, may: bool) -> None:
+        """How much there is; ``may``: whether it may be removed."""
+        counted = say.count(entries, "entry", "entries")
+        none = self.tr("Nothing")
+        for field in self._fields:
+            field.setEnabled(True)
+        self._show(say.size(size) if entries else "", counted if entries else none,
+                   bool(entries) and may)  # fmt: skip
+
+    def _show(self, size: str, count: str, able: bool, said: str = "") -> None:
+        self.bytes.setText(size)
+        self.bytes.setVisible(bool(size))
+        self.count.setText(count)
+        self.text.setText(said or self._text)
+        self.go.setEnabled(able)
+        self.setAccessibleName(f"{self.title.text()}: {size} {count}")
+        self.setAccessibleDescription(self.text.text())
+
+
+class CleanDialog(Dialog):
+    """What is dead in a place; what goes is shown once more before it does."""
+
+    #: The plan is to be carried out: the ticket of the plan, its number, whether at once.
+    decided = Signal(int, int, bool)
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        engines: Engines,
+        settings: QSettings,
+        place: str,
+        read_only: bool,
+    ) -> None:
+        super().__init__(parent, "", 680)
+        self.setWindowTitle(self.tr("Clean up"))
+        self._engines = engines
+        self._settings = settings
+        self._place = place
+        self._read_only = read_only
+        self.preview: PurgeDialog | None = None
+        self.title = forms.label("", "title", wrap=True)
+        self.where = forms.label(printable(place), "muted", wrap=True)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.notice = Notice()
+        self.notice.again.connect(self._begin)
+        self.days = _number(1, 3650, self.tr("Days without a use"))
+        self.days.setSuffix(self.tr(" days"))
+        self.budget = _number(0, 999_999, self.tr("What the rest may take"))
+        self.unit = QComboBox()
+        self.unit.addItems([name for name, _ in _UNITS])
+        self.unit.setAccessibleName(self.tr("Unit"))
+        self.budget.setFixedHeight(self.unit.sizeHint().height())
+        self.days.setFixedHeight(self.unit.sizeHint().height())
+        self._recall()
+        self.rows = {row.reason: row for row in self._make_rows()}
+        self.found = Suggestions(engines, place, *self._limits(), parent=self)
+        self.sick = _Sick()
+        self.sick.asked.connect(self.found.count_without)
+        self.envs = forms.label("", "muted", wrap=True)
+        self.rests = forms.label("", "muted", wrap=True)
+        self.shared = forms.label(dead.SHARED, "muted", wrap=True)
+        self.shared.setVisible(is_server(place))
+        self.again = forms.button(self.tr("Look again"))
+        self.again.setAutoDefault(False)
+        self.again.clicked.connect(self._begin)
+        self.close_button = forms.button(self.tr("Close"))
+        self.close_button.clicked.connect(self.reject)
+        self.close_button.setDefault(True)
+        self.held = Notice(mild=True)
+        if read_only:
+            self.held.tell(user_error("place-protected", {"place": place}))
+        above = (self.title, self.where, self.bar, self.notice, self.held)
+        below = (self.sick, self.envs, self.rests, self.shared)
+        for widget in (*above, *self.rows.values(), *below):
+            self.body.addWidget(widget)
+        self.body.addStretch(1)
+        self.buttons(self.again, self.close_button)
+        self.found.changed.connect(self._say)
+        self.days.valueChanged.connect(self._changed)
+        self.budget.valueChanged.connect(self._changed)
+        self.unit.currentIndexChanged.connect(self._changed)
+        self._begin()
+        self.close_button.setFocus()
+
+    def _make_rows(self) -> list[Suggested]:
+        server = is_server(self._place)
+        verb = self.tr("Remove…") if server else self.tr("Move to trash…")
+        rows = [
+            Suggested("stale", self.tr("Stale everywhere"),
+                      self.tr("No environment of this machine can ever use them."), verb),
+            Suggested("broken", self.tr("Broken"),
+                      self.tr("They cannot be read, or something they need is gone."), verb),
+            Suggested("orphan", self.tr("Orphaned"), self.tr("Nothing needs them any more."), verb),
+            Suggested("unused", self.tr("Not used for"),
+                      self.tr("Nor was anything that needs them."), verb, self.days),
+            Suggested("budget", self.tr("More than"),
+                      self.tr("Those used longest ago go, until the rest takes no more."),
+                      verb, self.budget, self.unit),
+        ]  # fmt: skip
+        for row in rows:
+            row.asked.connect(self._preview)
+        return rows
+
+    def done(self, result: int) -> None:
+        if self.preview is None or result != Dialog.DialogCode.Accepted:
+            self.found.close()
+        super().done(result)
+
+    # The numbers.
+
+    def _recall(self) -> None:
+        self.days.setValue(_kept(self._settings, _DAYS, dead.DAYS))
+        self.budget.setValue(_kept(self._settings, _BUDGET, 10))
+        self.unit.setCurrentIndex(min(_kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
+
+    def _limits(self) -> tuple[float, int]:
+        _, unit = _UNITS[self.unit.currentIndex()]
+        return self.days.value() * dead.DAY, self.budget.value() * unit
+
+    def _changed(self) -> None:
+        self._settings.setValue(_DAYS, self.days.value())
+        self._settings.setValue(_BUDGET, self.budget.value())
+        self._settings.setValue(_UNIT, self.unit.currentIndex())
+        for reason in ("unused", "budget"):
+            self.rows[reason].wait(self.tr("Counting…"))
+        self.found.set_limits(*self._limits())
+
+    # What was found.
+
+    def _begin(self) -> None:
+        self.found.older, self.found.keep = self._limits()
+        self.found.begin()
+
+    def _say(self) -> None:
+        found, result = self.found, self.found.result
+        self.notice.tell(found.error, again=True)
+        looking = found.error is None and result is None
+        self.bar.setVisible(looking)
+        self.again.setEnabled(not looking)
+        for row in self.rows.values():
+            row.setVisible(found.error is None)
+        if found.error is not None:
+            self.title.setText(self.tr("What is dead is not known"))
+            self.where.setText(printable(self._place))
+        elif looking:
+            self.title.setText(self.tr("Looking for what is dead…"))
+            self._tell_progress()
+        self._tell_environments()
+        if result is None:
+            for row in self.rows.values():
+                row.wait(self.tr("Looking…"))
+            self.rests.hide()
+            if found.error is not None:
+                self._shrink()
+            return
+        self._tell_rows(result["reasons"])
+        self.rests.setText(dead.rests(result.get("rests")))
+        self.rests.setVisible(bool(self.rests.text()))
+        self._entitle(result)
+
+    def _shrink(self) -> None:
+        """Be as low as what is said."""
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+
+    def _entitle(self, result: dict[str, object]) -> None:
+        if any(row.go.isEnabled() or row.bytes.text() for row in self.rows.values()):
+            self.title.setText(self.tr("What could go"))
+        elif self.found.asking:
+            self.title.setText(self.tr("Looking for what is dead…"))
+        else:
+            self.title.setText(self.tr("Nothing here is dead"))
+        held = self.tr("{} in {}").format(
+            say.count(_whole(result.get("entries")), "entry", "entries"), printable(self._place)
+        )
+        held += f", {say.size(_whole(result.get('bytes')))}"
+        self.where.setText(held)
+
+    def _tell_rows(self, reasons: dict[str, dict[str, object]]) -> None:
+        for name, row in self.rows.items():
+            one = reasons.get(name)
+            if one is None:
+                refusal = self.found.refusal()
+                if refusal is not None:
+                    # What is wrong with which interpreter is said below.
+                    row.fail(refusal.what if self.found.envs.failed else str(refusal))
+                else:
+                    row.wait(self.tr("Asking…"))
+            elif isinstance(why := one.get("why"), dict):
+                error = user_error(str(why["code"]), why.get("params") or {})
+                row.fail(" ".join((error.what, error.why)))
+            else:
+                entries, size = _whole(one.get("entries")), _whole(one.get("bytes"))
+                row.tell(entries, size, not self._read_only)
+
+    def _tell_progress(self) -> None:
+        done, total, unit = self.found.progress or (0, None, "")
+        self.bar.setRange(0, int(total or 0))
+        self.bar.setValue(int(done))
+        if unit == "entries" and total:
+            self.where.setText(self.tr("{} of {} entries").format(f"{done:,}", f"{total:,}"))
+        else:
+            self.where.setText(printable(self._place))
+
+    def _tell_environments(self) -> None:
+        found = self.found
+        self.sick.tell([] if found.error else found.envs.failed)
+        if found.error is not None:
+            text = ""
+        elif found.total is None:
+            text = self.tr("Looking for environments…")
+        elif found.answered < found.total:
+            text = self.tr("Asking environment {} of {}…").format(found.answered + 1, found.total)
+        elif found.envs.envs:
+            text = self.tr("Environments: {}.").format(dead.environments(found.envs))
+        else:
+            text = ""
+        self.envs.setText(text)
+        self.envs.setVisible(bool(text))
+
+    # What goes.
+
+    def _preview(self, reason: str) -> None:
+        preview = PurgeDialog(self, self._engines, self._place, self.found.select(reason),
+                              engine_of=self.found.engine)  # fmt: skip
+        preview.decided.connect(self._decide)
+        preview.rejected.connect(self._back)
+        self.preview = preview
+        preview.open()
+
+    def _back(self) -> None:
+        self.preview = None
+
+    def _decide(self, ticket: int, plan: int, at_once: bool) -> None:
+        self.found.hand_over()
+        self.decided.emit(ticket, plan, at_once)
+        self.accept()
+
+
+class _Sick(QFrame):
+    """The interpreters that could not be asked, each with a way to go on without it."""
+
+    asked = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("hint")
+        self._rows = forms.column()
+        line = forms.row(gap=12, margin=12)
+        line.addWidget(forms.picture("warning", 20, "warning"), 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(self._rows, 1)
+        self.setLayout(line)
+        self._shown: list[tuple[str, UserError]] = []
+        self.buttons: list[QWidget] = []
+        self.hide()
+
+    def tell(self, failed: list[tuple[str, UserError]]) -> None:
+        """Show these."""
+        if failed == self._shown:
+            return
+        self._shown = list(failed)
+        self.buttons.clear()
+        while (item := self._rows.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for python, error in failed:
+            said = " ".join(part for part in (error.what, error.why) if part)
+            text: QLabel = forms.label(printable(said, 1000), wrap=True)
+            go = forms.button(self.tr("Count without it"))
+            go.setAutoDefault(False)
+            go.clicked.connect(self._leave_out(python))
+            line = forms.row(gap=12)
+            line.addWidget(text, 1)
+            line.addWidget(go, 0, Qt.AlignmentFlag.AlignTop)
+            whole = QWidget()
+            whole.setLayout(line)
+            self._rows.addWidget(whole)
+            self.buttons.append(go)
+        self.setVisible(bool(failed))
+
+    def _leave_out(self, python: str) -> Callable[[], None]:
+        return lambda: self.asked.emit(python)
+
+
+def _number(least: int, most: int, name: str) -> QSpinBox:
+    made = QSpinBox()
+    made.setRange(least, most)
+    made.setGroupSeparatorShown(True)
+    made.setAccessibleName(name)
+    made.setMinimumWidth(104)
+    # A style sheet's padding does not reach the field in it.
+    made.lineEdit().setTextMargins(6, 0, 0, 0)
+    return made
+
+
+def _whole(value: object) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def _kept(settings: QSettings, name: str, otherwise: int) -> int:
+    try:
+        return max(0, int(str(settings.value(name, otherwise))))
+    except ValueError:
+        return otherwise

@@ -1,0 +1,362 @@
+"""The runs that are kept: a list with totals and a small history, and each run's graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
+from torchkeeper.gui.dialogs.history import History
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.link import causes, say
+from torchkeeper.link.runs import TOTALS, Kept, Run
+from torchkeeper.link.words import UserError, printable
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+#: The shade of each outcome.
+_SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
+#: What is shown where nothing was run yet.
+COMMAND = "torchkeeper run -- python train.py"
+
+_WHEN, _COMMAND, _HITS, _MISSES, _BYPASSES, _SPENT, _SAVED, _EXIT = range(8)
+_OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
+
+
+class RunsDialog(Dialog):
+    """Reads the runs in the worker's thread and shows them; the window stays usable beside it."""
+
+    grows = False
+
+    def __init__(self, parent: QWidget | None, engines: Engines) -> None:
+        super().__init__(parent, "", 720)
+        self.setWindowTitle(self.tr("Runs"))
+        self.setWindowModality(Qt.WindowModality.NonModal)
+        self._engines = engines
+        self._ticket: int | None = None
+        self._runs: list[Run] = []
+        self.title = forms.label(self.tr("Runs"), "title")
+        self.totals = forms.label("", "muted", wrap=True)
+        self.notice = Notice()
+        self.notice.again.connect(self.refresh)
+        self.rate = History(self.tr("Hit rate"), lambda value: f"{value:.0%}", "good", 1.0)
+        self.saved = History(self.tr("Time saved"), say.seconds, "accent")
+        self.list = _tree(
+            self.tr("Runs, the latest first"),
+            [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses"),
+             self.tr("Bypasses"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
+            _COMMAND, (152, 0, 64, 72, 88, 96, 96, 56), frozenset(range(_HITS, _EXIT + 1)),
+        )  # fmt: skip
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.graphs = _tree(
+            self.tr("Graphs of the chosen run"),
+            [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
+             self.tr("Why")],
+            _WHY, (136, 112, 176, 104, 0),
+        )  # fmt: skip
+        self.head = forms.label("", "muted", wrap=True)
+        self.why = forms.label("", wrap=True)
+        for label in (self.head, self.why):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.blank = Blank("runs", 420)
+        self.blank.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.command = forms.label(COMMAND)
+        self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
+        self.copy = forms.button(self.tr("Copy command"))
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(COMMAND))
+        self.forget = forms.button(self.tr("Forget…"), danger=True)
+        self.again = forms.button(self.tr("Refresh"))
+        self.close_button = forms.button(self.tr("Close"))
+        self._lay_out()
+        self.list.itemSelectionChanged.connect(self._chosen)
+        self.graphs.currentItemChanged.connect(lambda *_: self._explain())
+        for history in (self.rate, self.saved):
+            history.chosen.connect(self._choose_bar)
+        self.forget.clicked.connect(self._forget)
+        self.again.clicked.connect(self.refresh)
+        self.close_button.clicked.connect(self.reject)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Refresh), self, self.refresh)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        theme.follow(self, self._paint, now=False)
+        self.resize(1080, 720)
+        self._kept(Kept([], 0), known=False)
+        self.close_button.setFocus()
+        self.refresh()
+
+    def _lay_out(self) -> None:
+        self.body.addWidget(self.title)
+        self.body.addWidget(self.totals)
+        self.body.addWidget(self.notice)
+        bars = forms.row(gap=32)
+        bars.addWidget(self.rate)
+        bars.addWidget(self.saved)
+        detail = forms.column(gap=8)
+        detail.setContentsMargins(0, 12, 0, 0)
+        detail.addWidget(self.head)
+        detail.addWidget(self.graphs, 1)
+        detail.addWidget(self.why)
+        below = QWidget()
+        below.setLayout(detail)
+        self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.list)
+        self.split.addWidget(below)
+        self.split.setSizes([220, 260])
+        whole = forms.column(gap=12)
+        whole.addLayout(bars)
+        whole.addWidget(self.split, 1)
+        page = QWidget()
+        page.setLayout(whole)
+        whole.setContentsMargins(0, 8, 0, 0)
+        offer = forms.row(gap=12)
+        offer.addStretch(1)
+        offer.addWidget(self.command)
+        offer.addWidget(self.copy)
+        offer.addStretch(1)
+        empty = forms.column(gap=0)
+        empty.addStretch(2)
+        empty.addWidget(self.blank)
+        empty.addLayout(offer)
+        empty.addStretch(3)
+        nothing = QWidget()
+        nothing.setLayout(empty)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(nothing)
+        self.stack.addWidget(page)
+        self.body.addWidget(self.stack, 1)
+        line = forms.row()
+        line.addWidget(self.forget)
+        line.addStretch(1)
+        line.addWidget(self.again)
+        line.addWidget(self.close_button)
+        self.body.addLayout(line)
+        for button in (self.forget, self.again, self.copy):
+            button.setAutoDefault(False)
+        self.close_button.setDefault(True)
+
+    # Asking.
+
+    def refresh(self) -> None:
+        """Read the runs again."""
+        self._engines.forget(self._ticket)
+        self._ticket = self._engines.runs(
+            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
+        )
+
+    def done(self, result: int) -> None:
+        self._engines.forget(self._ticket)
+        super().done(result)
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+
+    def _kept(self, kept: Kept, *, known: bool = True) -> None:
+        self.notice.tell(None)
+        chosen = {run.id for run in self.selected()}
+        self._runs = kept.runs
+        self.command.setVisible(known)
+        self.copy.setVisible(known)
+        if known and not kept.runs:
+            self.blank.say(
+                self.tr("No run yet"),
+                self.tr("This runs a program as it is, and then tells which graphs were in the "
+                        "cache, and of each that was not, what differs. Every run is listed here."),
+            )  # fmt: skip
+        elif not known:
+            self.blank.say("", self.tr("Reading…"))
+        if kept.runs and not self.stack.currentIndex():
+            self.list.setFocus()
+        self.stack.setCurrentIndex(int(bool(kept.runs)))
+        self.totals.setText(_totals(kept) if known else "")
+        self.totals.setVisible(bool(self.totals.text()))
+        oldest = kept.runs[::-1]
+        hints = [f"{say.when(run.at)}\n{_command(run)[:120]}" for run in oldest]
+        self.rate.fill([run.rate for run in oldest], hints)
+        self.saved.fill([run.totals["saved"] for run in oldest], hints)
+        self.list.blockSignals(True)
+        self.list.clear()
+        for run in kept.runs:
+            self.list.addTopLevelItem(_run_item(run))
+        again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
+        for number in again:
+            if item := self.list.topLevelItem(number):
+                item.setSelected(True)
+        if item := self.list.topLevelItem(again[0]):
+            self.list.setCurrentItem(item, 0)
+        self.list.blockSignals(False)
+        self._chosen()
+
+    # What is chosen.
+
+    def selected(self) -> list[Run]:
+        """The chosen runs, as they are listed."""
+        numbers = {self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()}
+        return [run for number, run in enumerate(self._runs) if number in numbers]
+
+    def _choose_bar(self, index: int) -> None:
+        if item := self.list.topLevelItem(len(self._runs) - 1 - index):
+            self.list.clearSelection()
+            self.list.setCurrentItem(item)
+            self.list.scrollToItem(item)
+
+    def _chosen(self) -> None:
+        chosen = self.selected()
+        self.forget.setEnabled(bool(chosen))
+        one = chosen[0] if len(chosen) == 1 else None
+        number = len(self._runs) - 1 - self._runs.index(one) if one else -1
+        for history in (self.rate, self.saved):
+            history.mark(number)
+        self.graphs.clear()
+        if one is None:
+            self.head.setText(self.tr("{} runs chosen").format(len(chosen)) if chosen else "")
+        else:
+            self.head.setText(_head(one))
+            for graph in one.graphs:
+                self.graphs.addTopLevelItem(_graph_item(graph))
+            self._paint()
+            # What was compiled is what there is to ask about.
+            if first := self.graphs.topLevelItem(0):
+                self.graphs.setCurrentItem(first)
+        self._explain()
+
+    def _explain(self) -> None:
+        item = self.graphs.currentItem()
+        text = item.text(_WHY) if item else ""
+        # Only what has no room in its column is said once more.
+        room = self.graphs.columnWidth(_WHY) - 12
+        cut = self.fontMetrics().horizontalAdvance(text) > room
+        self.why.setText(text if cut else "")
+        self.why.setVisible(cut)
+
+    def _paint(self) -> None:
+        for number in range(self.graphs.topLevelItemCount()):
+            item = self.graphs.topLevelItem(number)
+            if item is not None:
+                outcome = str(item.data(_OUTCOME, Qt.ItemDataRole.UserRole))
+                shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
+                item.setForeground(_OUTCOME, QColor(shade))
+
+    def _forget(self) -> ConfirmDialog | None:
+        chosen = self.selected()
+        if not chosen:
+            return None
+        runs = say.count(len(chosen), "run", "runs")
+        return confirm(
+            self,
+            self.tr("Forget runs"),
+            self.tr("Forget {}?").format(runs),
+            self.tr("Only what is listed here goes; caches stay as they are."),
+            self.tr("Forget"),
+            lambda: self._forget_surely([run.id for run in chosen]),
+        )
+
+    def _forget_surely(self, idents: Sequence[str]) -> None:
+        self._engines.forget(self._ticket)
+        self._ticket = self._engines.runs(
+            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed), idents
+        )
+
+
+class _Rows(QTreeWidget):
+    """Rows that are copied whole: a line each, with tabs between their cells."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not event.matches(QKeySequence.StandardKey.Copy):
+            super().keyPressEvent(event)
+            return
+        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
+        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+def _tree(
+    name: str,
+    columns: list[str],
+    wide: int,
+    widths: Sequence[int],
+    right: frozenset[int] = frozenset(),
+) -> QTreeWidget:
+    made = _Rows()
+    made.setAccessibleName(name)
+    made.setRootIsDecorated(False)
+    made.setUniformRowHeights(True)
+    made.setAllColumnsShowFocus(True)
+    made.setHeaderLabels(columns)
+    header = made.header()
+    header.setStretchLastSection(False)
+    header.setSectionsMovable(False)
+    for column, width in enumerate(widths):
+        if column == wide:
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        else:
+            header.resizeSection(column, width)
+    for column in right:
+        made.headerItem().setTextAlignment(column, _RIGHT)
+    return made
+
+
+def _command(run: Run) -> str:
+    return printable(" ".join(run.command), 1000)
+
+
+def _run_item(run: Run) -> QTreeWidgetItem:
+    totals = run.totals
+    item = QTreeWidgetItem(
+        [say.when(run.at)[:-3], _command(run),
+         *(f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses")),
+         say.seconds(totals["spent"]), say.seconds(totals["saved"]), str(run.code)]
+    )  # fmt: skip
+    item.setToolTip(_COMMAND, _command(run))
+    for column in range(_HITS, _EXIT + 1):
+        item.setTextAlignment(column, _RIGHT)
+    return item
+
+
+def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
+    outcome = printable(str(graph.get("outcome")), 20)
+    where = causes.place(graph)
+    item = QTreeWidgetItem(
+        [f"{outcome}, {where}" if where else outcome, printable(str(graph.get("id")), 80),
+         causes.named(graph), causes.seconds(graph), printable(str(graph.get("why") or ""), 2000)]
+    )  # fmt: skip
+    item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
+    for column in (_FUNCTION, _WHY):
+        item.setToolTip(column, item.text(column))
+    return item
+
+
+def _head(run: Run) -> str:
+    parts = [
+        _command(run),
+        f"torch {printable(run.torch, 40)}" if run.torch else "",
+        printable(run.place),
+        f"took {say.seconds(run.seconds)}",
+        run.shortened,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _totals(kept: Kept) -> str:
+    if not kept.runs and not kept.damaged:
+        return ""
+    totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
+    said = f"{say.count(len(kept.runs), 'run', 'runs')} · {causes.summary(totals)}"
+    if kept.damaged:
+        said += f" · {say.count(kept.damaged, 'file', 'files')} could not be read"
+    return said

@@ -1,0 +1,64 @@
+"""Pictures of what is suggested to be purged: in a folder, on a server, and where nothing is."""
+
+from __future__ import annotations
+
+from torchkeeper.gui.dialogs.cleaning import CleanDialog
+from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.window import Window
+from torchkeeper.link.words import user_error
+
+
+def _opened(window: Window) -> CleanDialog:
+    dialog = window.flows.clean_up()
+    assert dialog is not None
+    return dialog
+
+
+def _clean(stage: Stage) -> None:
+    engines = SampleEngines()
+    engines.all_answer = True
+    window = stage.window(engines)
+    dialog = _opened(window)
+    stage.take("clean", dialog)
+    dialog.rows["stale"].go.click()
+    turn(0.1)
+    assert dialog.preview is not None
+    stage.take("clean-preview", dialog.preview)
+    dialog.preview.reject()
+    dialog.reject()
+    engines.silent = {"probe"}
+    stage.dialog("clean-asking", _opened(window))
+    engines.silent = set()
+    sick = {"python": samples.PYTHON, "why": "libcudart.so.13: cannot open shared object file"}
+    engines.all_answer = False
+    engines.failing = {"probe": user_error("torch-broken", sick)}
+    stage.dialog("clean-sick", _opened(window))
+    engines.all_answer = True
+    engines.failing = {"suggest": user_error("place-unreadable", {
+        "place": samples.PLACE, "why": "Permission denied"})}  # fmt: skip
+    stage.dialog("clean-failed", _opened(window))
+    engines.failing = {}
+    engines.silent = {"suggest"}
+    engines.progress = {"suggest": (3_400, 9_204, "entries")}
+    stage.dialog("clean-looking", _opened(window))
+    engines.silent, engines.progress = set(), {}
+    window.protect(samples.PLACE, True)
+    turn(0.1)
+    stage.dialog("clean-read-only", _opened(window))
+    window.protect(samples.PLACE, False)
+    engines.entries = []
+    stage.dialog("clean-nothing", _opened(window))
+    stage.close(window)
+
+
+def _clean_server(stage: Stage) -> None:
+    window = stage.window()
+    window.open_paths([samples.SERVER])
+    turn(1.0, lambda: window.place == samples.SERVER and not window.listing.loading)
+    stage.dialog("clean-server", _opened(window))
+    stage.close(window)
+
+
+SCENES = {"clean": _clean, "clean-server": _clean_server}

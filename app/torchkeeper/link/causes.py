@@ -1,0 +1,133 @@
+"""Why a graph was compiled, in words; the same in the window and on the command line.
+
+What traces and entries hold comes from strangers: it is made printable here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.link import explaining, say
+from torchkeeper.link.words import printable
+
+#: What is said of a cause by its code (``Near.cause`` in engine/running.py).
+_CAUSES = {
+    "cut": "Its record in the trace is not whole",
+    "guards": "An entry with this key was there, but its guards did not hold",
+    "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
+    "what it needs is gone",
+    "unrecorded": "Not known: the trace has no key factors of it",
+    "unknown": "Not known: what the cache held before is not recorded",
+    "nothing": "No graph was there",
+    "nothing-now": "No other graph is in the place that it was compared with",
+    "unread": "Not known: none of the graphs that were there tells its key factors",
+}
+
+_NOT_WHERE = "local or remote not known"
+#: Of an AOTAutograd lookup of which its graphs tell all.
+AS_GRAPHS = "as its graphs"
+
+
+def cause(graph: Mapping[str, Any]) -> str:
+    """Why a graph was not taken from a cache; empty for a hit."""
+    found = graph.get("cause")
+    if not isinstance(found, dict):
+        return ""
+    code = str(found.get("code"))
+    if code == "bypass":
+        reason = graph.get("reason")
+        return printable(str(reason)) if reason else "PyTorch gives no reason"
+    if code == "differs":
+        return explaining.sentence(found)
+    return _CAUSES.get(code, printable(code))
+
+
+def seconds(graph: Mapping[str, Any]) -> str:
+    """``2.3 s spent`` or ``2.3 s saved``; empty where it is not known."""
+    taken = graph.get("seconds")
+    if not isinstance(taken, (int, float)):
+        return ""
+    return f"{say.seconds(taken)} {'saved' if graph.get('outcome') == 'hit' else 'spent'}"
+
+
+def named(graph: Mapping[str, Any]) -> str:
+    """What a graph is called: its function, and where that is."""
+    name, source = str(graph.get("name") or ""), str(graph.get("source") or "")
+    return printable(f"{name} at {source}" if name and source else name or source, 120)
+
+
+def place(graph: Mapping[str, Any]) -> str:
+    """Where a hit came from, in a word; empty for what is no hit."""
+    where = graph.get("where")
+    if where is None:
+        return ""
+    return _NOT_WHERE if where == "unknown" else printable(str(where), 20)
+
+
+def summary(totals: Mapping[str, Any]) -> str:
+    """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
+    hits = say.count(int(totals["hits"]), "hit", "hits")
+    where = [f"{int(totals[name]):,} {name}" for name in ("local", "remote") if totals[name]]
+    if totals["unknown"]:
+        where.append(f"{int(totals['unknown']):,} not known which" if where else _NOT_WHERE)
+    if where:
+        hits += f" ({', '.join(where)})"
+    parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
+    if totals["bypasses"]:
+        parts.append(say.count(int(totals["bypasses"]), "bypass", "bypasses"))
+    times = f"{say.seconds(totals['spent'])} spent, {say.seconds(totals['saved'])} saved"
+    return f"{say.count(int(totals['graphs']), 'graph', 'graphs')}: {', '.join(parts)}; {times}"
+
+
+def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
+    """What is known of an AOTAutograd lookup that was no hit; empty for a hit.
+
+    PyTorch records no factors of it; it is explained through its FX graphs, or not at all.
+    """
+    if found.get("outcome") == "hit":
+        return ""
+    mine = [
+        graph
+        for graph in graphs
+        if graph.get("id") in (found.get("graphs") or ())
+        and graph.get("process") == found.get("process")
+    ]
+    if found.get("outcome") == "bypass":
+        if any(graph.get("reason") == found.get("reason") for graph in mine):
+            return AS_GRAPHS
+        return f"bypassed: {printable(str(found.get('reason') or 'PyTorch gives no reason'))}"
+    missed = [graph for graph in mine if graph.get("outcome") != "hit"]
+    if missed:
+        return AS_GRAPHS
+    if found.get("there"):
+        return "missed, though the key was there and its graphs were hits; why is not recorded"
+    if mine:
+        return (
+            "missed, though its graphs were hits: it was never written, or a factor of its own "
+            "differs, which PyTorch does not record"
+        )
+    return "missed; PyTorch records no key factors of it, and no graph followed"
+
+
+def nothing(result: Mapping[str, Any], env: Mapping[str, str]) -> str:
+    """Why a trace tells of no lookup, as far as that can be seen."""
+    for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
+        if env.get(name, "0") not in ("", "0"):
+            return f"Nothing was compiled: {name} is set, which turns torch.compile off."
+    for name in ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES"):
+        if env.get(name, "0") not in ("", "0"):
+            return f"No cache was asked: {name} is set, which turns PyTorch's caches off."
+    if env.get("TORCHINDUCTOR_FX_GRAPH_CACHE") == "0":
+        return "No cache was asked: TORCHINDUCTOR_FX_GRAPH_CACHE=0 turns it off."
+    if result["compiles"]:
+        return (
+            f"{say.count(result['compiles'], 'compile', 'compiles')}, and no cache was asked: the "
+            "caches are turned off in the program, or its backend is not inductor."
+        )
+    if result["files"]:
+        return "PyTorch compiled nothing: what is in the trace is not about compiles."
+    return (
+        "PyTorch left no trace: the program called nothing that torch.compile made, ended before, "
+        "or changes its environment for the processes that it starts."
+    )

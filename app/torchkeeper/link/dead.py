@@ -1,0 +1,66 @@
+"""What is dead in words, the same in the window and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.link import say
+from torchkeeper.link.everywhere import Everywhere
+from torchkeeper.link.words import printable
+
+#: Days after which something counts as unused unless the user says otherwise.
+DAYS = 30
+#: Seconds of a day.
+DAY = 86_400.0
+
+#: Of a server others may have environments that nobody here knows.
+SHARED = (
+    "Stale means: of no use to the environments of this machine. Others may use this server with "
+    "environments of their own."
+)
+
+
+def reason(code: str) -> str:
+    """Why an entry goes, as it stands in a table."""
+    return {
+        "stale": "stale everywhere",
+        "broken": "broken",
+        "orphan": "orphaned",
+        "unused": "unused",
+        "budget": "over the budget",
+        "needless": "needed only by what goes",
+    }.get(code, printable(code, 40))
+
+
+def because(row: Mapping[str, Any]) -> str:
+    """Why the entry of a row of a plan goes."""
+    codes = row.get("because")
+    return ", ".join(reason(str(code)) for code in (codes if isinstance(codes, list) else []))
+
+
+def totals(plan: Mapping[str, Any]) -> list[str]:
+    """Of a plan, for each reason how much goes: ``40 stale everywhere, 2.0 MB``."""
+    found = plan.get("because")
+    return [
+        f"{int(one['entries']):,} {reason(str(code))}, {say.size(one['bytes'])}"
+        for code, one in (found.items() if isinstance(found, dict) else ())
+    ]
+
+
+def rests(code: object) -> str:
+    """What a last use is, and how well it is known; empty where it is not asked."""
+    return {
+        "read": "Used: when files were last read or written, by whatever program.",
+        "day": "Used: when files were last read or written, by whatever program. This disk keeps "
+        "the time of reading to the day.",
+        "written": "This disk does not keep when files are read: “unused” counts from when they "
+        "were written, and what is read every day may be among it.",
+        "server": "Used: when the server was last asked for them.",
+    }.get(str(code), "")
+
+
+def environments(found: Everywhere) -> str:
+    """Which environments count: ``torch 2.13.0+cpu (/venv/bin/python)``."""
+    said = (f"torch {facts.get('torch')} ({python})" for python, facts in found.envs)
+    return ", ".join(printable(text) for text in said)

@@ -1,0 +1,386 @@
+"""What differs between two entries in words, the same in the window and on the command line.
+
+Everything comes from strangers' entries, and is made printable and short here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from torchkeeper.link import say, verdicts
+from torchkeeper.link.words import printable
+from torchkeeper.verdict import tensors
+
+Row = dict[str, Any]
+
+#: What a group of differences is called.
+GROUPS = {
+    "torch": "torch",
+    "triton": "Triton",
+    "gpu": "GPU",
+    "configuration": "Configuration",
+    "inputs": "Inputs",
+    "graph": "Graph",
+}
+NOT_RECORDED = "not recorded"
+
+#: Causes that a sentence names, inputs and ops that one names, and characters of a value in it.
+_CAUSES = 3
+_INPUTS = 3
+_OPS = 4
+_SHORT = 60
+_LINE = 120
+_INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
+_OPTION = re.compile(r"(?:inductor_config|inductor_config_comms|fx_kwargs)\[(.{1,150})\]")
+_PRECISION = re.compile(r"\('?(\w{1,20})'?,")
+_SYMBOL = re.compile(r"s\d+")
+_ON = {"True": "on", "False": "off", "BoxedBool(value=True)": "on", "BoxedBool(value=False)": "off"}
+_NAMES = {
+    "gm": "graph",
+    "torch_version": "torch's sources",
+    "guards_expr": "guards",
+    "system_info[version][triton]": "Triton's sources",
+    "system_info[version][cuda]": "CUDA",
+    "system_info[version][hip]": "ROCm",
+    "fx_kwargs[is_backward]": "backward",
+    "fx_kwargs[is_inference]": "inference",
+    "fx_kwargs[static_input_idxs]": "static inputs",
+    "triton_version": "Triton",
+    "version.triton": "Triton's sources",
+    "version.cuda": "CUDA",
+    "version.hip": "ROCm",
+    "device.name": "GPU",
+    "target.backend": "backend",
+    "target.arch": "architecture",
+    "target.warp_size": "warp size",
+}
+#: What programs call to change a factor, where its name does not tell.
+_SET_BY = {
+    "cuda_matmul_settings": "torch.set_float32_matmul_precision",
+    "deterministic_algorithms_settings": "torch.use_deterministic_algorithms",
+}
+_HASHES = (
+    "torch_version",
+    "system_info[version][triton]",
+    "version.triton",
+    "system_info[hash]",
+    "hash",
+)
+
+
+def sentence(found: Row) -> str:
+    """What makes two entries different, the largest cause first: ``torch 2.9.1 against 2.13.0``.
+
+    found: the answer to ``explain``, with its rows as ``differences``.
+    """
+    rows = differences(found)
+    if not all(_recorded(found)):
+        return _not_recorded(found, rows)
+    if not rows:
+        return _nothing(found)
+    causes = [row for row in rows if not row.get("follows")] or rows
+    said = _phrases(causes, found)
+    text = "; ".join(said[:_CAUSES])
+    if len(said) > _CAUSES:
+        text += f"; and {say.count(len(said) - _CAUSES, 'more difference', 'more differences')}"
+    if found.get("same_graph") is True and causes[0].get("group") == "inputs":
+        text = f"Same graph; {text}"
+    return _begun(text)
+
+
+def _nothing(found: Row) -> str:
+    a, b = (side.get("key") if isinstance(side := found.get(x), dict) else None for x in ("a", "b"))
+    rest = "; what else their keys were made of is not recorded" if a != b else ""
+    return f"Nothing that is recorded differs{rest}"
+
+
+def _begun(text: str) -> str:
+    """A sentence with a capital letter, unless it begins with a name that has none."""
+    word = text.partition(" ")[0]
+    named = word == "torch" or not word.isalpha()
+    return text if named else text[0].upper() + text[1:]
+
+
+def differences(found: Row) -> list[Row]:
+    """The differences of an answer, checked."""
+    listed = found.get("differences")
+    return [
+        row
+        for row in (listed if isinstance(listed, list) else [])
+        if isinstance(row, dict) and row.get("group") in GROUPS
+    ]
+
+
+def _recorded(found: Row) -> tuple[bool, bool]:
+    told = found.get("recorded")
+    if isinstance(told, (list, tuple)) and len(told) == 2:
+        return told[0] is not False, told[1] is not False
+    return True, True
+
+
+def _not_recorded(found: Row, rows: Sequence[Row]) -> str:
+    own, other = _recorded(found)
+    whose = "either entry" if not (own or other) else "the second" if own else "the first"
+    missing = f"what the key of {whose} was made of is not recorded"
+    said = "; ".join(_phrases(rows, found)[:_CAUSES])
+    return _begun(f"{said}; {missing}" if said else missing)
+
+
+def _phrases(rows: Sequence[Row], found: Row) -> list[str]:
+    """A phrase for each cause; inputs are one, and so is the graph."""
+    said: list[str] = []
+    inputs = graph = False
+    for row in rows:
+        if row["group"] == "inputs" and _INPUT.fullmatch(str(row.get("factor"))):
+            said += [] if inputs else _input_phrases(rows, found)
+            inputs = True
+        elif row["group"] == "graph" and row.get("factor") == "gm":
+            said += [] if graph else [_graph_phrase(found)]
+            graph = True
+        else:
+            said.append(phrase(row))
+    return said
+
+
+def phrase(row: Row) -> str:
+    """One difference that is neither of the graph nor of an input."""
+    name = str(row.get("factor"))
+    a, b = _values(row)
+    if row.get("group") in ("torch", "triton", "gpu"):
+        called = _named(name)
+        return f"{called} {a} against {b}"
+    option = None if name in _NAMES else _OPTION.fullmatch(name)
+    if name == "deterministic_algorithms_settings":
+        first = [re.match(r"\((True|False),", str(row.get(side))) for side in ("a", "b")]
+        if first[0] and first[1] and first[0][1] != first[1][1]:
+            return f"deterministic algorithms are {_ON[first[0][1]]} (`{_SET_BY[name]}`)"
+    if name in ("fx_kwargs[is_backward]", "fx_kwargs[is_inference]", "graphs"):
+        return _of_direction(name, row, a, b)
+    if option or row.get("a") in _ON:
+        called = f"`{printable(option[1] if option else name, 150)}`"
+        if row.get("a") in _ON and row.get("b") in (*_ON, None):
+            return f"{called} is {_ON[str(row['a'])]}" + (
+                f", {NOT_RECORDED} in the other" if row.get("b") is None else ""
+            )
+        return f"{called} is {a} instead of {b}"
+    said = f"{_named(name)} {a} instead of {b}"
+    return f"{said} (`{_SET_BY[name]}`)" if name in _SET_BY else said
+
+
+def _of_direction(name: str, row: Row, a: str, b: str) -> str:
+    on = _ON.get(str(row.get("a"))) == "on"
+    if name == "graphs":
+        return f"{a} instead of {b} only" if " and " in a else f"{a} only instead of {b}"
+    if name == "fx_kwargs[is_inference]":
+        return f"compiled for {'inference' if on else 'training'} instead of " + (
+            "training" if on else "inference"
+        )
+    said = ("a backward graph", "a forward one") if on else ("a forward graph", "a backward one")
+    return f"{said[0]} instead of {said[1]}"
+
+
+def factor(row: Row) -> str:
+    """What a factor is called, in a table; which half of an AOTAutograd entry it is of."""
+    name = str(row.get("factor"))
+    option = _OPTION.fullmatch(name)
+    if match := _INPUT.fullmatch(name):
+        called = f"inputs[{match[1]}]"
+    elif option and name not in _NAMES:
+        called = printable(option[1], 150)
+    else:
+        called = _named(name)
+    called = called.removeprefix("the ")
+    half = row.get("half")
+    return f"{called} ({half})" if half in ("forward", "backward") else called
+
+
+def _named(name: str) -> str:
+    return _NAMES.get(name) or printable(verdicts.factor(name), 150)
+
+
+def values(row: Row, found: Row) -> tuple[str, str]:
+    """Both values as a table shows them: of an input what differs in it, of a graph its ops."""
+    if told := _fields(row):
+        own = ", ".join(f"{name} {a}" for name, a, _ in told)
+        return own, ", ".join(f"{name} {b}" for name, _, b in told)
+    if row.get("factor") == "gm" and isinstance(graph := found.get("graph"), dict):
+        ops = [", ".join(_texts(graph.get(name))) for name in ("only_a", "only_b")]
+        if not row.get("follows") and any(ops):
+            return printable(ops[0] or "-", 200), printable(ops[1] or "-", 200)
+        return "other lines, below", "other lines, below"
+    if _INPUT.fullmatch(str(row.get("factor"))):
+        return _tensor(row.get("a")), _tensor(row.get("b"))
+    return _values(row, 200)
+
+
+def _tensor(value: object) -> str:
+    """An input on one line: ``float32 8x64 on cpu``."""
+    if not isinstance(value, str):
+        return "-"
+    told = tensors.fields(value)
+    if "dtype" not in told:
+        return printable(value, 80)
+    shape, device = told.get("shape", "?"), told.get("device", "?")
+    return printable(f"{told['dtype']} {shape} on {device}", 120)
+
+
+def full(row: Row) -> tuple[str, str]:
+    """Both values whole, as lines that can be printed."""
+    a, b = (
+        NOT_RECORDED
+        if not isinstance(row.get(name), str)
+        else "\n".join(printable(line, 400) for line in str(row[name]).splitlines()[:400])
+        for name in ("a", "b")
+    )
+    return a, b
+
+
+def _values(row: Row, limit: int = _SHORT) -> tuple[str, str]:
+    name = str(row.get("factor"))
+    own, other = (row.get(side) for side in ("a", "b"))
+    if name == "cuda_matmul_settings":
+        precise = [_PRECISION.match(str(value)) for value in (own, other)]
+        if precise[0] and precise[1] and precise[0][1] != precise[1][1]:
+            return printable(precise[0][1]), printable(precise[1][1])
+    return _value(name, own, limit), _value(name, other, limit)
+
+
+def _value(name: str, value: object, limit: int) -> str:
+    if not isinstance(value, str):
+        return "none" if name.startswith("system_info[") else NOT_RECORDED
+    if name.startswith(_HASHES):
+        value = value[:12]
+    if name == "system_info[device]" and value == "None":
+        return "none"
+    text = printable(" ".join(value.split()), limit)
+    return text or "none"
+
+
+def _fields(row: Row) -> list[tuple[str, str, str]]:
+    """(name, a, b) of the fields of an input that differ."""
+    listed = row.get("fields")
+    told = []
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, dict) and isinstance(one.get("field"), str):
+            a, b = (
+                printable(str(one[name]), _SHORT) if one.get(name) is not None else NOT_RECORDED
+                for name in ("a", "b")
+            )
+            told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
+    return told
+
+
+def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
+    """Inputs that differ in the same way are named together."""
+    ways: dict[tuple[str, str, str] | None, list[str]] = {}
+    for row in rows:
+        match = _INPUT.fullmatch(str(row.get("factor")))
+        if row["group"] != "inputs" or not match:
+            continue
+        fields = _fields(row)
+        ways.setdefault(fields[0] if fields else None, []).append(match[1])
+    counts = found.get("inputs")
+    both = isinstance(counts, list) and len(counts) == 2
+    if None in ways and both and isinstance(counts, list) and counts[0] != counts[1]:
+        del ways[None]
+        said = [f"{counts[0]} inputs instead of {counts[1]}"]
+    else:
+        said = []
+    every = counts[0] if both and isinstance(counts, list) and counts[0] == counts[1] else None
+    # What most inputs have in common says most.
+    for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
+        numbers = list(dict.fromkeys(numbers))
+        subject, have = _subject(numbers, every)
+        if way is None:
+            said.append(f"{subject} differ" if have == "have" else f"{subject} differs")
+            continue
+        name, a, b = way
+        if _SYMBOL.fullmatch(a) and not _SYMBOL.fullmatch(b):
+            a = "of any size"
+        elif _SYMBOL.fullmatch(b) and not _SYMBOL.fullmatch(a):
+            b = "any size"
+        has = f"{have} {name}" if name != "value" else "are" if have == "have" else "is"
+        said.append(f"{subject} {has} {a} instead of {b}")
+    return said
+
+
+def _subject(numbers: Sequence[str], every: object) -> tuple[str, str]:
+    if len(numbers) == 1:
+        return f"inputs[{numbers[0]}]", "has"
+    if len(numbers) == every:
+        return f"all {len(numbers):,} inputs", "have"
+    named = [f"inputs[{number}]" for number in numbers[:_INPUTS]]
+    left = len(numbers) - len(named)
+    if left:
+        return f"{', '.join(named)} and {left:,} more", "have"
+    return " and ".join((", ".join(named[:-1]), named[-1])), "have"
+
+
+def _graph_phrase(found: Row) -> str:
+    told = found.get("graph")
+    graph = told if isinstance(told, dict) else {}
+    own, other = _texts(graph.get("only_a")), _texts(graph.get("only_b"))
+    alike = graph.get("alike")
+    if isinstance(alike, (int, float)) and alike < 0.5:
+        return "Another graph: " + _ops(own, other)
+    said = "the graph " + _ops(own, other).removeprefix("it ")
+    if graph.get("same_ops") is True:
+        changed = [line[2:] for line in _texts(graph.get("diff")) if line.startswith("+ ")]
+        said = "the graph has the same operations with other values"
+        if changed:
+            said += f", as in `{printable(changed[0], _LINE)}`"
+    model_a, model_b = _texts(graph.get("model_a")), _texts(graph.get("model_b"))
+    lines = _model(model_a, model_b)
+    return f"{said}: {lines}" if lines else said
+
+
+def _model(a: Sequence[str], b: Sequence[str]) -> str:
+    """The lines of the model that differ, the first of each side."""
+    own = f"`{printable(a[0], _LINE)}`" if a else ""
+    other = f"`{printable(b[0], _LINE)}`" if b else ""
+    more = len(a) + len(b) - bool(a) - bool(b)
+    left = f" and {say.count(more, 'other line', 'other lines')} of the model" if more > 0 else ""
+    if own and other:
+        return f"{own} instead of {other}{left}"
+    if own or other:
+        return f"{'with' if own else 'without'} {own or other}{left}"
+    return ""
+
+
+def _ops(own: Sequence[str], other: Sequence[str]) -> str:
+    if own and other:
+        return f"it has {_listed(own)} where the other has {_listed(other)}"
+    if own:
+        return f"it has {_listed(own)} besides"
+    if other:
+        return f"it lacks {_listed(other)}"
+    return "it has the same operations in another order"
+
+
+def _listed(ops: Sequence[str]) -> str:
+    names = [f"`{printable(op, 40)}`" for op in ops[:_OPS]]
+    if len(ops) > _OPS:
+        return ", ".join(names) + f" and {len(ops) - _OPS} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _texts(value: object) -> list[str]:
+    return [x for x in value if isinstance(x, str)] if isinstance(value, list) else []
+
+
+def graph_lines(found: Row) -> list[str]:
+    """The lines of the graphs that differ: ``+`` of the first, ``-`` of the second."""
+    told = found.get("graph")
+    return [
+        printable(line, 300) for line in _texts(told.get("diff") if isinstance(told, dict) else ())
+    ]
+
+
+def grouped(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+    """The differences by group, that with the largest cause first."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    return list(groups.items())

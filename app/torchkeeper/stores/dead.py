@@ -1,0 +1,309 @@
+"""Which entries of a place are dead: stale, broken, orphaned, unused for long, or over a budget.
+
+From facts alone, without looking. What one file lists goes together, and only when all of it is
+dead. What an entry is needed by counts as a use of it, and it never goes before that; code that
+only what goes has named goes along.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.layout import eager_folder, is_code_stem
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.lists import list_of
+from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
+
+#: Why an entry goes, in the order in which it is told; "needless" is code of what goes.
+REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless")
+#: Kinds that go neither for their age nor for their bytes: what is not recognised may be anybody's,
+#: and locks are of those who write.
+_STAYS = frozenset({"unknown", "lock"})
+#: An autotuning result names the code it is about, and is as good without.
+_HOLDS = frozenset({"fxgraph", "aotautograd", "precompile", "code", "aoti_eager"})
+_GRAPHS = frozenset({"fxgraph", "aotautograd"})
+
+#: Which entries may go at all.
+May = Callable[[Entry], bool]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which entries count as dead: those of any of these.
+
+    stale: that cannot be used by any environment that was asked; the entries have verdicts then.
+    older: not used for more than so many seconds. keep: bytes; those that were used longest ago,
+    until what is left takes no more.
+    """
+
+    stale: bool = False
+    broken: bool = False
+    orphans: bool = False
+    older: float | None = None
+    keep: int | None = None
+
+    def __bool__(self) -> bool:
+        some = self.stale or self.broken or self.orphans
+        return some or self.older is not None or self.keep is not None
+
+
+class Dead:
+    """What is dead among all entries of one place.
+
+    used: when each entry was last used, None where nobody knows. whole: whether everything in the
+    place could be seen. allocated: bytes on the disk count, and a file with several names once;
+    otherwise apparent bytes do.
+    """
+
+    def __init__(
+        self,
+        found: list[Described],
+        used: Sequence[float | None],
+        whole: bool,
+        allocated: bool,
+        now: float | None = None,
+    ) -> None:
+        self.found = found
+        self._whole = whole
+        self._allocated = allocated
+        self._now = time.time() if now is None else now
+        self._unit = _units(found)
+        self._members: dict[int, list[int]] = {}
+        for number, unit in enumerate(self._unit):
+            self._members.setdefault(unit, []).append(number)
+        self._needs: dict[int, set[int]] = {}
+        self._needed_by: dict[int, set[int]] = {}
+        self._join()
+        self._used = self._last_uses(used)
+
+    def chosen(self, wanted: Wanted, may: May = lambda _: True) -> dict[int, list[str]]:
+        """Entries that go, by their number in ``found``, and why. ``may``: those that may go.
+
+        ``keep`` counts what all the others leave.
+        """
+        why: dict[int, list[str]] = {}
+        mine = {n for n, one in enumerate(self.found) if may(one.entry)}
+        tests: list[tuple[str, Callable[[int], bool]]] = []
+        if wanted.stale:
+            tests.append(("stale", lambda n: self.found[n].entry.verdict == "stale"))
+        if wanted.broken:
+            tests.append(("broken", self._is_broken))
+        if wanted.orphans:
+            tests.append(("orphan", lambda n: self.found[n].entry.orphan is not None))
+        if (older := wanted.older) is not None:
+            tests.append(("unused", lambda n: self._is_unused(n, older)))
+        for reason, holds in tests:
+            for number in mine:
+                if holds(number):
+                    why.setdefault(number, []).append(reason)
+        units = {u for u, members in self._members.items() if all(n in why for n in members)}
+        self._go_along(units, mine, why)
+        if wanted.keep is not None:
+            for unit in self._over(wanted.keep, units, mine):
+                units.add(unit)
+                for number in self._members[unit]:
+                    why.setdefault(number, []).append("budget")
+            # Code of what went last is of no use either.
+            self._go_along(units, mine, why)
+        going = (n for unit in units for n in self._members[unit])
+        return {n: why[n] for n in sorted(going)}
+
+    def told(self, going: Iterable[int]) -> dict[str, int]:
+        """{entries, files, bytes} of some of the entries."""
+        items = [self._item(n) for n in going]
+        if not self._allocated:
+            files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
+            size = sum(item.size for item in items)
+            return {"entries": len(items), "files": files, "bytes": size}
+        paths = {file.path for item in items for file in item.files}
+        sizes = {file.inode or file.path: file.allocated for item in items for file in item.files}
+        return {"entries": len(items), "files": len(paths), "bytes": sum(sizes.values())}
+
+    def last_used(self, number: int) -> float | None:
+        """When an entry, or what needs it, was last used; None where nobody knows."""
+        time = self._used[self._unit[number]]
+        return None if time == inf else time
+
+    def _item(self, number: int) -> Item:
+        one = self.found[number]
+        return one.origin or one.item
+
+    def _join(self) -> None:
+        """Find out which units need which."""
+        named: dict[Name, list[int]] = {}
+        for number, one in enumerate(self.found):
+            for name in known_as(one.item, one.facts):
+                named.setdefault(name, []).append(self._unit[number])
+        for number, one in enumerate(self.found):
+            if one.item.kind not in _HOLDS:
+                continue
+            mine = self._unit[number]
+            for name in needed(one.facts):
+                for unit in named.get(name, ()):
+                    if unit != mine:
+                        self._needs.setdefault(mine, set()).add(unit)
+                        self._needed_by.setdefault(unit, set()).add(mine)
+
+    def _last_uses(self, used: Sequence[float | None]) -> dict[int, float]:
+        """When each unit was last used, itself or by what needs it; ``inf`` where nobody knows."""
+        own = {
+            unit: max(inf if (time := used[n]) is None else time for n in members)
+            for unit, members in self._members.items()
+        }
+        found: dict[int, float] = {}
+        # Those that were used last reach what they need first.
+        for unit in sorted(own, key=lambda unit: -own[unit]):
+            waiting = [unit]
+            while waiting:
+                reached = waiting.pop()
+                if reached not in found:
+                    found[reached] = own[unit]
+                    waiting += self._needs.get(reached, ())
+        return found
+
+    def _is_broken(self, number: int) -> bool:
+        entry = self.found[number].entry
+        return entry.broken or entry.verdict == "broken"
+
+    def _is_unused(self, number: int, seconds: float) -> bool:
+        kind = self.found[number].entry.kind
+        if kind == "unknown":
+            return False
+        idle = self._now - self._used[self._unit[number]]
+        return idle > (max(seconds, OLD) if kind == "lock" else seconds)
+
+    def _go_along(self, units: set[int], mine: set[int], why: dict[int, list[str]]) -> None:
+        """Add the code that only what goes has named."""
+        if not units or not self._sure(units):
+            return
+        waiting = list(units)
+        while waiting:
+            for unit in self._needs.get(waiting.pop(), ()):
+                if unit not in units and self._needed_by[unit] <= units and self._code(unit, mine):
+                    units.add(unit)
+                    waiting.append(unit)
+                    for number in self._members[unit]:
+                        why[number] = [*why.get(number, ()), "needless"]
+
+    def _sure(self, going: set[int]) -> bool:
+        """Whether nothing that stays could name code without saying so."""
+        if not self._whole:
+            return False
+        for number, one in enumerate(self.found):
+            kind = one.item.kind
+            if self._unit[number] in going:
+                continue
+            if kind == "precompile":
+                return False
+            if kind in _GRAPHS and (one.facts.get("opaque") or not needed(one.facts)):
+                return False
+        return True
+
+    def _code(self, unit: int, mine: set[int]) -> bool:
+        """Whether it is code of graphs, which no compile may be at work on."""
+        for number in self._members[unit]:
+            one = self.found[number]
+            graphs = one.facts.get("role") and is_code_stem(one.item.key)
+            if number not in mine or not graphs or eager_folder(one.item.path):
+                return False
+            times = [f.mtime_ns for f in one.item.files if f.mtime_ns is not None]
+            if times and self._now - max(times) / 1e9 <= YOUNG:
+                return False
+        return True
+
+    def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
+        """The units that were used longest ago, until what is left takes ``limit`` at most.
+
+        Nothing goes before what needs it. Code goes with the last that does.
+        """
+        room = _Room(self._item(n) for n in range(len(self.found)))
+        if not self._allocated:
+            room = _Apparent(self._item(n) for n in range(len(self.found)))
+        for unit in gone:
+            self._take(room, unit)
+        needing = {
+            unit: len(self._needed_by.get(unit, set()) - gone)
+            for unit, members in self._members.items()
+            if unit not in gone and all(n in mine and self._yields(n) for n in members)
+        }
+        heap = [self._rank(unit, False) for unit, count in needing.items() if not count]
+        heapq.heapify(heap)
+        found: list[int] = []
+        while heap and room.left > limit:
+            unit = heapq.heappop(heap)[-1]
+            found.append(unit)
+            self._take(room, unit)
+            for other in self._needs.get(unit, ()):
+                if other in needing:
+                    needing[other] -= 1
+                    if not needing[other]:
+                        heapq.heappush(heap, self._rank(other, True))
+        return found
+
+    def _yields(self, number: int) -> bool:
+        return self.found[number].entry.kind not in _STAYS
+
+    def _take(self, room: _Room, unit: int) -> None:
+        for number in self._members[unit]:
+            room.take(self._item(number))
+
+    def _rank(self, unit: int, needless: bool) -> tuple[float, int, str, int]:
+        """What goes first is least; ``needless``: nothing needs it any more."""
+        one = self.found[self._members[unit][0]]
+        code = needless and one.item.kind == "code"
+        # Of what was used at the same time the largest goes first: then fewer go.
+        return -inf if code else self._used[unit], -one.entry.size, one.entry.path, unit
+
+
+def _units(found: Sequence[Described]) -> list[int]:
+    """For each entry the number of the first that goes together with it."""
+    first: dict[str, int] = {}
+    numbers = []
+    for number, one in enumerate(found):
+        listed = list_of(one.entry)
+        numbers.append(number if listed is None else first.setdefault(listed, number))
+    return numbers
+
+
+class _Room:
+    """Bytes on the disk that some items take; a file with several names takes them once."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._names: Counter[object] = Counter()
+        self._seen: set[str] = set()
+        self.left = 0
+        for item in items:
+            for file in item.files:
+                if file.path not in self._seen:
+                    self._seen.add(file.path)
+                    name = file.inode or file.path
+                    if not self._names[name]:
+                        self.left += file.allocated
+                    self._names[name] += 1
+
+    def take(self, item: Item) -> None:
+        """Without this one."""
+        for file in item.files:
+            if file.path in self._seen:
+                self._seen.remove(file.path)
+                name = file.inode or file.path
+                self._names[name] -= 1
+                if not self._names[name]:
+                    self.left -= file.allocated
+
+
+class _Apparent(_Room):
+    """The same for a server: bytes of values."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.left = sum(item.size for item in items)
+
+    def take(self, item: Item) -> None:
+        self.left -= item.size

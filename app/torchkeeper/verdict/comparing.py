@@ -1,0 +1,392 @@
+"""Two entries of one kind: which of what their keys were made of differs, and which is the cause.
+
+A change of a program seldom comes alone: another batch changes the shapes of ten inputs, another
+torch knows other settings. What may follow from something else says so, and comes after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torchkeeper.verdict import graphdiff, tensors
+from torchkeeper.verdict.graphdiff import GraphDifference
+from torchkeeper.verdict.tensors import Changed, Field
+
+#: The groups of factors, the one that weighs most first.
+GROUPS = ("torch", "triton", "gpu", "configuration", "inputs", "graph")
+#: How much of two graphs is the same where one is taken for a change of the other.
+RELATED = 0.5
+
+Factor = Sequence[str]
+
+_SYSTEM = "system_info["
+_DEVICE, _VERSION, _HASH = (f"{_SYSTEM}{name}]" for name in ("device", "version", "hash"))
+_INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
+_QUOTED = re.compile(r"'(\w{1,20})': '([^']{0,200})'")
+_NUMBERS = re.compile(r"\d+")
+_STATIC = "fx_kwargs[static_input_idxs]"
+#: Factors that the graph decides beside its own text and inputs.
+_BACKWARD, _INFERENCE = "fx_kwargs[is_backward]", "fx_kwargs[is_inference]"
+_OF_GRAPH = ("gm", _BACKWARD, _INFERENCE, _STATIC)
+_OF_GRAPH_TOO = ("inputs_to_check", "triton_kernel_source_codes", "user_defined_triton_source",
+                 "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]")  # fmt: skip
+#: Settings that people change, so that they are told before others.
+_KNOWN = ("cpp_runtime_thread_count", "cuda_matmul_settings", "default_dtype", "cache_key_tag",
+          "deterministic_algorithms_settings", "inductor_config[max_autotune]",
+          "inductor_config[max_autotune_gemm]", "inductor_config[max_autotune_pointwise]",
+          "inductor_config[freezing]", "inductor_config[cpp_wrapper]",
+          "inductor_config[triton.cudagraphs]")  # fmt: skip
+#: Factors that repeat a setting, by what they repeat.
+_REPEATS = {
+    "fx_kwargs[cudagraphs]": "inductor_config[triton.cudagraphs]",
+    "fx_kwargs[cpp_wrapper]": "inductor_config[cpp_wrapper]",
+    "fx_kwargs[fx_wrapper]": "inductor_config[fx_wrapper]",
+    "inductor_config[deterministic]": "deterministic_algorithms_settings",
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is known of one of two entries.
+
+    factors: (hash, name, value) of its key factors, of AOTAutograd those of its graphs after each
+    other; empty where none are recorded. torch, device: of the entry, None where not recorded.
+    graphs: its texts with the lines of the model in comments, forward first. guards: on what the
+    payload depends besides its key.
+    """
+
+    factors: Sequence[Factor]
+    torch: str | None = None
+    device: str | None = None
+    graphs: tuple[str, ...] = ()
+    guards: str | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One factor that differs. a, b: its values, None where one of both has none.
+
+    half: which of an AOTAutograd entry's graphs it is of, "forward" or "backward"; empty where
+    there is but one, or it is of both. fields: of an input, what of it differs. follows: whether
+    it is, or may be, no more than a consequence of what comes before it.
+    """
+
+    group: str
+    factor: str
+    a: str | None
+    b: str | None
+    half: str = ""
+    fields: tuple[Field, ...] = ()
+    follows: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The difference as a JSON object."""
+        told: dict[str, Any] = {
+            "group": self.group, "factor": self.factor, "a": self.a, "b": self.b,
+            "follows": self.follows,
+        }  # fmt: skip
+        if self.half:
+            told["half"] = self.half
+        if self.fields:
+            told["fields"] = [{"field": f.name, "a": f.a, "b": f.b} for f in self.fields]
+        return told
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two entries, causes first.
+
+    recorded: whether either entry tells its key factors at all. same_graph: whether the graphs
+    are the same, None where that is not recorded. inputs: how many either graph has, of AOTAutograd
+    those of the first that differs. graph: what differs in their texts.
+    """
+
+    differences: tuple[Difference, ...] = ()
+    recorded: tuple[bool, bool] = (True, True)
+    same_graph: bool | None = None
+    inputs: tuple[int, int] = (0, 0)
+    graph: GraphDifference | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as a JSON object."""
+        return {
+            "differences": [one.to_json() for one in self.differences],
+            "recorded": list(self.recorded),
+            "same_graph": self.same_graph,
+            "inputs": list(self.inputs),
+            "graph": self.graph.to_json() if self.graph else None,
+        }
+
+
+@dataclass
+class _Half:
+    """The factors of one graph of either entry, and what was found of it."""
+
+    name: str
+    a: Mapping[str, tuple[str, str]]
+    b: Mapping[str, tuple[str, str]]
+    full: tuple[str, str] = ("", "")
+    found: list[Difference] = field(default_factory=list)
+    inputs: tuple[int, int] = (0, 0)
+    changed: list[Changed] | None = field(default_factory=list)
+    graph: GraphDifference | None = None
+    #: Whether what differs in the inputs is one thing, which the graph may have followed.
+    one_cause: bool = False
+
+
+def halves(factors: Sequence[Factor]) -> list[dict[str, tuple[str, str]]]:
+    """``{name: (hash, value)}`` of each graph in a list of factors; one begins where a name comes
+    again.
+    """
+    found: list[dict[str, tuple[str, str]]] = []
+    for digest, name, value in factors:
+        if not found or name in found[-1]:
+            found.append({})
+        found[-1][name] = digest, value
+    return found
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """What differs between two entries whose keys are made of factors."""
+    recorded = bool(a.factors), bool(b.factors)
+    if not all(recorded):
+        return Comparison(tuple(_of_entries(a, b)), recorded)
+    own, other = halves(a.factors), halves(b.factors)
+    names = ("forward", "backward") if max(len(own), len(other)) > 1 else ("",)
+    pairs = [
+        _Half(name, one, two, (_at(a.graphs, at), _at(b.graphs, at)))
+        for at, (name, one, two) in enumerate(zip(names, own, other))  # noqa: B905
+    ]
+    shared: dict[str, Difference] = {}
+    for half in pairs:
+        for one in _settings(half, a, b):
+            shared.setdefault(one.factor, one)
+        _inputs(half)
+        _graph(half)
+    found = [*shared.values(), *(one for half in pairs for one in half.found)]
+    if len(own) != len(other):
+        missing = "forward and backward", "forward"
+        said = missing if len(own) > len(other) else missing[::-1]
+        found.append(Difference("graph", "graphs", *said))
+    if not found and a.guards != b.guards:
+        found.append(Difference("graph", "guards_expr", a.guards, b.guards))
+    first = next((half for half in pairs if half.found), pairs[0])
+    graphs = next((half.graph for half in pairs if half.graph), None)
+    same = all(_same(half, "gm") for half in pairs) and len(own) == len(other)
+    ordered = _ordered(_following(found, pairs), first)
+    return Comparison(tuple(ordered), recorded, same, first.inputs, graphs)
+
+
+def _at(texts: Sequence[str], at: int) -> str:
+    return texts[at] if at < len(texts) else ""
+
+
+def _same(half: _Half, name: str) -> bool:
+    return half.a.get(name, ("", ""))[0] == half.b.get(name, ("", ""))[0]
+
+
+def _of_entries(a: Side, b: Side) -> list[Difference]:
+    """What differs where key factors are not recorded."""
+    found = []
+    if a.torch and b.torch and a.torch != b.torch:
+        found.append(Difference("torch", "torch", a.torch, b.torch))
+    if a.device and b.device and a.device != b.device:
+        found.append(Difference("gpu", "device", a.device, b.device))
+    return found
+
+
+def of_graph(name: str) -> bool:
+    """Whether a factor is the graph itself, or decided by it alone."""
+    return name in _OF_GRAPH or name.startswith(_OF_GRAPH_TOO)
+
+
+def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
+    """What differs and is not of the graph and its inputs."""
+    found = []
+    for name in dict.fromkeys((*half.a, *half.b)):
+        if _same(half, name) or _INPUT.fullmatch(name) or of_graph(name):
+            continue
+        own, other = (side[name][1] if name in side else None for side in (half.a, half.b))
+        if name == "torch_version":
+            found.append(_torch(half, a, b))
+        elif name == _VERSION:
+            found += _versions(own, other)
+        elif name == _DEVICE:
+            found.append(Difference("gpu", name, _gpu(own), _gpu(other)))
+        else:
+            group = "gpu" if name.startswith(_SYSTEM) else "configuration"
+            found.append(Difference(group, name, own, other))
+    return found
+
+
+def _torch(half: _Half, a: Side, b: Side) -> Difference:
+    """The text of that line is unreadable; its hash is of torch's sources."""
+    if a.torch and b.torch and a.torch != b.torch:
+        return Difference("torch", "torch", a.torch, b.torch)
+    own, other = half.a.get("torch_version"), half.b.get("torch_version")
+    return Difference("torch", "torch_version", own and own[0][:12], other and other[0][:12])
+
+
+def _versions(a: str | None, b: str | None) -> list[Difference]:
+    """Triton's sources, and CUDA or ROCm."""
+    own, other = dict(_QUOTED.findall(a or "")), dict(_QUOTED.findall(b or ""))
+    found = [
+        Difference("triton" if name == "triton" else "gpu", f"{_VERSION}[{name}]",
+                   own.get(name), other.get(name))
+        for name in dict.fromkeys((*own, *other))
+        if own.get(name) != other.get(name)
+    ]  # fmt: skip
+    return found or [Difference("gpu", _VERSION, a, b)]
+
+
+def _gpu(value: str | None) -> str | None:
+    names = dict(_QUOTED.findall(value or ""))
+    return names.get("name") or value
+
+
+def _inputs(half: _Half) -> None:
+    own, other = _listed(half.a), _listed(half.b)
+    half.inputs = len(own), len(other)
+    static = {int(n) for n in _NUMBERS.findall(half.a.get(_STATIC, ("", ""))[1][:20_000])}
+    if _STATIC in half.b and len(own) != len(other):
+        static &= {int(n) for n in _NUMBERS.findall(half.b[_STATIC][1][:20_000])}
+    half.changed = tensors.compare(own, other, frozenset(static))
+    if half.changed is None:
+        for at in range(max(len(own), len(other))):
+            one, two = _value(own, at), _value(other, at)
+            if one != two:
+                # Which is which of the other is not known.
+                half.found.append(_input(half, at, one, two, ()))
+        return
+    half.one_cause = tensors.one_cause(half.changed)
+    for changed in half.changed:
+        one, two = own[changed.at_a], other[changed.at_b]
+        half.found.append(_input(half, changed.at_a, one, two, changed.fields))
+    if len(own) != len(other):
+        # One of both has sizes that are not fixed; the shapes tell.
+        half.one_cause = half.one_cause or bool(half.changed)
+        if not half.changed:
+            half.found.append(
+                Difference("inputs", "inputs", str(len(own)), str(len(other)), half.name)
+            )
+
+
+def _listed(factors: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The inputs in order."""
+    found: dict[int, str] = {}
+    for name, (_, value) in factors.items():
+        if match := _INPUT.fullmatch(name):
+            found[int(match[1])] = value
+    return [found[at] for at in sorted(found)]
+
+
+def _value(values: Sequence[str], at: int) -> str | None:
+    return values[at] if at < len(values) else None
+
+
+def _input(
+    half: _Half, at: int, a: str | None, b: str | None, fields: tuple[Field, ...]
+) -> Difference:
+    return Difference("inputs", f"example_inputs[{at}]", a, b, half.name, fields)
+
+
+def _graph(half: _Half) -> None:
+    for name in dict.fromkeys((*half.a, *half.b)):
+        if of_graph(name) and not _same(half, name):
+            own, other = (side[name][1] if name in side else None for side in (half.a, half.b))
+            half.found.append(Difference("graph", name, own, other, half.name))
+            if name == "gm" and own and other:
+                half.graph = graphdiff.difference(own, other, *half.full)
+
+
+def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Difference]:
+    """The differences, each with whether it may follow from another."""
+    names = {one.factor for one in found}
+    torch = any(one.group == "torch" for one in found)
+    first = next((half.name for half in pairs if half.found), "")
+    by_name = {half.name: half for half in pairs}
+    told = []
+    for one in found:
+        half = by_name.get(one.half)
+        follows = _REPEATS.get(one.factor) in names
+        if one.factor == "graphs":
+            # A graph for inference has no backward one.
+            follows = _INFERENCE in names
+        if one.factor == _HASH:
+            follows = bool({_DEVICE, _VERSION} & names) or any(
+                name.startswith(f"{_VERSION}[") for name in names
+            )
+        elif one.group == "configuration":
+            # Another torch knows other settings.
+            follows = follows or (torch and (one.a is None or one.b is None))
+        elif one.group in ("inputs", "graph") and one.factor != "graphs":
+            # What forward hands to backward is of its own making.
+            follows = (half is not None and half.name != first) or _beside(one, half, torch)
+        told.append(replace(one, follows=follows))
+    return told
+
+
+def _beside(one: Difference, half: _Half | None, torch: bool) -> bool:
+    """Whether an input or a graph differs because of the graph, the inputs or torch."""
+    if half is None:
+        return False
+    names = {x.factor for x in half.found}
+    if one.factor == _BACKWARD or (one.factor == _INFERENCE and _BACKWARD not in names):
+        return False
+    if _BACKWARD in names:
+        return True
+    inputs = any(x.group == "inputs" for x in half.found)
+    graph = half.graph
+    changed = graph is not None and bool(graph.model_a or graph.model_b)
+    if one.group == "inputs":
+        # Where ops differ, the graph is the cause, and takes what it needs.
+        return graph is not None and not graph.same_ops and not _explains(half)
+    if one.factor != "gm":
+        return graph is not None or inputs or _INFERENCE in names
+    if graph is None or changed:
+        # Lines of the model that differ are what was changed.
+        return False
+    if torch or _INFERENCE in names:
+        return graph.alike >= RELATED
+    return inputs and (graph.same_ops or _explains(half))
+
+
+def _explains(half: _Half) -> bool:
+    """Whether the inputs differ in what also makes another graph of the same program: in one
+    thing, or in anything where the program is known to be the same. What is handed to a backward
+    graph is made by the forward one, and known by nothing of that.
+    """
+    graph = half.graph
+    if graph is None or graph.alike < RELATED or graph.same_model is False:
+        return False
+    backward = half.a.get(_BACKWARD, ("", ""))[1] == "True"
+    own_inputs = graph.same_model is True and not backward and half.changed is not None
+    return half.one_cause or own_inputs
+
+
+def _ordered(found: list[Difference], first: _Half) -> list[Difference]:
+    graph = first.graph
+    names = {one.factor for one in found}
+    # Graphs that have nothing to do with each other: that is what there is to say.
+    foreign = _BACKWARD in names or (graph is not None and graph.alike < RELATED)
+    ranks: dict[str, float] = {name: rank for rank, name in enumerate(GROUPS)}
+    if foreign:
+        ranks["graph"] = -1
+    elif _INFERENCE in names or (graph is not None and not graph.same_ops):
+        ranks["graph"] = ranks["inputs"] - 0.5
+    order = {_BACKWARD: 0, _INFERENCE: 1, "gm": 2}
+    numbers = {name: at for at, name in enumerate(_KNOWN)}
+
+    def rank(one: Difference) -> tuple[Any, ...]:
+        match = _INPUT.fullmatch(one.factor)
+        known = numbers.get(one.factor, len(numbers))
+        # A tangent says more than a weight; numbers come in their order.
+        at = int(match[1]) if match else 0
+        batch = not any(field.name == "batch" for field in one.fields)
+        return (one.follows, ranks[one.group], one.half == "backward", order.get(one.factor, 3),
+                known, batch, at, one.factor)  # fmt: skip
+
+    return sorted(found, key=rank)

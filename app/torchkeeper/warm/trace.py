@@ -1,0 +1,363 @@
+"""Reads the structured trace that a program left: which graphs were looked up, and how that ended.
+
+With ``TORCH_TRACE=<folder>`` PyTorch writes a file for each process (``LazyTraceHandler`` in
+torch/_logging/_internal.py). What ``warm.graphs`` hears live is read here afterwards. A trace may
+come from anybody: nothing in it is followed, sizes and counts are bounded, and what is not
+understood is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from torchkeeper.artifacts import fxgraph
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm.graphs import NAMELESS, OUTCOME, direction_of, id_of
+from torchkeeper.warm.records import Record, records
+
+Factor = tuple[str, str, str]
+
+#: Files, bytes of all files, and graphs that are read; the rest is left out.
+MAX_FILES = 1000
+MAX_BYTES = 4 << 30
+MAX_GRAPHS = 20_000
+#: Characters of factors and graphs that are kept in all, and factors of one graph.
+MAX_KEPT = 200_000_000
+_MAX_FACTORS = 2000
+#: Characters of a factor's value, of a name or a reason.
+_MAX_VALUE = 20_000
+_MAX_LINE = _MAX_VALUE + 500
+_MAX_TEXT = 1000
+_MAX_GRAPH = 200_000
+
+_KEY = re.compile(r"[a-z0-9]{1,80}")
+_AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
+#: An entry of AOTAutograd that holds its graphs itself (aot_autograd_result.py).
+_BUNDLED = "fx_graph_bundled_cache_hit"
+#: The graph as it is compiled, with the lines of the model in comments (compile_fx.py).
+_TEXT = "inductor_post_grad_graph"
+_RANK = re.compile(r"_rank_(\d{1,6})_")
+
+
+@dataclass
+class Graph:
+    """One FX graph that was looked up.
+
+    seconds: what compiling it took, or what a hit saved; None where that is not told. reason: why
+    it was not looked up, for a bypass. guarded: the key was there, and its guards did not hold.
+    cut: its record is not whole. at: seconds since the epoch. text: the graph as it was compiled,
+    with the lines of the model in comments.
+    """
+
+    process: str
+    compile_id: str
+    direction: str
+    name: str
+    where: str
+    outcome: str
+    key: str | None = None
+    seconds: float | None = None
+    reason: str | None = None
+    guarded: bool = False
+    aot: str | None = None
+    cut: bool = False
+    at: float | None = None
+    factors: list[Factor] = field(default_factory=list, repr=False)
+    text: str = field(default="", repr=False)
+
+    @property
+    def id(self) -> str:
+        """As PyTorch calls the compile, and the direction."""
+        return f"{self.compile_id} {self.direction}".strip()
+
+
+@dataclass
+class Aot:
+    """One AOTAutograd lookup; its graphs are those of the same process and compile id."""
+
+    process: str
+    compile_id: str
+    name: str
+    outcome: str
+    key: str | None = None
+    seconds: float | None = None
+    reason: str | None = None
+
+
+@dataclass
+class Trace:
+    """What a trace tells. odd: lines that are no records; cut: records that are not whole.
+
+    compiles: how often a compile began, with a lookup or without. full: not all was read.
+    """
+
+    graphs: list[Graph] = field(default_factory=list)
+    aot: list[Aot] = field(default_factory=list)
+    torch: str | None = None
+    files: int = 0
+    compiles: int = 0
+    odd: int = 0
+    cut: int = 0
+    full: bool = False
+
+
+def files_in(folder: str) -> list[str]:
+    """The files of a trace: those of a folder that PyTorch names so, else all with ``.log``.
+
+    A path of a file is that file alone. Raises Problem("trace-missing") and
+    Problem("place-unreadable").
+    """
+    if os.path.isfile(folder):
+        return [folder]
+    try:
+        with os.scandir(folder) as entries:
+            names = [e.name for e in entries if e.is_file(follow_symlinks=False)]
+    except FileNotFoundError as e:
+        raise Problem("trace-missing", place=folder) from e
+    except OSError as e:
+        raise Problem("place-unreadable", place=folder, why=e.strerror or str(e)) from e
+    logs = sorted(name for name in names if name.endswith(".log"))
+    own = [name for name in logs if name.startswith("dedicated_log_torch_trace_")]
+    return [os.path.join(folder, name) for name in own or logs]
+
+
+def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
+    """The trace in a folder, or in one file, but for the files ``without``.
+
+    Raises Problem("trace-missing"), Problem("trace-empty") where nothing there is a trace, and
+    Problem("place-unreadable").
+    """
+    trace = Trace()
+    paths = [path for path in files_in(folder) if path not in without]
+    trace.full = len(paths) > MAX_FILES
+    size = 0
+    kept = _Kept()
+    for path in paths[:MAX_FILES]:
+        report.check()
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as e:
+            raise Problem("place-unreadable", place=path, why=e.strerror or str(e)) from e
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                continue
+            size += found.st_size
+            if size > MAX_BYTES:
+                trace.full = True
+                break
+            trace.files += 1
+            _File(path, trace, kept).read(file, report)
+    if trace.odd and not (trace.compiles or trace.graphs or trace.torch):
+        raise Problem("trace-empty", place=folder)
+    return trace
+
+
+@dataclass
+class _Kept:
+    """What the graphs of a trace share: most factors are those of other graphs, too."""
+
+    factors: dict[str, Factor] = field(default_factory=dict)
+    #: Characters of all that is kept.
+    size: int = 0
+
+    def has_room(self, more: int) -> bool:
+        """Whether so many characters may be kept; if so, they are counted."""
+        if self.size + more > MAX_KEPT:
+            return False
+        self.size += more
+        return True
+
+
+class _File:
+    """The file of one process; several where it forked, or a rank's."""
+
+    def __init__(self, path: str, trace: Trace, kept: _Kept) -> None:
+        rank = _RANK.search(os.path.basename(path))
+        self._rank = f"rank {rank[1]}" if rank else ""
+        self._trace = trace
+        self._kept = kept
+        self._names: dict[int, str] = {}
+        self._functions: dict[tuple[str, str], tuple[str, str]] = {}
+        self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
+        self._aot: dict[tuple[str, str], Aot] = {}
+        self._texts: dict[tuple[str, str], str] = {}
+        #: What whole compiles took.
+        self._took: dict[tuple[str, str], float] = {}
+        #: The graphs that a compile's own record has been about.
+        self._measured: set[int] = set()
+
+    def read(self, file: IO[bytes], report: Report) -> None:
+        for record in records(file, report):
+            if record is None:
+                self._trace.odd += 1
+                continue
+            try:
+                self._take(record)
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+                self._trace.odd += 1
+        for where, aot in self._aot.items():
+            graphs = self._graphs.get(where, {})
+            if not graphs:
+                self._bundled(where, aot)
+            for graph in graphs.values():
+                graph.aot = aot.outcome
+                if graph.key is None and not graph.cut and aot.outcome == graph.outcome == "hit":
+                    graph.key = aot.key
+                    graph.seconds = aot.seconds if len(graphs) == 1 else None
+        self._trace.aot += self._aot.values()
+
+    def _bundled(self, where: tuple[str, str], aot: Aot) -> None:
+        """Where AOTAutograd's entries hold their graphs, only they are looked up, and only hits
+        tell of graphs: the lookup stands for them.
+        """
+        name, line = self._named(where)
+        seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
+        graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
+        graph.aot = aot.outcome
+        if len(self._trace.graphs) < MAX_GRAPHS:
+            self._trace.graphs.append(graph)
+
+    def _take(self, record: Record) -> None:
+        metadata = record.metadata
+        if isinstance(named := metadata.get("str"), list) and len(self._names) < 100_000:
+            self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
+        if not record.telling:
+            return
+        process = self._rank or f"process {record.pid}"
+        where = process, id_of(metadata)[:80]
+        if isinstance(start := metadata.get("dynamo_start"), dict):
+            if metadata.get("attempt", 0) == 0:
+                self._trace.compiles += 1
+            frame = start["stack"][-1]
+            file = os.path.basename(self._names.get(frame.get("filename"), ""))
+            line = f"{file}:{int(frame['line'])}" if file else ""
+            self._functions[where] = str(frame["name"])[:200], line[:200]
+        if isinstance(metrics := metadata.get("compilation_metrics"), dict):
+            self._measure(where, metrics.get("inductor_compile_time_s"))
+        artifact = metadata.get("artifact")
+        if not isinstance(artifact, dict):
+            return
+        name = str(artifact.get("name"))
+        if name == "torch_version" and self._trace.torch is None:
+            version = json.loads(record.payload()[0]).get("pytorch_version")
+            self._trace.torch = str(version)[:80] if version else None
+        elif found := OUTCOME.fullmatch(name):
+            self._lookup(where, found[1], record)
+        elif name == _BUNDLED:
+            self._lookup(where, "hit", record)
+        elif found := _AOT.fullmatch(name):
+            self._aot_lookup(where, found[1], record)
+        elif name == _TEXT:
+            text = record.payload()[0][:_MAX_GRAPH]
+            self._texts[where] = text if self._kept.has_room(len(text)) else ""
+
+    def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
+        payload, whole = record.payload()
+        said = json.loads(payload) if whole else None
+        if isinstance(said, dict):
+            return said, True
+        self._trace.cut += 1
+        return {}, False
+
+    def _named(self, where: tuple[str, str]) -> tuple[str, str]:
+        name, line = self._functions.get(where, ("", ""))
+        return ("" if name in NAMELESS and line else name), line
+
+    def _lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
+        if len(self._trace.graphs) >= MAX_GRAPHS:
+            self._trace.full = True
+            return
+        said, whole = self._said(record)
+        factors = self._read_factors(said.get("components"))
+        key = _key(said.get("key"))
+        known = self._graphs.setdefault(where, {})
+        # An AOTAutograd entry asks in vain, and then the graph is compiled: it is one graph.
+        graph = known.get(key or "") if key else None
+        if graph is None:
+            direction = direction_of(len(known))
+            for _, factor, value in factors:
+                if factor == "fx_kwargs[is_backward]":
+                    direction = "backward" if value.strip() == "True" else "forward"
+            name, line = self._named(where)
+            graph = Graph(where[0], where[1], direction, name, line, outcome, key)
+            known[key or f"no key {len(known)}"] = graph
+            self._trace.graphs.append(graph)
+        graph.outcome, graph.cut = outcome, not whole
+        graph.factors = factors or graph.factors
+        # It stands before the record of the lookup, which is written when all is compiled.
+        graph.text = self._texts.pop(where, "") or graph.text
+        spent = said.get("time_taken_ns" if outcome == "miss" else "time_saved_ns")
+        graph.seconds = _seconds(spent)
+        graph.at = _seconds(said.get("cache_event_time"), 1e19)
+        graph.guarded = said.get("cache_status_detailed") == "guard_miss"
+        graph.reason = _text(said.get("cache_bypass_reason")) if outcome == "bypass" else None
+
+    def _measure(self, where: tuple[str, str], seconds: Any) -> None:
+        """What a compile took, where that was one graph, which was bypassed: nothing else tells."""
+        compiled = [
+            graph
+            for graph in self._graphs.get(where, {}).values()
+            if graph.outcome != "hit" and id(graph) not in self._measured
+        ]
+        self._measured.update(map(id, compiled))
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        took = _seconds(seconds * 1e9) if number else None
+        if took is not None:
+            self._took[where] = took
+        if len(compiled) == 1 and compiled[0].outcome == "bypass":
+            compiled[0].seconds = took
+
+    def _aot_lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
+        if len(self._aot) >= MAX_GRAPHS:
+            self._trace.full = True
+            return
+        said, _ = self._said(record)
+        saved = said.get("time_saved_ms")
+        name = " ".join(part for part in self._named(where) if part)
+        self._aot[where] = Aot(
+            *where,
+            name,
+            outcome,
+            _key(said.get("key")),
+            _seconds(saved * 1e6 if isinstance(saved, (int, float)) else None),
+            _text(said.get("cache_bypass_reason")),
+        )
+
+    def _read_factors(self, lines: Any) -> list[Factor]:
+        """The key factors; those that graphs share, which are most, are kept once."""
+        known = self._kept.factors
+        found = []
+        for line in lines[:_MAX_FACTORS] if isinstance(lines, list) else ():
+            if not isinstance(line, str):
+                continue
+            factor = known.get(line)
+            if factor is None:
+                for one in fxgraph.key_factors([line[:_MAX_LINE]]):
+                    if not self._kept.has_room(2 * len(line)):
+                        self._trace.full = True
+                        return []  # some of them would be compared as if they were all
+                    factor = known[line] = (one[0], one[1], one[2][:_MAX_VALUE])
+            if factor:
+                found.append(factor)
+        return found
+
+
+def _key(value: Any) -> str | None:
+    return value if isinstance(value, str) and _KEY.fullmatch(value) else None
+
+
+def _text(value: Any) -> str | None:
+    return value[:_MAX_TEXT] if isinstance(value, str) and value else None
+
+
+def _seconds(nanoseconds: Any, limit: float = 1e18) -> float | None:
+    number = isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool)
+    return float(nanoseconds) / 1e9 if number and 0 < nanoseconds < limit else None

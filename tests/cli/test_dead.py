@@ -1,0 +1,210 @@
+"""purge of what is dead: what goes, why, and that undo brings every byte back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ran, Tk
+from tests.redis_server import dump, serving
+from tests.snapshots import snapshot
+
+pytestmark = pytest.mark.torch
+DAY = 86_400.0
+
+
+def age(place: Path, days: float) -> None:
+    """As if every file had been used last so many days ago."""
+    then = time.time() - days * DAY
+    for path in place.rglob("*"):
+        os.utime(path, (then, then))
+
+
+def reasons(objects: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
+    return Counter((one["kind"], *one["because"]) for one in objects if "kind" in one)
+
+
+def suggested(ran: Ran) -> dict[str, dict[str, Any]]:
+    assert ran.code == 0, ran.err
+    return {one["reason"]: one for one in ran.objects if "reason" in one}
+
+
+def mixed(fixture_cache: Path, filled: Path) -> Path:
+    """A folder with entries of torch 2.9.1 and of the torch that is here, in one place."""
+    age(fixture_cache, 2)
+    shutil.copytree(filled, fixture_cache, dirs_exist_ok=True)
+    return fixture_cache
+
+
+def test_what_is_stale_goes_with_its_code_and_comes_back(
+    tk: Tk, fixture_cache: Path, filled: Path, torch_python: str
+) -> None:
+    place = mixed(fixture_cache, filled)
+    before = snapshot(place)
+    env = ("--env", torch_python)
+    plan = tk("purge", place, "--stale", *env, "--dry-run", "--json")
+    assert plan.code == 0
+    assert reasons(plan.objects) == {
+        ("fxgraph", "stale"): 7, ("aotautograd", "stale"): 4, ("code", "needless"): 29
+    }  # fmt: skip
+    stale = [one for one in plan.objects[:-1] if one["because"] == ["stale"]]
+    assert {one["torch"] for one in stale} == {"2.9.1+cu128"}
+    assert plan.result["because"]["stale"]["entries"] == 11
+    assert "environments: torch " in plan.err
+    assert "goes: 11 stale everywhere, " in plan.err
+    told = suggested(tk("purge", place, "--suggest", *env, "--json"))["stale"]
+    assert {n: told[n] for n in ("entries", "files", "bytes")} == {
+        n: plan.result[n] for n in ("entries", "files", "bytes")
+    }
+    assert snapshot(place) == before
+    done = tk("purge", place, "--stale", *env, "--yes", "--json").result
+    assert (done["entries"], done["bytes"]) == (40, plan.result["bytes"])
+    left = tk("check", place, *env, "--json").objects[:-1]
+    graphs = [one["verdict"] for one in left if one["kind"] in ("fxgraph", "aotautograd")]
+    assert graphs
+    assert set(graphs) == {"usable"}
+    assert tk("purge", place, "--stale", *env, "--yes").code == 1
+    assert tk("undo", place).code == 0
+    assert snapshot(place) == before
+
+
+def test_nothing_of_a_cache_made_here_is_stale(tk: Tk, filled: Path, torch_python: str) -> None:
+    ran = tk("purge", filled, "--stale", "--broken", "--env", torch_python, "--dry-run")
+    assert (ran.code, ran.out) == (1, "Nothing matches.\n")
+    said = tk("purge", filled, "--suggest", "--env", torch_python).out
+    assert said.splitlines()[1].split()[:5] == ["stale", "everywhere", "0", "0", "0"]
+
+
+def test_what_is_broken_and_what_nothing_needs(
+    tk: Tk, fixture_cache: Path, torch_python: str
+) -> None:
+    age(fixture_cache, 2)
+    graphs = sorted(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    graphs[0].write_bytes(graphs[0].read_bytes()[:200])
+    graphs[1].unlink()
+    broken = tk("purge", fixture_cache, "--broken", "--dry-run", "--json")
+    assert reasons(broken.objects) == {("fxgraph", "broken"): 1}
+    orphans = tk("purge", fixture_cache, "--orphans", "--filter", "-kind:lock", "--dry-run",
+                 "--json")  # fmt: skip
+    assert reasons(orphans.objects) == {("aotautograd", "orphan"): 1}
+    both = tk("purge", fixture_cache, "--broken", "--orphans", "--dry-run", "--json")
+    assert both.result["entries"] == 2 + both.result["because"]["orphan"]["entries"] - 1
+    # In an environment, what needs a graph that is gone or broken is broken as well.
+    judged = tk("purge", fixture_cache, "--broken", "--env", torch_python, "--dry-run", "--json")
+    assert reasons(judged.objects)["aotautograd", "broken"] == 2
+
+
+def test_what_is_old_and_what_is_too_much(tk: Tk, fixture_cache: Path) -> None:
+    age(fixture_cache, 40)
+    (used,) = (fixture_cache / "aotautograd").glob("ab74*/*")
+    os.utime(used)
+    old = tk("purge", fixture_cache, "--older", "30d", "--filter", "-kind:lock", "--dry-run",
+             "--json")  # fmt: skip
+    told = reasons(old.objects)
+    assert told == {
+        ("fxgraph", "unused"): 6, ("aotautograd", "unused"): 3, ("code", "unused"): 30,
+        ("pgo", "unused"): 1,
+    }  # fmt: skip
+    assert old.result["rests"] in ("read", "day", "written")
+    assert tk("purge", fixture_cache, "--older", "41d", "--dry-run").code == 1
+    every = tk("du", fixture_cache, "--json").objects[-1]["entries"]
+    before = snapshot(fixture_cache)
+    done = tk("purge", fixture_cache, "--keep", "1M", "--yes", "--json")
+    assert 0 < done.result["entries"] < every
+    left = sum(f.stat().st_blocks * 512 for f in fixture_cache.rglob("*")
+               if f.is_file() and ".torchkeeper-trash" not in f.parts)  # fmt: skip
+    assert left <= 10**6
+    assert used.exists(), "what was used last stays"
+    assert tk("ls", fixture_cache, "--filter", "is:orphan -kind:lock").code == 1
+    assert tk("purge", fixture_cache, "--keep", "1M", "--yes").code == 1
+    tk("undo", fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--older", "much"), "“much” is not an age"),
+        (("--older", "-3d"), "“-3d” is not an age"),
+        (("--keep", "-3"), "with a unit: B, k, M, G, T"),
+        (("--keep", "10Q"), "“10Q” is not a size"),
+        (("--keep", ""), "“” is not a size"),
+    ],
+)
+def test_bad_numbers_are_wrong_usage(
+    tk: Tk, kept_291: Path, flags: tuple[str, str], said: str
+) -> None:
+    ran = tk("purge", kept_291, *flags, "--yes")
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_an_environment_that_cannot_be_asked_is_not_passed_over(
+    tk: Tk, kept_291: Path, torch_python: str, tmp_path: Path
+) -> None:
+    prefix = tmp_path / "venvs" / "sick"
+    python = prefix / "bin" / "python"
+    torch = prefix / "lib" / "python3.11" / "site-packages" / "torch"
+    for folder in (python.parent, torch):
+        folder.mkdir(parents=True)
+    (torch / "version.py").write_text("__version__ = '2.9.1'\n")
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    # One that holds no torch, on the other hand, is no environment.
+    bare = tmp_path / "python3"
+    shutil.copy(python, bare)
+    env = {"TORCHKEEPER_TORCH_PYTHON": str(bare), "VIRTUAL_ENV": str(prefix)}
+    ran = tk("purge", kept_291, "--stale", "--dry-run", **env)
+    assert (ran.code, ran.out) == (3, "")
+    assert str(python) in ran.err
+    assert "say with --env which interpreters count" in ran.err
+    told = tk("purge", kept_291, "--suggest", "--json", **env)
+    stale = suggested(told)["stale"]
+    assert stale["why"]["code"] == "environment-unasked"
+    named = tk("purge", kept_291, "--stale", "--env", torch_python, "--dry-run", "--json", **env)
+    assert named.result["because"]["stale"]["entries"] == 11
+
+
+def test_a_server_tells_when_it_was_used(tk: Tk, torch_python: str, tmp_path: Path) -> None:
+    env = ("--env", torch_python)
+    with serving(tmp_path) as server:
+        server.load(dump())
+        every = len(dump())
+        known = server("CLIENT", "NO-TOUCH", "on") == b"OK"
+        ran = tk("purge", server.url, "--suggest", *env, "--keep", "0", "--older", "0s", "--json")
+        told = suggested(ran)
+        assert told["stale"]["entries"] == 11
+        if known:
+            assert ran.result["rests"] == "server"
+            assert told["budget"]["entries"] == told["budget"]["files"] == every
+        else:
+            assert told["budget"]["why"]["code"] == "use-unknown"
+        assert (server("DBSIZE"), tk("purge", server.url, "--broken", "--yes").code) == (every, 1)
+        gone = tk("purge", server.url, "--stale", *env, "--yes", "--json")
+        assert (gone.code, gone.result["entries"]) == (0, 11)
+        assert "Others may use this server" in gone.err
+        assert server("DBSIZE") == every - 11
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_what_is_in_use_is_left(tk: Tk, fixture_cache: Path) -> None:
+    from tests.processes import end, process
+
+    age(fixture_cache, 40)
+    graph = next(p for p in sorted((fixture_cache / "fxgraph").rglob("*")) if p.is_file())
+    reader = process(graph)
+    try:
+        ran = tk("purge", fixture_cache, "--older", "30d", "--filter", "kind:fxgraph", "--yes",
+                 "--json")  # fmt: skip
+        assert ran.result["entries"] == 6
+        assert ran.result["in_use"]["left"] == 1
+        assert graph.exists()
+    finally:
+        end(reader)

@@ -1,0 +1,187 @@
+"""The list of runs in the window, over runs that were really kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QTreeWidgetItem
+from pytestqt.qtbot import QtBot
+
+from tests.engine.test_running import SAID, explained
+from tests.gui.conftest import PATIENCE, OpenWindow, click
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.running import held
+from torchkeeper.engine.session import Session
+from torchkeeper.gui import theme
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.history import MOST, History
+from torchkeeper.gui.dialogs.runs import COMMAND, RunsDialog
+from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.window import Window
+from torchkeeper.link import causes, runs
+
+
+@pytest.fixture(autouse=True)
+def own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has its own list of runs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def keep(recorded: Path, change: str, ago: float, code: int = 0) -> runs.Run:
+    """What the command keeps of a run of which this is the trace."""
+    session = Session()
+    try:
+        held(session, {"place": str(recorded / "cache")}, Report())
+        result, graphs, _ = explained(session, recorded / change, known=True)
+    finally:
+        session.close()
+    graphs = [{**graph, "why": causes.cause(graph)} for graph in graphs]
+    command = ["python", "changes.py", change, "--token=hunter2"]
+    place = str(recorded / "cache")
+    return runs.keep(command, place, code, time.time() - ago, 5.0, result, graphs)
+
+
+def opened(qtbot: QtBot, window: Window, count: int) -> RunsDialog:
+    """The dialog, as soon as it shows so many runs."""
+    window.actions_["runs"].trigger()
+    (dialog,) = (x for x in window.findChildren(RunsDialog) if x.isVisible())
+    qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == count, timeout=PATIENCE)
+    return dialog
+
+
+def item(dialog: RunsDialog, row: int) -> QTreeWidgetItem:
+    found = dialog.list.topLevelItem(row)
+    assert found
+    return found
+
+
+def cells(tree: Any) -> list[list[str]]:
+    items = [tree.topLevelItem(row) for row in range(tree.topLevelItemCount())]
+    return [[item.text(column) for column in range(tree.columnCount())] for item in items]
+
+
+def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:
+    first, second, last = (
+        keep(recorded, "line", 7200), keep(recorded, "same", 3600), keep(recorded, "shape", 60, 3)
+    )  # fmt: skip
+    Path(runs.folder(), "20200101-000000-0000.json").write_text("damaged")
+    window = open_window()
+    dialog = opened(qtbot, window, 3)
+    rows = cells(dialog.list)
+    assert [row[1] for row in rows] == [
+        f"python changes.py {change} --token=…" for change in ("shape", "same", "line")
+    ]
+    assert [row[2:5] for row in rows] == [["0", "1", "0"], ["1", "0", "0"], ["0", "1", "0"]]
+    assert [row[7] for row in rows] == ["3", "0", "0"]
+    assert dialog.totals.text().startswith("3 runs · 3 graphs: 1 hit (1 local), 2 misses; ")
+    assert dialog.totals.text().endswith("1 file could not be read")
+    assert dialog.selected() == [last], "the latest is looked at first"
+    (graph,) = cells(dialog.graphs)
+    assert graph[:2] == ["miss", "0/0 forward"]
+    assert graph[2].startswith("layer at changes.py:")
+    assert graph[4] == SAID["shape"]
+    assert "torch 2.13.0+cpu" in dialog.head.text()
+    assert dialog.rate.accessibleDescription() == "The oldest first: 0%, 100%, 0%"
+    dialog.list.setCurrentItem(item(dialog, 2))
+    assert dialog.selected() == [first]
+    assert dialog.why.text() == SAID["line"], "it has no room in its column"
+    dialog.graphs.setFocus()
+    qtbot.keyClick(dialog.graphs, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    copied = QGuiApplication.clipboard().text().split("\t")
+    assert (copied[0], copied[4]) == ("miss", SAID["line"])
+    # A bar is a run.
+    bar = dialog.saved.bars()[1].center()
+    click(qtbot, dialog.saved, QPointF(bar.x(), 60).toPoint())
+    assert dialog.selected() == [second]
+    assert cells(dialog.graphs)[0][0] == "hit, local"
+    assert not dialog.why.isVisible()
+    dialog.reject()
+
+
+def test_there_is_one_list_and_it_can_be_read_again(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path
+) -> None:
+    window = open_window()
+    window.actions_["runs"].trigger()
+    (dialog,) = window.findChildren(RunsDialog)
+    qtbot.waitUntil(lambda: bool(dialog.blank.title.text()), timeout=PATIENCE)
+    assert dialog.blank.title.text() == "No run yet"
+    assert not dialog.forget.isEnabled()
+    click(qtbot, dialog.copy)
+    assert QGuiApplication.clipboard().text() == COMMAND
+    keep(recorded, "same", 60)
+    click(qtbot, dialog.again)
+    qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == 1, timeout=PATIENCE)
+    keep(recorded, "dtype", 10)
+    assert opened(qtbot, window, 2) is dialog
+    assert [run.command[2] for run in dialog.selected()] == ["same"], "the choice stays"
+    dialog.reject()
+
+
+def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:
+    kept = [keep(recorded, "same", 600 - n) for n in range(3)]
+    dialog = opened(qtbot, open_window(), 3)
+    for row in (0, 1):
+        item(dialog, row).setSelected(True)
+    assert dialog.head.text() == "2 runs chosen"
+    assert cells(dialog.graphs) == []
+    click(qtbot, dialog.forget)
+    (ask,) = dialog.findChildren(ConfirmDialog)
+    assert ask.question.text() == "Forget 2 runs?"
+    click(qtbot, ask.go)
+    qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == 1, timeout=PATIENCE)
+    assert [run.id for run in runs.kept().runs] == [kept[0].id]
+    # What cannot be written cannot be forgotten.
+    folder = Path(runs.folder())
+    path = folder / f"{kept[0].id}.json"
+    path.unlink()
+    path.mkdir()
+    dialog._forget_surely([kept[0].id])
+    qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
+    assert dialog.notice.error
+    assert dialog.notice.error.code == "runs-unwritable"
+    os.rmdir(path)
+    click(qtbot, dialog.notice.button)
+    qtbot.waitUntil(lambda: not dialog.notice.isVisible(), timeout=PATIENCE)
+    assert dialog.stack.currentIndex() == 0
+    dialog.reject()
+
+
+def test_a_history_is_drawn_in_both_themes(qtbot: QtBot, qapp: QApplication) -> None:
+    history = History("Hit rate", lambda value: f"{value:.0%}", "good", 1.0)
+    qtbot.addWidget(history)
+    history.resize(440, 108)
+    history.fill([0.0, None, 0.5, 1.0], ["a", "b", "c", "d"])
+    nothing, missing, half, whole = history.bars()
+    assert whole.height() == pytest.approx(2 * half.height())
+    assert 0 < nothing.height() < 4
+    assert missing.height() == 0
+    assert whole.top() >= 24, "under the title"
+    before = theme.look().theme
+    try:
+        for which in (Theme.LIGHT, Theme.DARK):
+            theme.look().choose(which)
+            drawn = history.grab().toImage()
+            inside = drawn.pixelColor((whole.center() * drawn.devicePixelRatio()).toPoint())
+            assert inside.name() == theme.shades().good
+            above = drawn.pixelColor(int(half.center().x()), int(half.top()) - 6)
+            assert above.name() != theme.shades().good
+    finally:
+        theme.look().choose(before)
+    history.fill([n / 100 for n in range(100)], [""] * 100)
+    assert len(history.bars()) == MOST
+    assert history.bars()[-1].right() <= history.width()
+    chosen: list[int] = []
+    history.chosen.connect(chosen.append)
+    last = history.bars()[-1].center()
+    qtbot.mouseClick(history, Qt.MouseButton.LeftButton, pos=last.toPoint())  # type: ignore[no-untyped-call]
+    assert chosen == [99]
+    history.fill([], [])
+    assert history.bars() == []
+    assert history.accessibleDescription() == ""
