@@ -42,8 +42,14 @@ def facts(torch_python: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def judging(torch_python: str, facts: dict[str, Any], settings: QSettings) -> str:
+def judging(
+    torch_python: str,
+    facts: dict[str, Any],
+    settings: QSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
     """Windows of this test ask that interpreter, whose facts are kept; its torch's version."""
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     settings.setValue(KEY, torch_python)
     probes.keep(probes.identity(torch_python), facts)
     return str(facts["torch"])
@@ -233,7 +239,6 @@ def test_a_large_server_is_judged_only_when_asked_for(
     qtbot: QtBot, open_window: OpenWindow, judging: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setattr(gui_verdicts, "FEW", 5)
     with serving(tmp_path / "redis") as server:
         server.load(dump())
