@@ -174,7 +174,9 @@ def test_nothing_dead_and_a_folder_that_went_away(
     dialog.reject()
 
 
+@pytest.mark.parametrize("does", ["exit 1", "exec sleep 60"], ids=["ends", "hangs"])
 def test_an_environment_that_cannot_be_asked(
+    does: str,
     qtbot: QtBot,
     open_window: OpenWindow,
     fixture_cache: Path,
@@ -185,8 +187,9 @@ def test_an_environment_that_cannot_be_asked(
     age(fixture_cache, 2)
     python = tmp_path / "sick" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text("#!/bin/sh\nexit 1\n")
+    python.write_text(f"#!/bin/sh\n{does}\n")
     python.chmod(0o755)
+    monkeypatch.setattr(probes, "LIMIT", 0.4)
     monkeypatch.setenv("VIRTUAL_ENV", str(python.parent.parent))
     window = open_window(fixture_cache)
     dialog = opened(qtbot, window)
