@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import select
 import shutil
 import signal
 import subprocess
@@ -15,6 +18,7 @@ import pytest
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, RunPlain
 from tests.engine.test_running import SAID
+from tests.redis_server import serving
 
 #: Puts what was recorded where PyTorch would have written it.
 TRACING = """if True:
@@ -201,6 +205,34 @@ def test_signals_are_passed_on(name: str) -> None:
         assert process.wait(20) == 42
 
 
+def test_what_is_typed_at_a_terminal_comes_once() -> None:
+    source = """if True:
+        import signal, time
+        seen = []
+        signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+        print("ready", flush=True)
+        while not seen:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        print(f"{len(seen)} seen", flush=True)
+    """
+    # The leader of a session of its own, whose terminal this is.
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "torchkeeper", "run", *program(source)])
+    said = b""
+    with contextlib.suppress(OSError):  # it has been closed
+        while select.select([terminal], [], [], 30)[0] and (data := os.read(terminal, 1000)):
+            typed = b"ready" in said
+            said += data
+            if b"ready" in said and not typed:
+                os.write(terminal, b"\x03")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"1 seen" in said
+    assert b"PyTorch left no trace" in said
+
+
 def test_a_program_that_is_killed(tk: Tk) -> None:
     killed = tk("run", *program("import os, signal; os.kill(os.getpid(), signal.SIGKILL)"))
     assert killed.code == 137
@@ -238,7 +270,8 @@ def test_runs_are_kept(tk: Tk, recorded: Path) -> None:
     assert tk("runs", "x").code == 1
     assert tk("runs", "last", "--forget", "--json").result == {"forgotten": 1}
     assert [one["id"] for one in tk("runs", "--json").objects[:-1]] == [first["id"]]
-    assert tk("runs", "--forget").out == "1 run forgotten.\n"
+    assert tk("runs", "--forget").code == 2
+    assert tk("runs", "all", "--forget").out == "1 run forgotten.\n"
     assert tk("runs").code == 1
 
 
@@ -246,7 +279,7 @@ def test_a_trace_from_elsewhere(tk: Tk, recorded: Path, tmp_path: Path) -> None:
     folder = recorded / "threads"
     told = tk("explain", "--trace", folder)
     assert told.code == 0
-    assert "not known: what the cache held before is not recorded" in told.out
+    assert "Not known: what the cache held before is not recorded" in told.out
     told = tk("explain", recorded / "cache", "--trace", folder)
     assert SAID["threads"] in told.out
     *graphs, last = tk("explain", recorded / "cache", "--trace", folder, "--json").objects
@@ -279,7 +312,7 @@ def test_each_change_of_a_real_run_is_named(
         return [json.loads(line) for line in lines[:-1]]
 
     (first,) = graphs(run(""))
-    assert (first["outcome"], first["why"]) == ("miss", "no graph was there")
+    assert (first["outcome"], first["why"]) == ("miss", "No graph was there")
     (again,) = graphs(run(""))
     assert (again["outcome"], again["where"], again["key"]) == ("hit", "local", first["key"])
     threads = run_threads(torch_python)
@@ -301,6 +334,29 @@ def run_threads(python: str) -> int:
     source = "import torch; print(torch.get_num_threads())"
     done = subprocess.run([python, "-c", source], capture_output=True, text=True, check=True)
     return int(done.stdout)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_hits_of_a_server_are_remote(
+    tk: Tk, tmp_path: Path, header_folder: Path, torch_python: str
+) -> None:
+    with serving(tmp_path / "redis") as server:
+        _hits_remotely(tk, tmp_path, header_folder, torch_python, server.url)
+
+
+def _hits_remotely(tk: Tk, tmp_path: Path, headers: Path, python: str, url: str) -> None:
+    env = {
+        "TMPDIR": str(headers),
+        "TORCHINDUCTOR_REDIS_URL": url,
+        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
+    }
+    for place, said in (("one", ("miss", None)), ("two", ("hit", "remote")),
+                        ("one", ("hit", "local"))):  # fmt: skip
+        ran = tk("run", "--into", tmp_path / place, "--json", "--env", python, "--",
+                 DATA / "changes.py", **env)  # fmt: skip
+        graph = json.loads(ran.out.splitlines()[1])
+        assert (graph["outcome"], graph["where"]) == said
 
 
 @pytest.mark.torch

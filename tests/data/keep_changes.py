@@ -1,5 +1,5 @@
 """Keeps what ``one_change.py`` made, in ``changes.json``: of each change and graph, the factors
-that any change touches and a few others, and the graph's text.
+that any change touches and a few others, by their numbers in one list, and the graph's text.
 
 ``keep_changes.py FOLDER`` reads the cache folders ``FOLDER/CHANGE`` that it filled, one for each
 change; those that are missing are made now, with this interpreter, which takes half a minute each.
@@ -42,28 +42,31 @@ def main(folder: Path) -> None:
     """Write changes.json."""
     made = {change: graphs(folder / change, change) for change in CHANGES}
     base = made["none"]
-    names = set(ALSO)
+    names = {"gm", *ALSO}
     for halves in made.values():
         for half, facts in halves.items():
             own = {name: digest for digest, name, _ in facts["factors"]}
             other = {name: digest for digest, name, _ in base[half]["factors"]}
             names |= {n for n in own.keys() | other.keys() if own.get(n) != other.get(n)}
-    kept = {
+    pool: dict[tuple[str, str, str], int] = {}
+
+    def numbers(factors: list[tuple[str, str, str]]) -> list[int]:
+        kept = [f for f in factors if f[1] in names or f[1].startswith("example_inputs[")]
+        return [pool.setdefault(tuple(factor), len(pool)) for factor in kept]
+
+    graphs_of = {
         change: {
             half: {
                 "torch": facts["torch"],
                 "device": facts["device"],
                 "graph": facts["graph"],
-                "factors": [
-                    f
-                    for f in facts["factors"]
-                    if f[1] in names or f[1] == "gm" or f[1].startswith("example_inputs[")
-                ],
+                "factors": numbers(facts["factors"]),
             }
             for half, facts in sorted(halves.items(), reverse=True)
         }
         for change, halves in made.items()
     }
+    kept = {"factors": list(pool), "changes": graphs_of}
     text = json.dumps(kept, indent=0, ensure_ascii=True)
     (HERE / "changes.json").write_text(text + "\n")
 

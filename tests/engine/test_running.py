@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.warm.test_trace import CHANGES, lookup, written
+from tests.warm.test_trace import CHANGES, lookup, record, written
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import MAX_NEAR, explain_trace, held
 from torchkeeper.engine.session import Session
@@ -20,9 +20,9 @@ SAID = {
     "shape": "Same graph; inputs[0] has batch 16 instead of 8",
     "dtype": "Same graph; all 3 inputs have dtype float64 instead of float32",
     "autotune": "`max_autotune` is on",
-    "threads": "threads 1 instead of 2",
-    "precision": "matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)",
-    "line": "the graph has `tanh` where the other has `relu`: "
+    "threads": "Threads 1 instead of 2",
+    "precision": "Matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)",
+    "line": "The graph has `tanh` where the other has `relu`: "
     "`return torch.tanh(torch.nn.functional.linear(x, weight, bias))` instead of "
     "`return torch.relu(torch.nn.functional.linear(x, weight, bias))`",
 }
@@ -102,10 +102,38 @@ def test_what_the_run_itself_compiled_is_local(session: Session, tmp_path: Path)
     result, graphs, [aot] = explained(session, folder, known=True, remote=True)
     assert [graph["where"] for graph in graphs] == [None, "local", None]
     assert graphs[0]["cause"] == {"code": "nothing"}
-    assert causes.cause(graphs[0]) == "no graph was there"
+    assert causes.cause(graphs[0]) == "No graph was there"
     assert causes.cause(graphs[2]) == "a custom pass\\x1b[31m"
     assert (result["hits"], result["misses"], result["bypasses"]) == (1, 1, 1)
     assert "never written" in causes.autograd(aot, graphs)
+
+
+def test_entries_of_autograd_that_hold_their_graphs(session: Session, tmp_path: Path) -> None:
+    """Only they are looked up (bundled_autograd_cache in torch/_functorch/config.py)."""
+    keys = ["a" + letter * 51 for letter in "bcd"]
+    payload = tmp_path / "place" / "aotautograd" / keys[0] / "payload"
+    payload.parent.mkdir(parents=True)
+    payload.touch()
+    held(session, {"place": str(tmp_path / "place")}, Report())
+    took = {"compilation_metrics": {"inductor_compile_time_s": 3.0}, "frame_compile_id": 0}
+    folder = written(
+        tmp_path / "trace",
+        lookup("hit", "fx_graph_bundled"),
+        lookup("hit", "aotautograd", key=keys[0], time_saved_ms=2500.0),
+        lookup("miss", "aotautograd", frame=1, key=keys[1]), record({**took, "frame_id": 1}),
+        lookup("miss", "aotautograd", frame=2, key=keys[0]),
+        lookup("bypass", "aotautograd", frame=3, cache_bypass_reason="a hook"),
+    )  # fmt: skip
+    result, graphs, aot = explained(session, folder, known=True)
+    said = [(g["id"], g["outcome"], g["where"], g["seconds"], causes.cause(g)) for g in graphs]
+    hit, missed, refused, bypassed = said
+    assert hit == ("0/0 forward", "hit", "local", 2.5, "")
+    assert missed[:4] == ("1/0", "miss", None, 3.0)
+    assert missed[4].startswith("Not known: ")
+    assert refused[4].startswith("An entry with this key was there")
+    assert bypassed[4] == "a hook"
+    assert (result["hits"], result["misses"], result["bypasses"]) == (1, 2, 1)
+    assert [causes.autograd(one, graphs) for one in aot] == ["", *[causes.AS_GRAPHS] * 3]
 
 
 def test_what_cannot_be_told(session: Session, recorded: Path, tmp_path: Path) -> None:

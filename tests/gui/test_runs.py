@@ -91,6 +91,10 @@ def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recor
     dialog.list.setCurrentItem(item(dialog, 2))
     assert dialog.selected() == [first]
     assert dialog.why.text() == SAID["line"], "it has no room in its column"
+    dialog.graphs.setFocus()
+    qtbot.keyClick(dialog.graphs, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    copied = QGuiApplication.clipboard().text().split("\t")
+    assert (copied[0], copied[4]) == ("miss", SAID["line"])
     # A bar is a run.
     bar = dialog.saved.bars()[1].center()
     click(qtbot, dialog.saved, QPointF(bar.x(), 60).toPoint())

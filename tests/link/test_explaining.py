@@ -15,7 +15,8 @@ from torchkeeper.link import explaining
 from torchkeeper.verdict import comparing, flat, nearest
 from torchkeeper.verdict.comparing import Comparison, Difference, Side
 
-CHANGES: dict[str, dict[str, Any]] = json.loads((DATA / "changes.json").read_text())
+_KEPT = json.loads((DATA / "changes.json").read_text())
+CHANGES: dict[str, dict[str, Any]] = _KEPT["changes"]
 
 GELU = "`hidden = torch.nn.functional.gelu(hidden)` instead of `hidden = torch.relu(hidden)`"
 PRECISION = "Matmul precision tf32 instead of none (`torch.set_float32_matmul_precision`)"
@@ -57,7 +58,7 @@ def side(change: str, *halves: str) -> Side:
     """The entry of a change: a graph, or with both an AOTAutograd entry."""
     told = [CHANGES[change][half] for half in halves]
     return Side(
-        [factor for half in told for factor in half["factors"]],
+        [_KEPT["factors"][number] for half in told for number in half["factors"]],
         told[0]["torch"],
         told[0]["device"],
         tuple(half["graph"] for half in told),
@@ -226,6 +227,25 @@ def test_kernels_are_compared_by_what_their_json_tells() -> None:
     assert said(flat.compare({}, values[0])).endswith("of the first was made of is not recorded")
 
 
+def test_other_kinds_are_compared_by_what_they_hold() -> None:
+    config = {"XBLOCK": 64, "num_warps": 4, "triton_cache_hash": "x" * 52, "time_taken_ms": 3}
+    texts = [json.dumps(config), json.dumps({**config, "XBLOCK": 128, "time_taken_ms": 9})]
+    one, other = (flat.values("autotune", {"config": text}) for text in texts)
+    found = flat.compare(one, other)
+    assert said(found) == "XBLOCK 64 instead of 128"
+    assert [x.factor for x in found.differences if x.follows] == ["time_taken_ms"]
+    system = {"system": {"device": {"name": "NVIDIA H200"}, "version": {"cuda": "13.0"}}}
+    none = {"system": {"device": {"name": None}, "version": {}}}
+    one, other = (flat.values("autotune", {"config": json.dumps(x)}) for x in (system, none))
+    assert said(flat.compare(one, other)) == (
+        "GPU NVIDIA H200 against none; CUDA 13.0 against not recorded"
+    )
+    made = {"torch": "2.13.0+cpu", "python": "3.11.9", "device": "cpu", "functions": ["f"]}
+    one, other = (flat.values("precompile", x) for x in (made, {**made, "torch": "2.12.0"}))
+    assert said(flat.compare(one, other)) == "torch 2.13.0+cpu against 2.12.0"
+    assert flat.values("pgo", made) == {}
+
+
 def test_the_nearest_has_the_same_graph_before_the_same_settings() -> None:
     of = nearest.prints(side("shape", "forward").factors)
     among = [(x, nearest.prints(side(x, "forward").factors)) for x in CHANGES if x != "shape"]
@@ -272,4 +292,4 @@ def test_whatever_a_stranger_writes_is_shown_harmlessly() -> None:
 
 def test_differences_without_a_cause_are_still_told() -> None:
     one = Difference("graph", "fx_kwargs[static_input_idxs]", "[0]", "[1]", follows=True)
-    assert said(Comparison((one,))) == "Inputs that stay where they are [0] instead of [1]"
+    assert said(Comparison((one,))) == "Static inputs [0] instead of [1]"

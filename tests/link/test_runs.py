@@ -45,6 +45,7 @@ def test_a_run_comes_back_as_it_was_kept() -> None:
     kept = keep()
     assert runs.kept() == runs.Kept([kept], 0)
     assert kept.rate == pytest.approx(1 / 3)
+    assert kept.shortened == ""
     assert [one["outcome"] for one in kept.graphs] == ["miss", "bypass", "hit"]
     assert kept.graphs[0]["nearest"] == "f2"
     assert kept.graphs[0]["why"] == "another batch"
@@ -65,12 +66,15 @@ def test_they_are_in_order_and_few(folder: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_run_is_bounded(folder: Path) -> None:
     many = [graph("hit", name="n" * 5000, id=f"{n}/0 forward") for n in range(2000)]
-    kept = keep(graphs=many, command=["x" * 5000, *map(str, range(500))])
+    kept = keep(
+        graphs=many, result={**RESULT, "graphs": 2000}, command=["x" * 5000, *map(str, range(500))]
+    )
     (file,) = folder.iterdir()
     assert file.stat().st_size <= runs.MAX_BYTES
     again = runs.kept().runs[0]
     assert 100 < len(again.graphs) < runs.MAX_GRAPHS
     assert again.totals == kept.totals
+    assert again.shortened == f"{len(again.graphs)} of 2,000 graphs are kept"
     assert len(again.command) == 65
     assert len(again.command[0]) == 301
     assert file.stat().st_mode & 0o077 == 0, "nobody else reads it"

@@ -12,7 +12,7 @@ import pytest
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm import trace
+from torchkeeper.warm import records, trace
 from torchkeeper.warm.trace import Trace
 
 CHANGES = ("shape", "dtype", "autotune", "threads", "precision", "line")
@@ -102,13 +102,14 @@ def test_bypasses_guards_and_backward_graphs(tmp_path: Path) -> None:
             lookup("bypass", "aotautograd", frame=4, cache_bypass_reason="a hook"),
         )
     )
-    bypass, guarded, back, twice = found.graphs
+    bypass, guarded, back, twice, alone = found.graphs
     assert bypass.reason == "Unsupported post grad custom pass"
     assert bypass.key is None
     assert guarded.guarded
     assert back.id == "2/0 backward"
     assert back.factors == [("h1", "gm", "g"), ("h2", "fx_kwargs[is_backward]", "True")]
     assert (twice.seconds, twice.aot) == (2.0, "miss")
+    assert (alone.id, alone.outcome, alone.reason) == ("4/0", "bypass", "a hook")
     assert [(aot.outcome, aot.reason) for aot in found.aot] == [
         ("miss", None),
         ("bypass", "a hook"),
@@ -150,7 +151,10 @@ def test_a_trace_that_breaks_off(recorded: Path, tmp_path: Path) -> None:
     # Broken off within the line of a record.
     line = data.index(b"fx_graph_cache_miss")
     found = read(written(tmp_path, data[:line]))
-    assert (found.graphs, found.odd) == ([], 1)
+    assert found.odd == 1
+    (graph,) = found.graphs
+    assert (graph.outcome, graph.aot, graph.factors) == ("miss", "miss", [])
+    assert graph.key == found.aot[0].key, "what AOTAutograd asked for is known"
 
 
 def test_what_a_stranger_may_write(tmp_path: Path) -> None:
@@ -183,13 +187,19 @@ def test_what_a_stranger_may_write(tmp_path: Path) -> None:
 
 
 def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "MAX_LINE", 2000)
+    monkeypatch.setattr(records, "MAX_LINE", 2000)
     monkeypatch.setattr(trace, "MAX_GRAPHS", 3)
     many = [lookup("hit", frame=n, key=f"f{n}") for n in range(5)]
     long = lookup("miss", frame=9, key="f9", components=["[h] name: " + "x" * 9000])
     found = read(written(tmp_path, long, *many))
     assert len(found.graphs) == 3
     assert found.graphs[0].cut
+    assert found.full
+    factors = [lookup("miss", frame=n, key=f"g{n}", components=[f"[h] n{n}: " + "x" * 900])
+               for n in range(3)]  # fmt: skip
+    monkeypatch.setattr(trace, "MAX_KEPT", 4000)
+    found = read(written(tmp_path, *factors))
+    assert [len(graph.factors) for graph in found.graphs] == [1, 1, 0]
     assert found.full
     monkeypatch.setattr(trace, "MAX_BYTES", 10)
     found = read(tmp_path)

@@ -20,7 +20,7 @@ from torchkeeper.link import causes, interpreters, program, protected, runs, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores import places
-from torchkeeper.warm import supervise, trace
+from torchkeeper.warm import supervise
 
 Answer = dict[str, Any]
 
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     with _trace_folder(env) as folder, Engine() as engine:
         asker = Asker(engine, args.json)
-        asker.ask("held", place=place)
-        without = _files(folder)
+        asker.ask("held", place=place, trace=folder)
         sys.stdout.flush()
         began, clock = time.time(), time.monotonic()
         try:
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
         seconds = time.monotonic() - clock
         try:
-            found = _explained(asker, folder, without, env)
+            found = _explained(asker, folder, env)
             _keep(command, place, code, began, seconds, found)
             _tell(args, found, env, place)
             sys.stdout.flush()
@@ -122,11 +121,6 @@ def _trace_folder(env: dict[str, str]) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _files(folder: str) -> list[str]:
-    """The traces that are there already: of a process that is started now, there is none."""
-    return trace.files_in(folder) if os.path.isdir(folder) else []
-
-
 def explained(asker: Asker, **params: Any) -> Found:
     """What an engine says of a trace (``explain_trace``), with the causes in words."""
     result = asker.ask("explain_trace", **params)
@@ -139,10 +133,10 @@ def explained(asker: Asker, **params: Any) -> Found:
     return Found(result, graphs, autograd)
 
 
-def _explained(asker: Asker, folder: str, without: list[str], env: Answer) -> Found:
+def _explained(asker: Asker, folder: str, env: Answer) -> Found:
     remote = env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
     if os.path.isdir(folder):
-        return explained(asker, trace=folder, without=without, known=True, remote=remote)
+        return explained(asker, trace=folder, known=True, remote=remote)
     # PyTorch makes the user's own when it first writes there; we do not.
     with tempfile.TemporaryDirectory(prefix="torchkeeper-trace-") as nothing:
         return explained(asker, trace=nothing, known=True)
@@ -265,7 +259,7 @@ def add_runs(command: argparse.ArgumentParser) -> None:
     command.add_argument("ident", metavar="ID", nargs="?", help="show this run again: the "
                          "beginning of its id, or “last”")  # fmt: skip
     command.add_argument("--forget", action="store_true",
-                         help="remove the run from the list; without an ID, all")  # fmt: skip
+                         help="remove the run from the list; “all” is every run")  # fmt: skip
     looking.add_json(command)
 
 
@@ -320,12 +314,20 @@ def _head(one: runs.Run) -> list[str]:
         ("exit", str(one.code)),
         ("torch", one.torch or "not known"),
         ("cache", one.place),
+        ("graphs", one.shortened),
     ]
-    return [printable(f"{name:<8} {value}") for name, value in said]
+    return [printable(f"{name:<8} {value}") for name, value in said if value]
 
 
 def _forget(args: argparse.Namespace) -> int:
-    idents = [runs.one(args.ident).id] if args.ident else runs.every()
+    if not args.ident:
+        raise UserError(
+            "Which run is to be forgotten?",
+            "",
+            "Give its id, “last”, or “all”.",
+            code="wrong-usage",
+        )
+    idents = runs.every() if args.ident == "all" else [runs.one(args.ident).id]
     gone = runs.forget(idents)
     output.result(args, {"forgotten": gone}, f"{say.count(gone, 'run', 'runs')} forgotten.")
     return int(not gone)

@@ -240,10 +240,12 @@ def candidates(
     report: Report,
 ) -> list[tuple[str, Described]]:
     """The entries of a kind in some places, but for keys that are named by kind and key; places
-    that cannot be read are told as ``left``.
+    that cannot be read are told as ``left``, and the one that is being read as ``looking``.
     """
     listed: list[tuple[str, Described]] = []
     for place in dict.fromkeys(places):
+        # One that does not answer is known by its name, at least.
+        report.finding(looking={"place": place})
         try:
             listed += [(place, one) for one in _described(session, place, kind, report)]
         except Problem as problem:

@@ -28,24 +28,38 @@ from torchkeeper.warm import trace as traces
 from torchkeeper.warm.trace import Graph, Trace
 
 #: Entries among which the nearest to a miss is looked for: the newest.
-MAX_NEAR = 20_000
+MAX_NEAR = 5000
 #: Differences that are told of a graph.
 _MAX_ROWS = 60
 
 
 @dataclass
 class Held:
-    """The keys that a folder held, each with its payloads as paths in it; of a time."""
+    """The keys that a folder held, each with its payloads as paths in it; of a time.
+
+    traces: the files that the folder of the trace held.
+    """
 
     place: str
     fxgraph: dict[str, list[str]] = field(default_factory=dict)
     aotautograd: set[str] = field(default_factory=set)
     exists: bool = True
+    traces: frozenset[str] = frozenset()
+
+    def has(self, key: str | None) -> bool:
+        """Whether a graph of this key, or what AOTAutograd made of one, was there."""
+        return key in self.fxgraph or key in self.aotautograd
 
 
 def held(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there."""
+    """Remember what a folder holds now; the result counts it, ``exists`` says if it is there.
+
+    What a ``trace`` holds now, too, will not be taken for the run's.
+    """
     found = holding(path_of(params, "place"), report)
+    trace = path_of(params, "trace") if params.get("trace") else ""
+    if os.path.isdir(trace):
+        found.traces = frozenset(traces.files_in(trace))
     session.before = found
     return {
         "fxgraph": len(found.fxgraph),
@@ -88,13 +102,13 @@ def _names(folder: str, folders: bool) -> list[str]:
 def explain_trace(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
 
-    trace: a folder or a file; ``without`` names files there that are not of this run. With
-    ``known``, what was ``held`` before is what the program found: a hit on something else was
-    ``remote``, if ``remote`` says that such a cache was on. Without it nobody knows, and a miss is
-    compared with what a ``place`` holds now, less what the run itself compiled.
+    trace: a folder or a file. With ``known``, what was ``held`` before is what the program found: a
+    hit on something else was ``remote``, if ``remote`` says that such a cache was on. Without it
+    nobody knows, and a miss is compared with what a ``place`` holds now, less what the run itself
+    compiled.
     """
-    trace = traces.read(path_of(params, "trace"), report, frozenset(params.get("without") or ()))
     before = session.before if params.get("known") else None
+    trace = traces.read(path_of(params, "trace"), report, before.traces if before else ())
     place = place_of(params, "place") if params.get("place") else None
     near = Near(session, before, trace, report, place)
     made: set[str] = set()
@@ -173,7 +187,7 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
         return None
     if before is None or not graph.key:
         return "unknown"
-    if graph.key in before.fxgraph or graph.key in made:
+    if before.has(graph.key) or graph.key in made:
         return "local"
     return "remote" if remote else "unknown"
 
@@ -204,7 +218,8 @@ def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None
     made = {graph.key for graph in trace.graphs if graph.outcome == "miss" and graph.key}
     if before is None or not made:
         return None
-    return not made & holding(before.place, report).fxgraph.keys()
+    after = holding(before.place, report)
+    return not any(map(after.has, made))
 
 
 class Near:
@@ -252,9 +267,9 @@ class Near:
             return {"code": "guards"}
         if self._before is None and self._place is None:
             return {"code": "unknown"}
-        if self._before and graph.key in self._before.fxgraph:
+        if self._before and self._before.has(graph.key):
             return {"code": "refused"}
-        if self._before and not self._before.fxgraph:
+        if self._before and not (self._before.fxgraph or self._before.aotautograd):
             return {"code": "nothing"}
         if not graph.factors:
             return {"code": "unrecorded"}

@@ -13,17 +13,18 @@ from torchkeeper.link.words import printable
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
 _CAUSES = {
-    "cut": "its record in the trace is not whole",
-    "guards": "an entry with this key was there, but its guards did not hold",
-    "refused": "an entry with this key was there, but PyTorch did not take it: it is damaged, or "
+    "cut": "Its record in the trace is not whole",
+    "guards": "An entry with this key was there, but its guards did not hold",
+    "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
-    "unrecorded": "not known: the trace has no key factors of it",
-    "unknown": "not known: what the cache held before is not recorded",
-    "nothing": "no graph was there",
-    "nothing-now": "no other graph is in the place that it was compared with",
-    "unread": "not known: none of the graphs that were there tells its key factors",
+    "unrecorded": "Not known: the trace has no key factors of it",
+    "unknown": "Not known: what the cache held before is not recorded",
+    "nothing": "No graph was there",
+    "nothing-now": "No other graph is in the place that it was compared with",
+    "unread": "Not known: none of the graphs that were there tells its key factors",
 }
 
+_NOT_WHERE = "local or remote not known"
 #: Of an AOTAutograd lookup of which its graphs tell all.
 AS_GRAPHS = "as its graphs"
 
@@ -59,21 +60,17 @@ def named(graph: Mapping[str, Any]) -> str:
 def place(graph: Mapping[str, Any]) -> str:
     """Where a hit came from, in a word; empty for what is no hit."""
     where = graph.get("where")
-    return "" if where is None else {"unknown": "local or remote unknown"}.get(where, str(where))
+    if where is None:
+        return ""
+    return _NOT_WHERE if where == "unknown" else printable(str(where), 20)
 
 
 def summary(totals: Mapping[str, Any]) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
     hits = say.count(int(totals["hits"]), "hit", "hits")
-    where = [
-        f"{int(totals[name]):,} {word}"
-        for name, word in (
-            ("local", "local"),
-            ("remote", "remote"),
-            ("unknown", "local or remote unknown"),
-        )
-        if totals[name]
-    ]
+    where = [f"{int(totals[name]):,} {name}" for name in ("local", "remote") if totals[name]]
+    if totals["unknown"]:
+        where.append(f"{int(totals['unknown']):,} not known which" if where else _NOT_WHERE)
     if where:
         hits += f" ({', '.join(where)})"
     parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]

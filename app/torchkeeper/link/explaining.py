@@ -46,8 +46,12 @@ _NAMES = {
     "system_info[version][hip]": "ROCm",
     "fx_kwargs[is_backward]": "backward",
     "fx_kwargs[is_inference]": "inference",
-    "fx_kwargs[static_input_idxs]": "inputs that stay where they are",
+    "fx_kwargs[static_input_idxs]": "static inputs",
     "triton_version": "Triton",
+    "version.triton": "Triton's sources",
+    "version.cuda": "CUDA",
+    "version.hip": "ROCm",
+    "device.name": "GPU",
     "target.backend": "backend",
     "target.arch": "architecture",
     "target.warp_size": "warp size",
@@ -57,7 +61,13 @@ _SET_BY = {
     "cuda_matmul_settings": "torch.set_float32_matmul_precision",
     "deterministic_algorithms_settings": "torch.use_deterministic_algorithms",
 }
-_HASHES = ("torch_version", "system_info[version][triton]", "system_info[hash]", "hash")
+_HASHES = (
+    "torch_version",
+    "system_info[version][triton]",
+    "version.triton",
+    "system_info[hash]",
+    "hash",
+)
 
 
 def sentence(found: Row) -> str:
@@ -69,7 +79,7 @@ def sentence(found: Row) -> str:
     if not all(_recorded(found)):
         return _not_recorded(found, rows)
     if not rows:
-        return "Nothing that is recorded differs"
+        return _nothing(found)
     causes = [row for row in rows if not row.get("follows")] or rows
     said = _phrases(causes, found)
     text = "; ".join(said[:_CAUSES])
@@ -78,6 +88,12 @@ def sentence(found: Row) -> str:
     if found.get("same_graph") is True and causes[0].get("group") == "inputs":
         text = f"Same graph; {text}"
     return _begun(text)
+
+
+def _nothing(found: Row) -> str:
+    a, b = (side.get("key") if isinstance(side := found.get(x), dict) else None for x in ("a", "b"))
+    rest = "; what else their keys were made of is not recorded" if a != b else ""
+    return f"Nothing that is recorded differs{rest}"
 
 
 def _begun(text: str) -> str:

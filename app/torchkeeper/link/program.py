@@ -44,7 +44,7 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
     Signals that we get are passed on. Raises UserError("command-missing" | "command-unusable").
     """
-    with _passing_on() as process:
+    with _passing_on() as (process, early):
         try:
             started = subprocess.Popen(argv, env=dict(env))
         except FileNotFoundError as e:
@@ -54,19 +54,26 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
             why = e.strerror or str(e)
             raise user_error("command-unusable", {"command": argv[0], "why": why}) from e
         process.append(started)
+        for number in early:
+            started.send_signal(number)
         code = started.wait()
     return 128 - code if code < 0 else code
 
 
 @contextlib.contextmanager
-def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """While it lasts, signals go to the process in the list, and end nothing here."""
+def _passing_on() -> Iterator[tuple[list[subprocess.Popen[bytes]], list[int]]]:
+    """While it lasts, signals go to the process in the first list, and end nothing here; those
+    that come before there is one are in the second.
+    """
     process: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
     terminal = _in_foreground()
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
+        if not process:
+            early.append(number)
         # What the terminal sends, the program has got itself; twice, it would take it for haste.
-        if process and not (terminal and signal.Signals(number).name in _FROM_TERMINAL):
+        elif not (terminal and signal.Signals(number).name in _FROM_TERMINAL):
             with contextlib.suppress(ProcessLookupError):
                 process[0].send_signal(number)
 
@@ -77,7 +84,7 @@ def _passing_on() -> Iterator[list[subprocess.Popen[bytes]]]:
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, pass_on)
     try:
-        yield process
+        yield process, early
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -71,6 +71,14 @@ class Run:
         tried = self.totals["hits"] + self.totals["misses"] + self.totals["bypasses"]
         return self.totals["hits"] / tried if tried else None
 
+    @property
+    def shortened(self) -> str:
+        """That not all graphs are kept; empty where they are."""
+        every = int(self.totals["graphs"])
+        return (
+            f"{len(self.graphs):,} of {every:,} graphs are kept" if len(self.graphs) < every else ""
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The run as one JSON object."""
         return {

@@ -55,7 +55,8 @@ def _flatten(name: str, value: Any, found: dict[str, str]) -> None:
             path = f"{name}.{key}" if name and name != "system" else str(key)
             _flatten(path, inner, found)
     else:
-        found[name] = value if isinstance(value, str) else json.dumps(value)[:_VALUE]
+        text = value if isinstance(value, str) else json.dumps(value)
+        found[name] = "none" if value is None else text[:_VALUE]
 
 
 def compare(a: Mapping[str, str], b: Mapping[str, str]) -> Comparison:

@@ -1,20 +1,18 @@
 """Reads the structured trace that a program left: which graphs were looked up, and how that ended.
 
 With ``TORCH_TRACE=<folder>`` PyTorch writes a file for each process (``LazyTraceHandler`` in
-torch/_logging/_internal.py). A record is a line with a prefix and JSON, and may have a payload: the
-lines after it, each with a tab in front, whose MD5 stands in the JSON. What ``warm.graphs`` hears
-live is read here afterwards. A trace may come from anybody: nothing in it is followed, sizes and
-counts are bounded, and what is not understood is counted.
+torch/_logging/_internal.py). What ``warm.graphs`` hears live is read here afterwards. A trace may
+come from anybody: nothing in it is followed, sizes and counts are bounded, and what is not
+understood is counted.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -22,28 +20,29 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm.graphs import NAMELESS, OUTCOME, direction_of, id_of
+from torchkeeper.warm.records import Record, records
 
 Factor = tuple[str, str, str]
 
-#: Files, bytes of all files, bytes of one line, and graphs that are read; the rest is left out.
+#: Files, bytes of all files, and graphs that are read; the rest is left out.
 MAX_FILES = 1000
 MAX_BYTES = 4 << 30
-MAX_LINE = 32 << 20
 MAX_GRAPHS = 20_000
+#: Characters of factors and graphs that are kept in all, and factors of one graph.
+MAX_KEPT = 200_000_000
+_MAX_FACTORS = 2000
 #: Characters of a factor's value, of a name or a reason.
 _MAX_VALUE = 20_000
+_MAX_LINE = _MAX_VALUE + 500
 _MAX_TEXT = 1000
 _MAX_GRAPH = 200_000
 
-_PREFIX = re.compile(rb"[VIWEC]\d{4} [\d:.]{8,20} +(\d{1,10}) [^\]\n]{1,1000}\] (?=\{)")
 _KEY = re.compile(r"[a-z0-9]{1,80}")
 _AOT = re.compile(r"aotautograd_cache_(hit|miss|bypass)")
 #: An entry of AOTAutograd that holds its graphs itself (aot_autograd_result.py).
 _BUNDLED = "fx_graph_bundled_cache_hit"
 #: The graph as it is compiled, with the lines of the model in comments (compile_fx.py).
 _TEXT = "inductor_post_grad_graph"
-#: The records that tell something; the others are passed over without a look.
-_TELLING = (b'"artifact"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"')
 _RANK = re.compile(r"_rank_(\d{1,6})_")
 
 
@@ -139,7 +138,7 @@ def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
     paths = [path for path in files_in(folder) if path not in without]
     trace.full = len(paths) > MAX_FILES
     size = 0
-    lines: dict[str, Factor] = {}
+    kept = _Kept()
     for path in paths[:MAX_FILES]:
         report.check()
         try:
@@ -155,98 +154,78 @@ def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
                 trace.full = True
                 break
             trace.files += 1
-            _File(path, trace, lines).read(file, report)
+            _File(path, trace, kept).read(file, report)
     if trace.odd and not (trace.compiles or trace.graphs or trace.torch):
         raise Problem("trace-empty", place=folder)
     return trace
 
 
 @dataclass
-class _Record:
-    metadata: dict[str, Any]
-    pid: str
-    telling: bool
-    lines: list[bytes] = field(default_factory=list)
+class _Kept:
+    """What the graphs of a trace share: most factors are those of other graphs, too."""
+
+    factors: dict[str, Factor] = field(default_factory=dict)
+    #: Characters of all that is kept.
     size: int = 0
 
-    def payload(self) -> tuple[str, bool]:
-        """The payload, and whether it is the one that was written."""
-        expected = self.metadata.get("has_payload")
-        if expected is None:
-            return "", True
-        data = b"\n".join(self.lines)
-        digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
-        if self.size > MAX_LINE or digest != expected:
-            return "", False
-        return data.decode("utf-8", "replace"), True
+    def has_room(self, more: int) -> bool:
+        """Whether so many characters may be kept; if so, they are counted."""
+        if self.size + more > MAX_KEPT:
+            return False
+        self.size += more
+        return True
 
 
 class _File:
     """The file of one process; several where it forked, or a rank's."""
 
-    def __init__(self, path: str, trace: Trace, lines: dict[str, Factor]) -> None:
+    def __init__(self, path: str, trace: Trace, kept: _Kept) -> None:
         rank = _RANK.search(os.path.basename(path))
         self._rank = f"rank {rank[1]}" if rank else ""
         self._trace = trace
-        self._factors = lines
+        self._kept = kept
         self._names: dict[int, str] = {}
         self._functions: dict[tuple[str, str], tuple[str, str]] = {}
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
         self._texts: dict[tuple[str, str], str] = {}
+        #: What whole compiles took.
+        self._took: dict[tuple[str, str], float] = {}
         #: The graphs that a compile's own record has been about.
         self._measured: set[int] = set()
 
     def read(self, file: IO[bytes], report: Report) -> None:
-        for number, record in enumerate(self._records(file)):
-            if number % 1000 == 0:
-                report.check()
+        for record in records(file, report):
+            if record is None:
+                self._trace.odd += 1
+                continue
             try:
                 self._take(record)
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 self._trace.odd += 1
-        for (process, compile_id), aot in self._aot.items():
-            for graph in self._graphs.get((process, compile_id), {}).values():
+        for where, aot in self._aot.items():
+            graphs = self._graphs.get(where, {})
+            if not graphs:
+                self._bundled(where, aot)
+            for graph in graphs.values():
                 graph.aot = aot.outcome
+                if graph.key is None and not graph.cut and aot.outcome == graph.outcome == "hit":
+                    graph.key = aot.key
+                    graph.seconds = aot.seconds if len(graphs) == 1 else None
         self._trace.aot += self._aot.values()
 
-    def _records(self, file: IO[bytes]) -> Iterator[_Record]:
-        current: _Record | None = None
-        whole = True
-        while line := file.readline(MAX_LINE):
-            begins, whole = whole, line.endswith(b"\n")
-            if not begins:
-                continue  # the rest of a line that is too long
-            if line.startswith(b"\t"):
-                if current and current.telling and current.size <= MAX_LINE:
-                    current.size += len(line)
-                    current.lines.append(line[1:].removesuffix(b"\n"))
-                elif current is None:
-                    self._trace.odd += 1
-                continue
-            if current:
-                yield current
-            current = self._begun(line)
-            if current is None and line.strip():
-                self._trace.odd += 1
-        if current:
-            yield current
+    def _bundled(self, where: tuple[str, str], aot: Aot) -> None:
+        """Where AOTAutograd's entries hold their graphs, only they are looked up, and only hits
+        tell of graphs: the lookup stands for them.
+        """
+        name, line = self._named(where)
+        seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
+        graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
+        graph.aot = aot.outcome
+        if len(self._trace.graphs) < MAX_GRAPHS:
+            self._trace.graphs.append(graph)
 
-    def _begun(self, line: bytes) -> _Record | None:
-        match = _PREFIX.match(line)
-        if not match:
-            return None
-        text = line[match.end() :]
-        pid = match[1].decode()
-        if not any(name in text for name in _TELLING):
-            return _Record({}, pid, False) if text.rstrip().endswith(b"}") else None
-        try:
-            metadata = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        return _Record(metadata, pid, True) if isinstance(metadata, dict) else None
-
-    def _take(self, record: _Record) -> None:
+    def _take(self, record: Record) -> None:
         metadata = record.metadata
         if isinstance(named := metadata.get("str"), list) and len(self._names) < 100_000:
             self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
@@ -277,9 +256,10 @@ class _File:
         elif found := _AOT.fullmatch(name):
             self._aot_lookup(where, found[1], record)
         elif name == _TEXT:
-            self._texts[where] = record.payload()[0][:_MAX_GRAPH]
+            text = record.payload()[0][:_MAX_GRAPH]
+            self._texts[where] = text if self._kept.has_room(len(text)) else ""
 
-    def _said(self, record: _Record) -> tuple[dict[str, Any], bool]:
+    def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
         said = json.loads(payload) if whole else None
         if isinstance(said, dict):
@@ -291,7 +271,7 @@ class _File:
         name, line = self._functions.get(where, ("", ""))
         return ("" if name in NAMELESS and line else name), line
 
-    def _lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
+    def _lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
         if len(self._trace.graphs) >= MAX_GRAPHS:
             self._trace.full = True
             return
@@ -328,11 +308,14 @@ class _File:
             if graph.outcome != "hit" and id(graph) not in self._measured
         ]
         self._measured.update(map(id, compiled))
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        took = _seconds(seconds * 1e9) if number else None
+        if took is not None:
+            self._took[where] = took
         if len(compiled) == 1 and compiled[0].outcome == "bypass":
-            number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-            compiled[0].seconds = _seconds(seconds * 1e9) if number else None
+            compiled[0].seconds = took
 
-    def _aot_lookup(self, where: tuple[str, str], outcome: str, record: _Record) -> None:
+    def _aot_lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
         if len(self._aot) >= MAX_GRAPHS:
             self._trace.full = True
             return
@@ -350,17 +333,18 @@ class _File:
 
     def _read_factors(self, lines: Any) -> list[Factor]:
         """The key factors; those that graphs share, which are most, are kept once."""
-        known = self._factors
+        known = self._kept.factors
         found = []
-        for line in lines[:5000] if isinstance(lines, list) else ():
+        for line in lines[:_MAX_FACTORS] if isinstance(lines, list) else ():
             if not isinstance(line, str):
                 continue
             factor = known.get(line)
             if factor is None:
-                for one in fxgraph.key_factors([line]):
-                    factor = (one[0], one[1], one[2][:_MAX_VALUE])
-                    if len(known) < 500_000:
-                        known[line] = factor
+                for one in fxgraph.key_factors([line[:_MAX_LINE]]):
+                    if not self._kept.has_room(2 * len(line)):
+                        self._trace.full = True
+                        return []  # some of them would be compared as if they were all
+                    factor = known[line] = (one[0], one[1], one[2][:_MAX_VALUE])
             if factor:
                 found.append(factor)
         return found

@@ -103,6 +103,8 @@ class CompareDialog(Dialog):
         self._ticket: int | None = None
         self._rows: list[Any] = []
         self._left: list[dict[str, Any]] = []
+        #: Where the nearest entry is being looked for.
+        self._looking = ""
         self.found: dict[str, Any] | None = None
         self._make()
         self.a.show_entry(one, place)
@@ -189,8 +191,8 @@ class CompareDialog(Dialog):
             params["other"] = {"kind": self._other.kind, "path": self._other.path}
         else:
             self.sentence.setText(self.tr("Looking for the nearest entry…"))
-            where = say.count(len(self._places), "place", "places")
-            self.blank.say(self.tr("Looking in {}…").format(where))
+            self._looking = say.count(len(self._places), "place", "places")
+            self.blank.say(self.tr("Looking in {}…").format(self._looking))
             self.b.say(self.tr("Not found yet"))
             params["nearest"] = self._places
         listener = Listener(
@@ -203,11 +205,15 @@ class CompareDialog(Dialog):
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         if self._other is None and unit == "entries":
             of = self.tr("{} of {} entries").format(f"{done:,.0f}", f"{total or done:,.0f}")
-            where = say.count(len(self._places), "place", "places")
-            self.blank.say(self.tr("Looking in {}…").format(where), of)
+            self.blank.say(self.tr("Looking in {}…").format(self._looking), of)
 
     def _findings(self, found: list[dict[str, Any]]) -> None:
-        self._left += [one["left"] for one in found if isinstance(one.get("left"), dict)]
+        for one in found:
+            if isinstance(left := one.get("left"), dict):
+                self._left.append(left)
+            elif isinstance(looking := one.get("looking"), dict):
+                self._looking = Place(str(looking.get("place") or "")).title
+                self.blank.say(self.tr("Looking in {}…").format(self._looking))
 
     def _answered(self, result: dict[str, Any]) -> None:
         self._ticket = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -96,6 +96,7 @@ class RunsDialog(Dialog):
         theme.follow(self, self._paint, now=False)
         self.resize(1080, 720)
         self._kept(Kept([], 0), known=False)
+        self.close_button.setFocus()
         self.refresh()
 
     def _lay_out(self) -> None:
@@ -179,6 +180,8 @@ class RunsDialog(Dialog):
             )  # fmt: skip
         elif not known:
             self.blank.say("", self.tr("Reading…"))
+        if kept.runs and not self.stack.currentIndex():
+            self.list.setFocus()
         self.stack.setCurrentIndex(int(bool(kept.runs)))
         self.totals.setText(_totals(kept) if known else "")
         self.totals.setVisible(bool(self.totals.text()))
@@ -270,6 +273,18 @@ class RunsDialog(Dialog):
         )
 
 
+class _Rows(QTreeWidget):
+    """Rows that are copied whole: a line each, with tabs between their cells."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not event.matches(QKeySequence.StandardKey.Copy):
+            super().keyPressEvent(event)
+            return
+        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
+        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
 def _tree(
     name: str,
     columns: list[str],
@@ -277,7 +292,7 @@ def _tree(
     widths: Sequence[int],
     right: frozenset[int] = frozenset(),
 ) -> QTreeWidget:
-    made = QTreeWidget()
+    made = _Rows()
     made.setAccessibleName(name)
     made.setRootIsDecorated(False)
     made.setUniformRowHeights(True)
@@ -332,6 +347,7 @@ def _head(run: Run) -> str:
         f"torch {printable(run.torch, 40)}" if run.torch else "",
         printable(run.place),
         f"took {say.seconds(run.seconds)}",
+        run.shortened,
     ]
     return " · ".join(part for part in parts if part)
 

@@ -66,6 +66,9 @@ def answer(cause: str, entries: Sequence[Entry], place: str, other: str) -> dict
         {"place": where, **entry.to_json()}
         for where, entry in zip((place, other), graphs, strict=False)
     ]
+    # The same program, once with another torch.
+    old = "2.9.1+cu128" if cause == "settings" else told[0]["torch"]
+    told[1] |= {"name": told[0]["name"], "torch": old, "device": told[0]["device"]}
     return {
         "a": told[0],
         "b": told[1],

@@ -23,9 +23,9 @@ _RUNS = (
 )  # fmt: skip
 
 _CAUSES = (
-    ("forward", "at model.py:41", "inputs[0] has batch 16 instead of 8"),
-    ("attention", "at model.py:88", "max_autotune is on instead of off"),
-    ("loss", "at train.py:120", "the graph has log_softmax instead of softmax"),
+    ("forward", "at model.py:41", "Same graph; inputs[0] has batch 16 instead of 8"),
+    ("attention", "at model.py:88", "`max_autotune` is on"),
+    ("loss", "at train.py:120", "The graph has `log_softmax` where the other has `softmax`"),
 )
 
 
