@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from tests.conftest import DATA
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import probes
 from torchkeeper.link.process import Engine
@@ -99,6 +101,40 @@ def test_judging_says_each_thing_once(engine: Engine, kept_291: Path) -> None:
     assert result["made_by"] == {"2.9.1+cu128": 11}
     assert said[0]["reasons"][0] == {"factor": "torch", "entry": "2.9.1+cu128",
                                      "here": "2.13.0+cpu"}  # fmt: skip
+
+
+@pytest.mark.torch
+def test_a_payload_for_another_cpu_spoils_those_beside_it(
+    engine: Engine, warm_cache: Path, torch_python: str
+) -> None:
+    env = probes.probe(torch_python)
+    lanes = env["vector_bits"] // 32
+    engine.call("know", {"python": "/here", "env": env})
+    graph = next(
+        path
+        for path in warm_cache.glob("fxgraph/*/*/*")
+        if b"x0+=static_cast<int64_t>(%dL)" % lanes in path.read_bytes()
+    )
+    asked: dict[str, Any] = {"place": str(warm_cache), "filter": "kind:fxgraph"}
+
+    def verdicts() -> dict[str, str]:
+        found = rows_of(engine, "list", **asked, envs=["/here"])
+        return {row["path"].rpartition("/")[2]: row["verdict"] for row in found}
+
+    assert set(verdicts().values()) == {"usable"}
+    # The same graph as another CPU has it, with loops of half the width.
+    data = graph.read_bytes()
+    for end in (b"L)", b")"):
+        text = b"static_cast<int64_t>(%0*d" % (len(str(lanes)), lanes)
+        data = data.replace(text + end, text[: -len(str(lanes))] + b"%0*d" % (
+            len(str(lanes)), lanes // 2) + end)  # fmt: skip
+    other = graph.with_name(payload_name(hashlib.sha256(data).hexdigest()))
+    other.write_bytes(data)
+    after = verdicts()
+    assert (after.pop(graph.name), after.pop(other.name)) == ("unknown", "stale")
+    assert set(after.values()) == {"usable"}
+    needing = rows_of(engine, "list", place=str(warm_cache), filter="is:unknown", envs=["/here"])
+    assert [row["kind"] for row in needing] == ["fxgraph", "aotautograd"]
 
 
 @pytest.mark.torch

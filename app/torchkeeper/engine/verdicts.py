@@ -100,6 +100,24 @@ def _built(found: list[Described]) -> dict[str, list[Described]]:
     return built
 
 
+def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
+    """The verdicts of FX graphs, given the other payloads of their keys: PyTorch takes the first
+    whose guards hold, whatever CPU it is for (iterate_over_candidates in
+    torch/_inductor/codecache.py).
+    """
+    payloads: dict[str, list[int]] = {}
+    for number, one in enumerate(found):
+        if one.entry.kind == "fxgraph":
+            payloads.setdefault(one.entry.key, []).append(number)
+    for numbers in payloads.values():
+        if len(numbers) > 1 and any(judging.of_native(own[number]) for number in numbers):
+            for number in numbers:
+                if own[number].verdict in ("usable", "conditional"):
+                    unsure = Difference("another payload of its key")
+                    own[number] = Verdict("unknown", (unsure,), own[number].conditions)
+    return own
+
+
 class _Judge:
     """Judges the entries of one place in one environment."""
 
@@ -117,7 +135,7 @@ class _Judge:
     def all(self, found: list[Described]) -> list[Verdict]:
         """The verdicts of all of its entries, in their order."""
         self._built = _built(found)
-        own = [self._own(one) for one in found]
+        own = _beside(found, [self._own(one) for one in found])
         graphs: dict[str, Verdict] = {}
         for one, said in zip(found, own, strict=True):
             if one.entry.kind == "fxgraph":

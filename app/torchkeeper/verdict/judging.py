@@ -27,6 +27,7 @@ _SYSTEM = "system_info["
 _SYSTEM_HASH = "system_info[hash]"
 #: Factors that only some graphs have: without them, they do not matter to a graph.
 _THREADS = "cpp_runtime_thread_count"
+_NATIVE = "vector instructions"
 _SIMDLEN = "inductor_config[cpp.simdlen]"
 _NO_CODE = Code()
 #: Device types that every machine has.
@@ -209,7 +210,7 @@ def _native(
     simdlen = asked.pop() if len(asked) == 1 else None
     said = [native.width(code, simdlen, env), *native.objects(code, env)]
     for state, (entry, here) in filter(None, said):
-        differing = Difference("vector instructions", entry, here)
+        differing = Difference(_NATIVE, entry, here)
         (found.stale if state == "stale" else found.unknown).append(differing)
     if libs := native.libraries(code, env):
         state, (entry, here) = libs
@@ -253,6 +254,11 @@ def _value(known: Any) -> str | None:
 
 def _cut(value: str | None) -> str | None:
     return None if value is None else value[:_VALUE]
+
+
+def of_native(said: Verdict) -> bool:
+    """Whether native code is among what makes it bad, at which PyTorch does not look."""
+    return any(one.factor in (_NATIVE, "code") for one in said.reasons)
 
 
 def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
