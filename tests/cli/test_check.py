@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -219,27 +218,3 @@ def test_verdicts_are_what_torch_then_does(
     then = run(cache)
     assert made.keys().isdisjoint(then)
     assert set().union(*then.values()) == {"miss"}
-
-
-def test_an_interpreter_that_is_added_is_listed_until_it_is_taken_off(
-    tk: Tk, tmp_path: Path
-) -> None:
-    kept = {"XDG_CONFIG_HOME": str(tmp_path)}
-    python = tmp_path / "mine" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(os.path.realpath(sys.executable))
-    added = tk("env", "--add", tmp_path / "mine", "--json", **kept)
-    assert [one["interpreter"] for one in added.objects] == [str(python)]
-    file = tmp_path / "torchkeeper" / "interpreters.json"
-    assert json.loads(file.read_text()) == [str(python)]
-    assert str(python) in tk("env", **kept).out.splitlines()
-    none = tk("env", "--add", tmp_path / "none", **kept)
-    assert none.code == 3 and "is not an interpreter" in none.err
-    assert tk("env", "--remove", tmp_path / "mine", "--json", **kept).result == {
-        "removed": str(python)
-    }
-    again = tk("env", "--remove", python, **kept)
-    assert again.code == 1 and "not on the list" in again.err
-    file.write_text("{")
-    damaged = tk("env", **kept)
-    assert damaged.code == 1 and "interpreters.json: it is not JSON" in damaged.err

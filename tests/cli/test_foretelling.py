@@ -68,6 +68,8 @@ def test_import_dry_run_foretells_and_changes_nothing(
     assert outcomes.count("there") == said.result["exists"]
     assert {one["kind"] for one in said.objects[:-1] if one["outcome"] == "new"} == {"aotautograd"}
     assert [one["code"] for one in said.result["left"]] == ["key-taken"]
+    assert said.result["made_by"] == {"2.9.1+cu128": 11}
+    torch = said.result["judged_by"]["torch"]
     done = tk("import", bundle, "--into", fixture_cache, "--trust", "--json").result
     for name in ("entries", "files", "bytes", "exists", "left"):
         assert said.result[name] == done[name], name
@@ -75,6 +77,13 @@ def test_import_dry_run_foretells_and_changes_nothing(
     assert again.code == 0
     assert "Nothing in it is new" in again.out
     assert "what is there is kept" in again.out
+    assert f"; 32 other files without a verdict (torch {torch}, " in again.out
+    nothing = f"Nothing in it is known to be of use here, to torch {torch}.\n"
+    assert again.err.startswith(nothing)
+    inside = tk("inspect", bundle, "--json")
+    assert inside.result["verdicts"] == said.result["verdicts"]
+    stale = [one["kind"] for one in inside.objects[:-1] if one["verdict"] == "stale"]
+    assert len(stale) == 11 and set(stale) == {"fxgraph", "aotautograd"}
     new = tmp_path / "not" / "yet"
     assert "  new      " in tk("import", bundle, "--into", new, "--dry-run").out
     assert not new.parent.exists()

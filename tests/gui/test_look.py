@@ -91,8 +91,8 @@ STATES = {
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
-    "menus": "menu-file menu-edit menu-cache menu-view menu-group menu-columns menu-theme "
-    "menu-help menu-of-entries menu-of-places",
+    "menus": "menu-file menu-edit menu-cache menu-view menu-show menu-group menu-columns "
+    "menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
@@ -104,7 +104,8 @@ STATES = {
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "
     "export-reading export-unreadable export-nothing",
     "import": "import-one import-several import-bad import-same import-no-room "
-    "import-new-folder import-no-target import-reading import-comparing",
+    "import-new-folder import-no-target import-reading import-comparing import-stale "
+    "import-asking",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "
@@ -131,11 +132,17 @@ STATES = {
     "add-server": "add-server add-server-tls add-server-error add-server-untrusted",
     "edit-server": "edit-server edit-server-tested window-server-named",
     "password": "password password-wrong",
+    "verdicts": "inspector-stale inspector-conditional window-stale window-by-verdict "
+    "window-verdicts-asking window-verdicts-asking-torch window-verdicts-off "
+    "window-verdicts-no-torch window-verdicts-failed window-verdicts-narrow",
+    "environments": "menu-environments environments environments-failed environments-without "
+    "environments-old environments-asking",
     "runs": "runs runs-reading runs-empty runs-forget runs-failed",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (
     "bars", "empty", "drag", "drop", "work", "purge", "confirm", "server", "add-server", "password",
+    "environments",
 )  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import protected, say
+from torchkeeper.link import interpreters, knowing, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
@@ -109,12 +111,13 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache"
     )
+    looking.add_env(command)
     looking.add_json(command)
 
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    asker, answer = _look_inside(args, args.file)
+    asker, answer = _look_inside(args, args.file, _here(args, [args.file]))
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -122,15 +125,36 @@ def inspect(args: argparse.Namespace) -> int:
         output.emit({"result": {**answer, "left": asker.left}})
     else:
         _print_inside(args.file, entries, answer)
+        _warn([answer])
         for text in output.left_lines(asker.left):
             output.note(text)
     return 1 if answer["broken"] or failures(asker.left) else 0
 
 
-def _look_inside(args: argparse.Namespace, file: str) -> tuple[Asker, Answer]:
+def _here(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
+    """``{python, torch, facts}`` of the interpreter whose verdicts are wanted; None where there is
+    no torch and none was named, or nothing that could be judged.
+    """
+    if not all(map(os.path.isfile, files)):
+        return None
+    try:
+        python = interpreters.chosen(args.env)
+        facts = knowing.environment(python)
+    except UserError:
+        if args.env:
+            raise
+        return None
+    return {"python": python, "torch": facts["torch"], "facts": facts}
+
+
+def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tuple[Asker, Answer]:
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("list", place=file)
+        envs = []
+        if here is not None:
+            asker.ask("know", python=here["python"], env=here["facts"])
+            envs.append(here["python"])
+        answer = asker.ask("list", place=file, envs=envs)
     if "format" not in answer:
         raise UserError(
             f"{file} is a folder.",
@@ -138,7 +162,11 @@ def _look_inside(args: argparse.Namespace, file: str) -> tuple[Asker, Answer]:
             "“torchkeeper ls” lists the entries of a folder.",
             code="wrong-usage",
         )
-    return asker, answer
+    judged = None if here is None else {name: here[name] for name in ("python", "torch")}
+    counts = {"verdicts": None, "made_by": None}
+    if here is not None:
+        counts = verdicts.counted(asker.entries(), here["torch"])
+    return asker, {**answer, **counts, "judged_by": judged}
 
 
 def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
@@ -147,6 +175,16 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
     output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
     output.line(f"  made in  {made_in(answer.get('made_in'))}")
+    if (here := answer["judged_by"]) is not None:
+        said = verdicts.summary(answer)
+        output.line(printable(f"  verdict  {said} (torch {here['torch']}, {here['python']})"))
+
+
+def _warn(answers: Sequence[Answer]) -> None:
+    """Say where nothing in any file is of use."""
+    here = answers[0]["judged_by"] if answers else None
+    if here is not None and (said := verdicts.warning(verdicts.together(answers), here["torch"])):
+        output.note(printable(said))
 
 
 def made_in(facts: dict[str, Any] | None) -> str:
@@ -178,6 +216,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
                          help="do not ask: you trust whoever made the file")  # fmt: skip
     command.add_argument("--dry-run", action="store_true",
                          help="only print what is new there and what is not")  # fmt: skip
+    looking.add_env(command)
     looking.add_json(command)
 
 
@@ -187,8 +226,9 @@ def import_(args: argparse.Namespace) -> int:
         protected.check(args.into)
     if args.dry_run or not args.trust:
         inside = []
+        here = _here(args, args.files)
         for file in args.files:
-            asker, answer = _look_inside(args, file)
+            asker, answer = _look_inside(args, file, here)
             inside.append((file, asker.entries(), answer))
         compared = _compare(args, inside)
         if args.dry_run:
@@ -239,7 +279,13 @@ def _compare(args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answ
     found = _summed(files)
     new = found["new"]
     exists = found["there"]["entries"]
-    whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files}
+    answers = [about for _, _, about in inside]
+    judged = answers[0]["judged_by"]
+    counts = verdicts.together(answers) if judged else {"verdicts": None, "made_by": None}
+    for file, about in zip(files, answers, strict=True):
+        file |= {name: about[name] for name in ("verdicts", "made_by")}
+    whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files,
+             **counts, "judged_by": judged}  # fmt: skip
     if args.json:
         marks: dict[tuple[str, str, str], list[Answer]] = {}
         for row in asker.rows:
@@ -263,6 +309,7 @@ def _compare(args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answ
         if found["differs"]["entries"]:
             output.line(f"  differs  {_held(found['differs'])}; what is there is kept")
         output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
+        _warn(answers)
         if not args.dry_run:
             return 0
     said = f"Would place {_held(new)} in {printable(args.into)}."

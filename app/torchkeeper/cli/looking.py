@@ -99,6 +99,11 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
                              f"given several times; by default {VARIABLE}, else the app's own, "
                              "and for --stale all that are known")  # fmt: skip
         return
+    add_env(command)
+
+
+def add_env(command: argparse.ArgumentParser) -> None:
+    """--env, whose verdicts are wanted."""
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked for "
                          f"verdicts; by default {VARIABLE}, else the app's own")  # fmt: skip
 

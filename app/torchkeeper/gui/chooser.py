@@ -33,8 +33,9 @@ class Chooser(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMenu(QMenu(self))
         self.menu().setToolTipsVisible(True)
-        self.menu().aboutToShow.connect(self._fill)
+        self.menu().aboutToShow.connect(self._open)
         environments.changed.connect(self._say)
+        environments.changed.connect(self._fill_shown)
         theme.follow(self, self._say)
 
     def _say(self) -> None:
@@ -67,6 +68,14 @@ class Chooser(QToolButton):
             why = printable(words.without_torch(chosen.facts or {}), 400)
             return self.tr("No torch"), f"{python}\n{why}", "warning"
         return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
+
+    def _open(self) -> None:
+        self._environments.find()
+        self._fill()
+
+    def _fill_shown(self) -> None:
+        if self.menu().isVisible():
+            self._fill()
 
     def _fill(self) -> None:
         menu = self.menu()

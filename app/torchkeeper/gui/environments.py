@@ -19,6 +19,8 @@ from torchkeeper.link.words import UserError, user_error
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
 KEY = "environment/python"
 NONE = "none"
+#: So many are asked at once: each loads its torch.
+_AT_ONCE = 2
 
 
 class State(StrEnum):
@@ -79,7 +81,7 @@ class Environments(QObject):
         self._settings = settings
         self.every: list[Environment] = []
         #: Whether they were looked for at all.
-        self.found = False
+        self.found = self._finding = False
 
     @property
     def off(self) -> bool:
@@ -104,10 +106,16 @@ class Environments(QObject):
         """Have verdicts be about this one from now on; None for no verdicts at all."""
         self._settings.setValue(KEY, NONE if python is None else python)
         self.changed.emit()
+        self.find()
         self._ask_chosen()
 
     def find(self) -> None:
-        """Look for interpreters."""
+        """Look for interpreters, once."""
+        if not self.found and not self._finding:
+            self._find()
+
+    def _find(self) -> None:
+        self._finding = True
         self._engines.interpreters(Listener(result=self._found, failed=self.failed.emit))
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
@@ -158,9 +166,12 @@ class Environments(QObject):
             self.ask(one)
 
     def ask_all(self) -> None:
-        """Ask every interpreter that has said nothing yet."""
+        """Ask interpreters that have said nothing yet, a few at once; to be called again when
+        something has ``changed``.
+        """
         for one in self.every:
-            if one.state is State.UNASKED:
+            asking = sum(other.state is State.ASKING for other in self.every)
+            if one.state is State.UNASKED and asking < _AT_ONCE:
                 self.ask(one)
 
     def ask(self, one: Environment, *, again: bool = False) -> None:

@@ -46,13 +46,15 @@ class Here(QObject):
         self._soon.timeout.connect(self._say)
         self.verdicts.changed.connect(self._changed)
         window.listing.changed.connect(self._say)
+        self.environments.changed.connect(self._say)
         self.bar.wanted.connect(self.show_only)
         self.bar.insisted.connect(self.verdicts.insist)
         window.head.box.textChanged.connect(self.bar.mark)
         window.head.filtered.connect(self._look_for)
         window.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
         window.entries.changed.connect(self._look_for)
-        self.environments.find()
+        if not self.environments.off:
+            self.environments.find()
         self._say()
 
     def _changed(self) -> None:
@@ -70,6 +72,21 @@ class Here(QObject):
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         self.bar.tell(verdicts.counts, said, verdicts.to_insist)
         self._window.update_soon()
+
+    @property
+    def unjudged(self) -> str:
+        """Why there are no verdicts; empty where there are."""
+        verdicts, environments = self.verdicts, self.environments
+        if verdicts.counts is not None:
+            return ""
+        if environments.off:
+            return self.tr("None are asked for. Choose an environment at the top, on the right.")
+        if verdicts.error is not None:
+            return str(verdicts.error)
+        if environments.found and environments.chosen is None:
+            return self.tr("They need an interpreter with a torch, and none was found. Add one at "
+                           "the top, on the right.")  # fmt: skip
+        return self.tr("It is being asked what is of use here.")
 
     def _look_for(self, *_: object) -> None:
         """Verdicts of a large server are asked for when somebody wants to know."""

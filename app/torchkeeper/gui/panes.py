@@ -227,7 +227,7 @@ class Head(QWidget):
         self.setLayout(line)
 
     def _suggest(self, server: bool) -> None:
-        text = self.tr("Filter: words, kind:fxgraph, size>10M, age>30d")
+        text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
         if server:
             text = self.tr("Filter: words, kind:fxgraph, used>90d")
         self.box.setPlaceholderText(text)

@@ -11,6 +11,7 @@ from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
+from torchkeeper.stores.query import VERDICT
 
 #: Icon, title, text, button, action: what EmptyState.say takes.
 State = tuple[str, str, str, str, str]
@@ -78,9 +79,12 @@ def trash_text(trash: dict[str, int]) -> str:
 
 
 def empty_state(
-    listing: Listing, model: EntriesModel, places_known: bool, places: int
+    listing: Listing, model: EntriesModel, places_known: bool, places: int, unjudged: str = ""
 ) -> State | None:
-    """What to show instead of the table; None where there are entries to show."""
+    """What to show instead of the table; None where there are entries to show.
+
+    unjudged: why there are no verdicts; empty where there are.
+    """
     if listing.place is None:
         return _no_place(places_known, places)
     if listing.error is not None:
@@ -110,13 +114,21 @@ def empty_state(
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None
+    if model.total and unjudged and VERDICT in model.query.fields:
+        return (
+            "machine",
+            _tr("No verdicts yet"),
+            unjudged,
+            _tr("Clear filter"),
+            "clear-filter",
+        )
     if model.total:
         return (
             "find",
             _tr("Nothing matches the filter"),
             _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
-                "age>30d and torch:2.9 compare fields, is:broken and is:orphan find what is of "
-                "no use.").format(printable(model.query.text, 120)),
+                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
+                "is of no use.").format(printable(model.query.text, 120)),
             _tr("Clear filter"),
             "clear-filter",
         )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui import forms, icons, theme
@@ -29,9 +30,13 @@ class VerdictBar(QWidget):
     #: The entries of a large server are to be judged, too.
     insisted = Signal()
 
+    _GAP = 2
+
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Verdicts"))
+        #: What each button says, where there is little room and where there is enough.
+        self._texts: dict[str, tuple[str, str]] = {}
         self.buttons = {verdict: self._button(verdict) for verdict in _ORDER}
         self.said = Elided("muted")
         self.insist = QToolButton()
@@ -42,11 +47,13 @@ class VerdictBar(QWidget):
         )
         self.insist.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.insist.clicked.connect(self.insisted)
-        line = forms.row(gap=2)
+        line = forms.row(gap=self._GAP)
         for widget in (*self.buttons.values(), self.insist):
             line.addWidget(widget)
         line.addWidget(self.said, 1)
         self.setLayout(line)
+        # It has the room that is left, and gets along with it.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.follow(self, self._paint)
         self.tell(None, "")
 
@@ -71,14 +78,13 @@ class VerdictBar(QWidget):
         for verdict, button in self.buttons.items():
             count = numbers.get(verdict)
             there = isinstance(count, int) and count > 0
-            button.setVisible(there)
             if there:
-                button.setText(f"{count:,} {verdict_words(verdict).lower()}")
-                button.setMinimumWidth(button.sizeHint().width())
-                button.setAccessibleName(
-                    self.tr("Show only the {} that are {}").format(f"{count:,}", verdict)
-                )
-                button.setToolTip(self.tr("Show only these; once more to show all"))
+                words = verdict_words(verdict).lower()
+                self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
+                spoken = self.tr("Show only the {} that are {}").format(f"{count:,}", words)
+                button.setAccessibleName(spoken)
+                button.setToolTip(f"{spoken}; {self.tr('once more to show all')}")
+            button.setVisible(there)
         made_by = counts.get("made_by") if counts and numbers.get("stale") else None
         if not said and isinstance(made_by, dict) and made_by:
             names = [printable(str(name), 40) for name in made_by]
@@ -90,6 +96,23 @@ class VerdictBar(QWidget):
         self.said.setText(said)
         self.said.setVisible(bool(said))
         self.insist.setVisible(insist)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is little room, the marks alone say what is counted."""
+        shown = [button for button in self.buttons.values() if not button.isHidden()]
+        for short in (False, True):
+            for verdict, button in self.buttons.items():
+                if not button.isHidden():
+                    button.setText(self._texts[verdict][0 if short else 1])
+                    button.setMinimumWidth(button.sizeHint().width())
+            taken = sum(button.minimumWidth() + self._GAP for button in shown)
+            if taken <= self.width():
+                break
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def mark(self, text: str) -> None:
         """Say which of them the filter is about."""

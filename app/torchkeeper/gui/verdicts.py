@@ -118,6 +118,8 @@ class Verdicts(QObject):
     def _look(self) -> None:
         """Something has happened that verdicts depend on."""
         env, place = self.environment, self._listing.place
+        if self.error is not None and self._listing.loading:
+            self._known = self.error = None  # a refresh tries again
         about = (place, None if env is None else id(env.facts))
         for known in (self._known, self._asked):
             if known is not None and known[:2] != about:

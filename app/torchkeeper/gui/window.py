@@ -266,7 +266,9 @@ class Window(Shell):
                 job_fruit=job is not None and job.fruit is not None,
             )
         )
-        state = empty_state(listing, self.entries, self._places_known, self.places.rowCount())
+        why = self._here.unjudged if self._here is not None else ""
+        places = self.places.rowCount()
+        state = empty_state(listing, self.entries, self._places_known, places, why)
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         if state is None:

@@ -152,6 +152,7 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
+        self._finding = threading.Lock()
         #: Set by the main thread when it has heard the rows that were emitted last.
         self.heard = threading.Event()
 
@@ -557,7 +558,8 @@ class Worker(QObject):
         from torchkeeper.gui.finding import found
 
         def find() -> None:
-            with contextlib.suppress(RuntimeError):
+            # One after the other, so that the last answer knows of all that was added.
+            with contextlib.suppress(RuntimeError), self._finding:
                 try:
                     self.result.emit(ticket, found(add, remove), [])
                 except UserError as e:

@@ -5,10 +5,11 @@ What entries have comes from strangers: whoever shows these words makes them pri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link import say
 from torchkeeper.link.words import CATALOGUE, printable
 
@@ -160,11 +161,28 @@ def summary(answer: dict[str, Any]) -> str:
     return "; ".join(part for part in (", ".join(said), more) if part) or "no entries"
 
 
-def hopeless(answer: dict[str, Any]) -> bool:
-    """Whether nothing of what was judged can be used."""
+def counted(entries: Iterable[Entry], torch: str) -> dict[str, Any]:
+    """The counts of entries that have their verdicts, as an engine tells them, for a torch."""
+    counts: Counter[str] = Counter()
+    made_by: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry.verdict or "none"] += 1
+        if entry.verdict == "stale" and entry.torch not in (None, torch):
+            made_by[str(entry.torch)] += 1
+    order = {name: counts[name] for name in (*VERDICTS, "none") if counts[name]}
+    return {"verdicts": order, "made_by": dict(made_by.most_common(20))}
+
+
+def warning(answer: dict[str, Any], torch: str) -> str:
+    """That nothing of what was judged is of use to a torch; empty where something may well be."""
     counts = answer["verdicts"]
-    good = any(counts.get(name) for name in ("usable", "conditional", "unknown"))
-    return not good and any(counts.get(name) for name in ("stale", "broken"))
+    if any(counts.get(name) for name in ("usable", "conditional")):
+        return ""
+    if not any(counts.get(name) for name in ("stale", "broken")):
+        return ""
+    if counts.get("unknown"):
+        return f"Nothing in it is known to be of use here, to torch {torch}."
+    return f"Nothing in it can be used here, by torch {torch}."
 
 
 def together(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -52,11 +52,13 @@ class EnvironmentsDialog(Dialog):
         self._shown: tuple[str, object] = "", None
         self._lay_out()
         environments.changed.connect(self._fill)
+        environments.changed.connect(self._ask_all)
         environments.failed.connect(self._failed)
         theme.follow(self, self._fill, now=False)
         self._fill()
         chosen = environments.chosen
         self.go_to(chosen.python if chosen else "")
+        environments.find()
         environments.ask_all()
 
     def _lay_out(self) -> None:
@@ -92,8 +94,13 @@ class EnvironmentsDialog(Dialog):
         right.addStretch(0)
         page = QWidget()
         page.setLayout(right)
+        left = forms.column()
+        left.setContentsMargins(0, 0, 16, 0)
+        left.addWidget(self.tree)
+        listed = QWidget()
+        listed.setLayout(left)
         both = QSplitter(Qt.Orientation.Horizontal)
-        both.addWidget(self.tree)
+        both.addWidget(listed)
         both.addWidget(page)
         both.setChildrenCollapsible(False)
         both.setStretchFactor(1, 1)
@@ -212,6 +219,11 @@ class EnvironmentsDialog(Dialog):
         elif one.state is State.WITHOUT:
             parts.append(printable(words.without_torch(one.facts or {}), 400))
         return " · ".join(parts)
+
+    def _ask_all(self) -> None:
+        """Who looks at the list wants to know what each is."""
+        if self.isVisible():
+            self._environments.ask_all()
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error)

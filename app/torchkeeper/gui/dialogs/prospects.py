@@ -97,15 +97,10 @@ class Prospects(QObject):
         """That nothing in any of the files is of use here; empty where something may be."""
         told = [self.found.get(file) for file in self._files]
         known = [counts for counts in told if counts]
-        if not known or len(known) < len(told) or not verdicts.hopeless(verdicts.together(known)):
+        chosen = self._environments.chosen
+        if not known or len(known) < len(told) or chosen is None:
             return ""
-        text = self.tr("Nothing in it can be used here, by {}. It is of use where that differs.")
-        if len(told) > 1:
-            text = self.tr(
-                "Nothing in these files can be used here, by {}. They are of use where that "
-                "differs."
-            )
-        return text.format(self._here())
+        return printable(verdicts.warning(verdicts.together(known), chosen.torch), _LONG)
 
     def _here(self) -> str:
         chosen = self._environments.chosen

@@ -173,7 +173,10 @@ class SampleEngines(Engines):
         if op == "probe":
             return [], dict(samples.ENVIRONMENT)
         if op == "judge":
-            found, counts = samples.judged(self._listed("list", place)[0], params["envs"][0])
+            rows = self._listed("list", place)[0]
+            if "old" in place:
+                rows = [e._replace(torch="2.6.0+cu124") for e in rows if e.torch]
+            found, counts = samples.judged(rows, params["envs"][0])
             if listener.findings:
                 listener.findings([{"judged": found}])
             return [], counts

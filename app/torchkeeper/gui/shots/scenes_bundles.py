@@ -69,6 +69,7 @@ def _import_choice(stage: Stage) -> None:
         ("no-room", files[:1], "/mnt/full"),
         ("new-folder", files[:1], "/home/ada/missing"),
         ("no-target", files[:1], "cache"),
+        ("stale", ["/home/ada/llama/old.torchcache"], samples.PLACE),
     ):
         dialog = window.flows.open_import(chosen)
         turn(0.05)
@@ -79,6 +80,8 @@ def _import_choice(stage: Stage) -> None:
     engines.silent = {"compare"}
     engines.progress["compare"] = (3_100_000.0, 5_000_000.0, "bytes")
     stage.dialog("import-comparing", window.flows.open_import(files[:1]))
+    engines.silent = {"judge"}
+    stage.dialog("import-asking", window.flows.open_import(files[:1]))
     stage.close(window)
 
 

@@ -30,6 +30,10 @@ def _verdicts(stage: Stage) -> None:
     window.actions_["group-verdict"].trigger()
     stage.take("window-by-verdict", window, 0.2)
     stage.close(window)
+    window = stage.window(size=(860, 520))
+    window.head.box.setText("is:conditional")
+    stage.take("window-verdicts-narrow", window, 0.3)
+    stage.close(window)
     for name, engines, settings in (
         ("asking", SampleEngines(silent={"judge"}), {}),
         ("asking-torch", SampleEngines(silent={"probe"}), {}),

@@ -198,7 +198,7 @@ def _menus(stage: Stage) -> None:
         assert isinstance(menu, QMenu)
         stage.menu(f"menu-{title.lower()}", menu)
         if title == "View":
-            for inner in ("Group by", "Columns", "Theme"):
+            for inner in ("Show only", "Group by", "Columns", "Theme"):
                 found = next(x.menu() for x in menu.actions() if inner in x.text().replace("&", ""))
                 assert isinstance(found, QMenu)
                 stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)

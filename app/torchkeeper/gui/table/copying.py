@@ -6,6 +6,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QGuiApplication
@@ -32,8 +33,12 @@ def paths(place: str, entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def objects(entries: Sequence[Entry]) -> Iterator[str]:
-    """As ``torchkeeper ls --json`` prints them."""
-    return (json.dumps(entry.to_json()) for entry in entries)
+    """As ``torchkeeper ls --json`` prints them; with a verdict, in words why it is so."""
+    return (json.dumps(_object(entry)) for entry in entries)
+
+
+def _object(entry: Entry) -> dict[str, Any]:
+    return {**entry.to_json(), **({"why": entry.why} if entry.verdict is not None else {})}
 
 
 def commands(place: str, entries: Sequence[Entry]) -> Iterator[str]:

@@ -83,7 +83,7 @@ class EntryDelegate(QStyledItemDelegate):
             indent = 28
         elif column == VERDICT and entry.verdict is not None:
             self._verdict(painter, box, entry.verdict)
-            indent = 30
+            indent = 28
         text = cell_text(entry, column)
         if not text:
             return

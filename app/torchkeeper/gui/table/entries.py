@@ -17,10 +17,17 @@ from itertools import chain
 from PySide6.QtCore import QModelIndex, QObject, Qt, QTimer
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.arrangement import Arrangement, Change, Line, arrange, difference
+from torchkeeper.gui.table.arrangement import (
+    MAX_TOUCHED,
+    Arrangement,
+    Change,
+    Line,
+    arrange,
+    difference,
+)
 from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
-from torchkeeper.gui.table.intake import Intake, in_order
+from torchkeeper.gui.table.intake import MANY, Intake, in_order
 from torchkeeper.gui.table.lines import LinesModel
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
 from torchkeeper.gui.table.register import Identity, Register
@@ -284,6 +291,8 @@ class EntriesModel(LinesModel):
                 changed.add(row)
         if not changed:
             return
+        if len(self._all) > MANY:
+            gc.freeze()  # as while they were listed: entries are no garbage
         if self.by_verdict:
             self._here.stale = True
             self._in_order = self._in_order and self._column != VERDICT
@@ -426,18 +435,27 @@ class EntriesModel(LinesModel):
         yield from self._swap(every, touched, intake.changed)
 
     def _resettle(self) -> Iterator[None]:
-        changed, every = set(self._renewed), self._all
+        # Very many may have changed: no set of them is copied.
+        changed, every = self._renewed, self._all
+        count = len(changed)
         if not self._in_order:
             key = sort_key(self._column, self._descending)
             every = yield from in_order(every, key, self._descending)
-        yield from self._swap(every, set[Line](changed), changed)
-        self._renewed -= changed
+        touched = None if count > MAX_TOUCHED else set[Line](changed)
+        yield from self._swap(every, touched, changed)
+        if len(changed) == count:
+            self._renewed = set()
 
     def _regroup(self) -> Iterator[None]:
         yield from self._swap(self._all, set(), set())
 
-    def _swap(self, every: list[Row], touched: set[Line], changed: set[Row]) -> Iterator[None]:
-        """Show these rows, all of which are sorted. The last step alone is what can be seen."""
+    def _swap(
+        self, every: list[Row], touched: set[Line] | None, changed: set[Row]
+    ) -> Iterator[None]:
+        """Show these rows, all of which are sorted. The last step alone is what can be seen.
+
+        touched: as of ``difference``; None where so many are that nobody looks which.
+        """
         rows: list[Row] = []
         for piece in pieces(every):
             rows += select_rows(piece, self._query)
@@ -450,14 +468,16 @@ class EntriesModel(LinesModel):
             ordered=True,
         )
         yield from arrange(new, rows, self._groups[self._by])
-        if self._by in PASSING:
+        if touched is not None and self._by in PASSING:
             # Rows may have moved into a group that is collapsed, or out of one.
             for group in {*new.rows, *self._here.rows}:
                 if group.collapsed:
                     touched.update(new.rows.get(group, ()), group.rows)
                     yield
-        touched = touched.symmetric_difference(new.rows).symmetric_difference(self._here.rows)
-        change = yield from difference(self._here.lines, new.lines, touched)
+        change = None
+        if touched is not None:
+            touched = touched.symmetric_difference(new.rows).symmetric_difference(self._here.rows)
+            change = yield from difference(self._here.lines, new.lines, touched)
         yield
         self.merging.emit()
         self._all, self._in_order = every, True

@@ -14,7 +14,7 @@ from torchkeeper.gui.table.slices import Work, pieces
 #: Rows that are sorted at once, in a millisecond.
 _RUN = 2048
 #: From so many rows on the garbage collector is told to leave them alone.
-_MANY = 5000
+MANY = 5000
 #: How many fields of an entry a listing tells.
 _LISTED = Entry._fields.index("verdict")
 
@@ -67,7 +67,7 @@ class Intake:
         if not self.first:
             self.new += new
         self._count += len(new)
-        if self._count > _MANY:
+        if self._count > MANY:
             # Rows are no garbage: looking through all of them for some takes 50 ms and more.
             gc.freeze()
         return new

@@ -69,13 +69,13 @@ if TYPE_CHECKING:
 WIDTHS = {
     KIND: 122,
     NAME: 260,
-    VERDICT: 110,
-    KEY: 92,
+    VERDICT: 112,
+    KEY: 82,
     SIZE: 84,
-    FILES: 58,
+    FILES: 54,
     MTIME: 106,
-    TORCH: 112,
-    DEVICE: 72,
+    TORCH: 110,
+    DEVICE: 71,
     COMPILE: 112,
     EXPIRES: 92,
     USED: 108,
@@ -83,7 +83,7 @@ WIDTHS = {
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
 #: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 104
+_NAME_WIDTH = 120
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 

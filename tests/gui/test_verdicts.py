@@ -1,0 +1,314 @@
+"""Verdicts in the window: real caches, judged by a real engine for a real torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
+from tests.gui.test_models import entry
+from tests.redis_server import dump, serving
+from tests.stores.test_bundle import make
+from torchkeeper.artifacts.entry import VERDICTS, Entry
+from torchkeeper.gui import verdicts as gui_verdicts
+from torchkeeper.gui.environments import KEY, Environment, State
+from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.window import Window
+from torchkeeper.link import interpreters, probes
+from torchkeeper.link.process import Engine
+from torchkeeper.link.verdicts import told
+from torchkeeper.stores.query import parse
+
+GRAPHS = ("fxgraph", "aotautograd")
+
+
+@pytest.fixture(scope="session")
+def facts(torch_python: str) -> dict[str, Any]:
+    """What the interpreter with torch says, asked once."""
+    with Engine(torch_python) as engine:
+        return engine.call("probe")
+
+
+@pytest.fixture
+def judging(
+    torch_python: str,
+    facts: dict[str, Any],
+    settings: QSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """Windows of this test ask that interpreter, whose facts are kept; its torch's version."""
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    settings.setValue(KEY, torch_python)
+    probes.keep(probes.identity(torch_python), facts)
+    return str(facts["torch"])
+
+
+def judged(qtbot: QtBot, window: Window) -> dict[str, int]:
+    """Wait until all verdicts are there; how many of each."""
+    verdicts = window.here.verdicts
+    qtbot.waitUntil(lambda: verdicts.counts is not None and not verdicts.asking, timeout=PATIENCE)
+    settle(qtbot)
+    counts: dict[str, int] = (verdicts.counts or {})["verdicts"]
+    return counts
+
+
+def graphs(window: Window) -> list[Entry]:
+    return [one for one in window.entries.everything() if one.kind in GRAPHS]
+
+
+@pytest.mark.torch
+def test_what_another_torch_made_is_stale(
+    qtbot: QtBot, open_window: OpenWindow, kept_291: Path, judging: str
+) -> None:
+    window = open_window(kept_291)
+    counts = judged(qtbot, window)
+    assert counts["stale"] == len(graphs(window)) == 11
+    assert "usable" not in counts and sum(counts.values()) == window.entries.total
+    why = f"torch 2.9.1+cu128, here {judging}"
+    for one in graphs(window):
+        assert (one.verdict, one.why) == ("stale", why)
+        assert cell_text(one, VERDICT) == "Stale"
+        assert tooltip(one, VERDICT) == f"No program finds it here:\n{why}"
+        assert accessible_text(one, VERDICT) == f"Stale, {why}"
+    code = next(one for one in window.entries.everything() if one.kind == "code")
+    assert code.verdict is None and cell_text(code, VERDICT) == ""
+    assert window.here.chooser.text() == f"Here: torch {judging}"
+    # The number in the status bar shows only those, and all again.
+    bar = window.here.bar
+    assert [name for name, button in bar.buttons.items() if button.isVisible()] == [
+        name for name in ("usable", "conditional", "unknown", "broken", "stale") if name in counts
+    ]
+    assert bar.said.text() == "made by torch 2.9.1+cu128"
+    click(qtbot, bar.buttons["stale"])
+    settle(qtbot)
+    assert window.head.box.text() == "is:stale" and bar.buttons["stale"].isChecked()
+    assert {one.verdict for one in window.entries.shown()} == {"stale"}
+    assert window.entries.count == 11
+    # A refresh keeps them, without being asked again: nothing has changed.
+    before = window.here.verdicts._known
+    window.refresh()
+    qtbot.waitUntil(lambda: not window.listing.loading, timeout=PATIENCE)
+    settle(qtbot)
+    assert window.entries.count == 11 and window.here.verdicts._known == before
+    click(qtbot, bar.buttons["stale"])
+    settle(qtbot)
+    assert window.entries.count == window.entries.total
+    window.actions_["group-verdict"].trigger()
+    titles = [group.title for group in window.entries.groups]
+    assert titles[-1] == "Without a verdict" and "Stale" in titles
+    # The inspector says why; copied, an entry says it too.
+    window.entries.group("none")
+    window.table.select({graphs(window)[0].identity})
+    window.wing.show()
+    qtbot.waitUntil(lambda: why in window.inspector.facts.toPlainText(), timeout=PATIENCE)
+    window.copier.copy_json()
+    copied = json.loads(QGuiApplication.clipboard().text())
+    assert (copied["verdict"], copied["why"]) == ("stale", why)
+    # Where no verdicts are wanted there are none any more.
+    window.here.environments.choose(None)
+    settle(qtbot)
+    assert {one.verdict for one in window.entries.everything()} == {None}
+    assert not any(button.isVisible() for button in bar.buttons.values())
+
+
+@pytest.mark.torch
+def test_what_was_made_here_is_usable_until_it_is_damaged(
+    qtbot: QtBot, open_window: OpenWindow, warm_cache: Path, judging: str
+) -> None:
+    window = open_window(warm_cache)
+    window.table.sortByColumn(VERDICT, Qt.SortOrder.DescendingOrder)
+    counts = judged(qtbot, window)
+    assert {one.verdict for one in graphs(window)} == {"usable"}
+    assert counts["usable"] >= len(graphs(window))
+    shown = window.entries.shown()
+    assert shown[-1].verdict is None, "what has none is last"
+    victim = next((warm_cache / "fxgraph").rglob("*/*/*"))
+    victim.write_bytes(victim.read_bytes()[:100])
+    window.head.box.setText("is:broken")
+    window.refresh()
+    qtbot.waitUntil(lambda: judged(qtbot, window).get("broken", 0) >= 1, timeout=PATIENCE)
+    found = window.entries.shown()
+    assert str(victim.relative_to(warm_cache)) in {one.path for one in found}
+    assert {one.verdict for one in found} == {"broken"}
+    assert window.entries.everything()[0].verdict == "broken", "they are sorted by it"
+
+
+@pytest.mark.torch
+def test_the_import_dialog_says_what_will_be_of_use(
+    qtbot: QtBot, open_window: OpenWindow, kept_291: Path, tmp_path: Path, judging: str
+) -> None:
+    bundle = tmp_path / "old.torchcache"
+    make(kept_291, bundle)
+    window = open_window()
+    dialog = window.flows.open_import([str(bundle)])
+    dialog.target.combo.setEditText(str(tmp_path / "new"))
+    qtbot.waitUntil(lambda: bool(dialog.prospects.warning), timeout=PATIENCE)
+    said = f"With torch {judging}: 1 unknown, 11 stale: made by torch 2.9.1+cu128"
+    assert dialog.verdicts.text() == said
+    assert dialog.warning.isVisible()
+    nothing = f"Nothing in it is known to be of use here, to torch {judging}."
+    assert dialog.prospects.warning == nothing
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert dialog.go.isEnabled(), "it is for the user to say"
+    dialog.reject()
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.torch
+def test_interpreters_are_listed_added_asked_again_and_taken_off(
+    qtbot: QtBot, open_window: OpenWindow, judging: str, torch_python: str, tmp_path: Path
+) -> None:
+    window = open_window()
+    environments = window.here.environments
+    qtbot.waitUntil(lambda: environments.chosen is not None, timeout=PATIENCE)
+    chosen = environments.chosen
+    assert chosen is not None and chosen.state is State.KNOWN, "its facts were kept"
+    dialog = window.here.show_environments()
+    mine = tmp_path / "mine" / "bin" / "python"
+    mine.parent.mkdir(parents=True)
+    mine.symlink_to(os.path.realpath(sys.executable))
+    dialog._add_one(str(mine))
+    qtbot.waitUntil(
+        lambda: dialog.current is not None and dialog.current.python == str(mine), timeout=PATIENCE
+    )
+    one = environments.of(str(mine))
+    assert one is not None
+    qtbot.waitUntil(lambda: one.state in (State.WITHOUT, State.KNOWN), timeout=PATIENCE)
+    assert one.facts is not None and one.facts["executable"]
+    assert dialog.remove.isEnabled() and interpreters.added() == [str(mine)]
+    before = one.facts
+    click(qtbot, dialog.again)
+    assert one.state is State.ASKING and not dialog.again.isEnabled()
+    qtbot.waitUntil(lambda: one.state is not State.ASKING, timeout=PATIENCE)
+    assert one.facts is before, "it is the same environment as it was"
+    click(qtbot, dialog.remove)
+    qtbot.waitUntil(lambda: environments.of(str(mine)) is None, timeout=PATIENCE)
+    assert interpreters.added() == []
+    dialog.go_to(torch_python)
+    assert not dialog.remove.isEnabled() and not dialog.use.isEnabled()
+    shown = dialog.facts.toPlainText()
+    assert judging in shown and "cache dir" in shown
+    dialog.copy_text.trigger()
+    assert QGuiApplication.clipboard().text().startswith(torch_python + "\n  python ")
+    dialog.copy_json.trigger()
+    copied = json.loads(QGuiApplication.clipboard().text())
+    assert copied["interpreter"] == torch_python and copied["torch"] == judging
+    dialog.accept()
+
+
+def test_an_interpreter_that_never_answers_is_given_up(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, broken = tmp_path / "silent", tmp_path / "broken"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n")
+    broken.write_text("#!/bin/sh\necho it is broken >&2\nexit 3\n")
+    for one in (silent, broken):
+        one.chmod(0o700)
+    monkeypatch.setattr(probes, "LIMIT", 0.5)
+    window = open_window()
+    environments = window.here.environments
+    found: list[Environment] = []
+    for one in (silent, broken):
+        environments.add(str(one), found.append)
+    qtbot.waitUntil(
+        lambda: len(found) == 2 and all(one.state is State.FAILED for one in found),
+        timeout=PATIENCE,
+    )
+    errors = {one.python: one.error for one in found}
+    late, ended = errors[str(silent)], errors[str(broken)]
+    assert late is not None and late.code == "probe-stuck"
+    assert ended is not None and "it is broken" in ended.why
+    window.here.environments.choose(str(silent))
+    assert window.here.chooser.text() == "Torch does not answer"
+
+
+@pytest.mark.torch
+def test_a_large_server_is_judged_only_when_asked_for(
+    qtbot: QtBot, open_window: OpenWindow, judging: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(gui_verdicts, "FEW", 5)
+    with serving(tmp_path / "redis") as server:
+        server.load(dump())
+        window = open_window()
+        window.open_paths([f"redis://127.0.0.1:{server.port}/0"])
+        qtbot.waitUntil(window.here.bar.insist.isVisible, timeout=PATIENCE)
+        assert not window.here.verdicts.asking
+        click(qtbot, window.here.bar.insist)
+        assert judged(qtbot, window)["stale"] == len(graphs(window))
+        assert not window.here.bar.insist.isVisible()
+
+
+def verdicts_of(every: list[Entry]) -> list[tuple[tuple[str, str], str, str]]:
+    whys = {verdict: told({"verdict": verdict})[1] for verdict in VERDICTS}
+    names = [VERDICTS[n * 7 % 5] for n in range(len(every))]
+    return [(e.identity, name, whys[name]) for e, name in zip(every, names, strict=True)]
+
+
+@pytest.mark.parametrize("by", ["size", "verdict", "filter"])
+def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> None:
+    every = [entry(n) for n in range(20_000)]
+    model = EntriesModel()
+    table = EntryTable(model)
+    qtbot.addWidget(table)
+    table.show()
+    model.begin()
+    for first in range(0, len(every), 500):
+        model.add(every[first : first + 500])
+    model.end()
+    qtbot.waitUntil(lambda: not model.working)
+    if by == "verdict":
+        table.sortByColumn(VERDICT, Qt.SortOrder.AscendingOrder)
+        model.group("verdict")
+    elif by == "filter":
+        model.filter(parse("is:stale"))
+    said = verdicts_of(every)
+    turns = []
+    for first in range(0, len(said), 500):
+        begun = time.thread_time()
+        model.judge(said[first : first + 500], table.seen_lines())
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    model.judged()
+    while model.working:
+        begun = time.thread_time()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    assert sorted(turns)[-2] < 0.04, "as of a listing (test_slices.py)"
+    wanted = {identity: name for identity, name, _ in said}
+    assert all(e.verdict == wanted[e.identity] for e in model.everything())
+    shown = model.shown()
+    assert len(shown) == (4000 if by == "filter" else 20_000)
+    if by == "filter":
+        assert {e.verdict for e in shown} == {"stale"}
+    if by == "verdict":
+        assert [group.name for group in model.groups] == list(VERDICTS)
+        ranks = [VERDICTS.index(str(e.verdict)) for e in shown]
+        assert ranks == sorted(ranks)
+    # What is listed again has its verdicts still; what has changed has none yet.
+    changed = every[3]._replace(size=5)
+    model.begin()
+    for first in range(0, len(every), 500):
+        some = every[first : first + 500]
+        model.add([changed, *(e for e in some if e != every[3])] if not first else some)
+    model.end()
+    qtbot.waitUntil(lambda: not model.working)
+    without = [e for e in model.everything() if e.verdict is None]
+    assert without == [changed]
+    for _ in model.forget_verdicts(table.seen_lines()):
+        pass
+    qtbot.waitUntil(lambda: not model.working)
+    assert {e.verdict for e in model.everything()} == {None}
+    assert len(model.shown()) == (0 if by == "filter" else 20_000)
