@@ -157,10 +157,11 @@ def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     (torch / "version.py").write_text("__version__ = '2.9.1'\n")
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
-    # One that holds no torch, on the other hand, is no environment.
-    bare = tmp_path / "python3"
+    # One that holds no torch, on the other hand, is no environment, unless it is one's own.
+    bare = tmp_path / "bare" / "bin" / "python"
+    bare.parent.mkdir(parents=True)
     shutil.copy(python, bare)
-    env = {"TORCHKEEPER_TORCH_PYTHON": str(bare), "VIRTUAL_ENV": str(prefix)}
+    env = {"CONDA_PREFIX": str(tmp_path / "bare"), "VIRTUAL_ENV": str(prefix)}
     ran = tk("purge", kept_291, "--stale", "--dry-run", **env)
     assert (ran.code, ran.out) == (3, "")
     assert str(python) in ran.err
@@ -168,6 +169,9 @@ def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     told = tk("purge", kept_291, "--suggest", "--json", **env)
     stale = suggested(told)["stale"]
     assert stale["why"]["code"] == "environment-unasked"
+    assert stale["why"]["params"]["python"] == str(python)
+    own = {"CONDA_PREFIX": str(tmp_path / "bare"), "TORCHKEEPER_TORCH_PYTHON": str(bare)}
+    assert str(bare) in tk("purge", kept_291, "--stale", "--dry-run", **own).err
     named = tk("purge", kept_291, "--stale", "--env", torch_python, "--dry-run", "--json", **env)
     assert named.result["because"]["stale"]["entries"] == 11
 

@@ -199,7 +199,12 @@ def test_an_environment_that_cannot_be_asked(
     told(qtbot, dialog)
     assert counts(dialog)["stale"] == "40 entries"
     assert not dialog.sick.isVisible()
+    assert f"not counted: {python}" in dialog.envs.text()
     dialog.reject()
+    again = opened(qtbot, window)
+    assert counts(again)["stale"] == "40 entries"
+    assert f"not counted: {python}" in again.envs.text()
+    again.reject()
 
 
 def test_a_server_asks_once_more(

@@ -167,7 +167,7 @@ ACTIONS = (
          _n("Show what would go, then remove every entry the filter shows"),
          lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
          "purge_shown", "cache", 1, ("entries",)),
-    Spec("clean-up", _n("Clea&n up…"), "clean", "Ctrl+Shift+D",
+    Spec("clean-up", _n("Clea&n up…"), "clean", "Ctrl+Shift+K",
          _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
          lambda s: s.place_is_folder or s.place_is_server,
          "clean_up", "cache", 1, ("places",), _n("Clean up…")),

@@ -6,6 +6,7 @@ engine says what none of them can use.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -36,8 +37,10 @@ class Suggestions(QObject):
         place: str,
         older: float,
         keep: int,
+        without: Iterable[str] = (),
         parent: QObject | None = None,
     ) -> None:
+        """without: interpreters that do not count where they cannot be asked."""
         super().__init__(parent)
         self._engines = engines
         self.place = place
@@ -48,8 +51,9 @@ class Suggestions(QObject):
         #: How far the looking is: done, of how many, in what.
         self.progress: tuple[float, float | None, str] | None = None
         self.envs = Everywhere([], [])
-        #: Interpreters that are not to count.
-        self.without: set[str] = set()
+        #: Interpreters that do not count where they cannot be asked, and those that could not.
+        self.without = set(without)
+        self.left_out: list[str] = []
         #: How many interpreters there are, once that is known.
         self.total: int | None = None
         self._waiting: list[str] = []
@@ -70,6 +74,7 @@ class Suggestions(QObject):
         self.result = self.error = self.progress = None
         self.envs, self.total = Everywhere([], []), None
         self._judged = ()
+        self.left_out.clear()
         listener = Listener(result=self._looked, failed=self._failed, progress=self._progress)
         params = {"place": self.place, "older": self.older, "keep": self.keep}
         self._engine = self._engines.ask("suggest", params, listener, keep=True)
@@ -132,8 +137,9 @@ class Suggestions(QObject):
         return None if self.asking else self.envs.refusal()
 
     def count_without(self, python: str) -> None:
-        """Have an interpreter not count, for as long as this lasts."""
+        """Have an interpreter not count as long as it cannot be asked."""
         self.without.add(python)
+        self.left_out.append(python)
         self.envs.failed[:] = [one for one in self.envs.failed if one[0] != python]
         self._judge()
         self.changed.emit()
@@ -161,9 +167,15 @@ class Suggestions(QObject):
     # Environments.
 
     def _found(self, told: dict[str, Any]) -> None:
-        rows = [str(one["python"]) for one in told["interpreters"]]
-        self._waiting = [python for python in rows if python not in self.without]
-        self.total = len(self._waiting)
+        rows = told["interpreters"]
+        self.total = len(rows)
+        self._waiting = []
+        for one in rows:
+            facts = one.get("facts")
+            if isinstance(facts, dict) and facts.get("torch"):
+                self.envs.envs.append((str(one["python"]), facts))  # it is kept
+            else:
+                self._waiting.append(str(one["python"]))
         if isinstance(problem := told.get("problem"), UserError):
             # Some of those that the user added may be missing.
             self.envs.failed.append(("", problem))
@@ -181,17 +193,29 @@ class Suggestions(QObject):
             if facts.get("torch"):
                 self.envs.envs.append((python, facts))
             elif why := facts.get("torch_error"):
-                error = user_error("torch-broken", {"python": python, "why": str(why)})
-                self.envs.failed.append((python, error))
+                failed(user_error("torch-broken", {"python": python, "why": str(why)}))
+                return
             self._probe()
 
         def failed(error: UserError) -> None:
             self._probing.pop(python, None)
-            self.envs.failed.append((python, error))
+            if python in self.without:
+                self.left_out.append(python)
+            else:
+                self.envs.failed.append((python, error))
             self._probe()
 
+        def late() -> None:
+            # Whoever looks again asks again.
+            if self._probing.get(python) == ticket:
+                self._engines.forget(ticket)
+                seconds = round(_limit())
+                failed(user_error("probe-stuck", {"python": python, "seconds": seconds}))
+
         listener = Listener(result=told, failed=failed)
-        self._probing[python] = self._engines.ask("probe", {}, listener, python=python)
+        ticket = self._engines.ask("probe", {}, listener, python=python)
+        self._probing[python] = ticket
+        QTimer.singleShot(round(_limit() * 1000), self, late)
 
     def _judge(self) -> None:
         """Once all is known, ask what none of the environments can use."""
@@ -231,3 +255,10 @@ class Suggestions(QObject):
         if not self._judged or "stale" in result["reasons"]:
             self._judging = None
         self.changed.emit()
+
+
+def _limit() -> float:
+    """Seconds that a probe may take."""
+    from torchkeeper.link import probes
+
+    return probes.LIMIT

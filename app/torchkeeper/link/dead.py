@@ -60,7 +60,25 @@ def rests(code: object) -> str:
     }.get(str(code), "")
 
 
-def environments(found: Everywhere) -> str:
-    """Which environments count: ``torch 2.13.0+cpu (/venv/bin/python)``."""
-    said = (f"torch {facts.get('torch')} ({python})" for python, facts in found.envs)
-    return ", ".join(printable(text) for text in said)
+def environments(found: Everywhere, most: int | None = None) -> str:
+    """Which environments count: ``torch 2.13.0+cpu, no GPU (/venv/bin/python)``; so many by name.
+
+    What a GPU is not there for now is stale, too: where one is missed, this tells.
+    """
+    said = [
+        printable(f"torch {facts.get('torch')}, {_gpus(facts)} ({python})", 300)
+        for python, facts in found.envs[:most]
+    ]
+    if (more := len(found.envs) - len(said)) > 0:
+        said.append(f"{more:,} more")
+    return "; ".join(said)
+
+
+def _gpus(facts: Mapping[str, Any]) -> str:
+    devices = facts.get("devices")
+    names = [
+        str(one.get("name") or one.get("type"))
+        for one in (devices if isinstance(devices, list) else [])
+        if isinstance(one, dict) and one.get("type") != "cpu"
+    ]
+    return ", ".join(dict.fromkeys(names)) or "no GPU"

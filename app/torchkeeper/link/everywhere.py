@@ -39,8 +39,10 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
         try:
             facts = probes.probe(one.python)
         except UserError as error:
-            # What holds no torch cannot be an environment, whatever else is wrong with it.
-            if may_hold_torch(one.python):
+            # What holds no torch cannot be an environment, whatever else is wrong with it; but
+            # what the user named may lie on a disk that is away.
+            own = one.added or one.label == interpreters.VARIABLE
+            if own or may_hold_torch(one.python):
                 found.failed.append((one.python, error))
             continue
         if facts.get("torch"):

@@ -72,7 +72,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
     """
     found = candidates()
     for python in added() if mine is None else mine:
-        if all(python != known.python for known in found):
+        if not any(_same(python, known.python) for known in found):
             found.append(Interpreter(python, "added", added=True))
     for pattern in _USUAL:
         for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
@@ -81,7 +81,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
             if (
                 os.access(python, os.X_OK)
                 and any(os.path.isfile(os.path.join(p, "torch", "version.py")) for p in packages)
-                and all(python != known.python for known in found)
+                and not any(_same(python, known.python) for known in found)
             ):
                 found.append(Interpreter(python, "virtual or conda environment"))
     return found

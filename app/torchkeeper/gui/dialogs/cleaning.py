@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Qt, Signal
@@ -19,6 +20,10 @@ from torchkeeper.stores.names import is_server
 
 #: Where the numbers are remembered.
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
+#: And the interpreters that do not count where they cannot be asked, one a line.
+_WITHOUT = "cleaning/without"
+#: Environments that are named before the rest is only counted.
+_NAMED = 4
 _UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
@@ -131,9 +136,10 @@ class CleanDialog(Dialog):
         self.days.setFixedHeight(self.unit.sizeHint().height())
         self._recall()
         self.rows = {row.reason: row for row in self._make_rows()}
-        self.found = Suggestions(engines, place, *self._limits(), parent=self)
+        without = str(settings.value(_WITHOUT) or "").splitlines()
+        self.found = Suggestions(engines, place, *self._limits(), without, self)
         self.sick = _Sick()
-        self.sick.asked.connect(self.found.count_without)
+        self.sick.asked.connect(self._count_without)
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
         self.shared = forms.label(dead.SHARED, "muted", wrap=True)
@@ -180,8 +186,7 @@ class CleanDialog(Dialog):
         return rows
 
     def done(self, result: int) -> None:
-        if self.preview is None or result != Dialog.DialogCode.Accepted:
-            self.found.close()
+        self.found.close()
         super().done(result)
 
     # The numbers.
@@ -202,6 +207,10 @@ class CleanDialog(Dialog):
         for reason in ("unused", "budget"):
             self.rows[reason].wait(self.tr("Counting…"))
         self.found.set_limits(*self._limits())
+
+    def _count_without(self, python: str) -> None:
+        self.found.count_without(python)
+        self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.without)))
 
     # What was found.
 
@@ -290,10 +299,16 @@ class CleanDialog(Dialog):
         elif found.answered < found.total:
             text = self.tr("Asking environment {} of {}…").format(found.answered + 1, found.total)
         elif found.envs.envs:
-            text = self.tr("Environments: {}.").format(dead.environments(found.envs))
+            text = self.tr("Environments: {}.").format(dead.environments(found.envs, _NAMED))
         else:
             text = ""
+        if found.left_out and found.error is None:
+            names = printable(", ".join(found.left_out), 1000)
+            text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
         self.envs.setText(text)
+        # Said to be HTML, lest it is taken for some.
+        every = html.escape(dead.environments(found.envs)).replace("; torch", "<br>torch")
+        self.envs.setToolTip(f"<p>{every}</p>" if len(found.envs.envs) > _NAMED else "")
         self.envs.setVisible(bool(text))
 
     # What goes.

@@ -12,7 +12,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH
+from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import dead, say
@@ -60,7 +60,7 @@ class PurgeDialog(Dialog):
         self.table.setObjectName("plan")
         self.table.setFrameShape(QFrame.Shape.StyledPanel)
         self.table.setAccessibleName(self.tr("What goes"))
-        for column in (KEY, FILES, TORCH, DEVICE, COMPILE):
+        for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
             self.table.setColumnHidden(column, True)
         self.table.setColumnWidth(MTIME, 120)
         self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)

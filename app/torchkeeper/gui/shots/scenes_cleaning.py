@@ -31,9 +31,7 @@ def _clean(stage: Stage) -> None:
     engines.silent = {"probe"}
     stage.dialog("clean-asking", _opened(window))
     engines.silent = set()
-    sick = {"python": samples.PYTHON, "why": "libcudart.so.13: cannot open shared object file"}
     engines.all_answer = False
-    engines.failing = {"probe": user_error("torch-broken", sick)}
     stage.dialog("clean-sick", _opened(window))
     engines.all_answer = True
     engines.failing = {"suggest": user_error("place-unreadable", {
@@ -54,7 +52,9 @@ def _clean(stage: Stage) -> None:
 
 
 def _clean_server(stage: Stage) -> None:
-    window = stage.window()
+    engines = SampleEngines()
+    engines.all_answer = True
+    window = stage.window(engines)
     window.open_paths([samples.SERVER])
     turn(1.0, lambda: window.place == samples.SERVER and not window.listing.loading)
     stage.dialog("clean-server", _opened(window))

@@ -1,0 +1,94 @@
+"""What is dead, asked of an engine: a look is taken once, and a plan is of that look."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+
+
+@pytest.fixture
+def place(fixture_cache: Path) -> Path:
+    """A cache that was not used for ten days."""
+    then = time.time() - 10 * 86_400
+    for path in fixture_cache.rglob("*"):
+        os.utime(path, (then, then))
+    return fixture_cache
+
+
+def test_a_look_is_taken_once(place: Path) -> None:
+    with Engine() as engine:
+        first = engine.call("suggest", {"place": str(place), "older": 86_400 * 11, "keep": 10**6})
+        assert set(first["reasons"]) == {"broken", "orphan", "unused", "budget"}
+        assert first["reasons"]["unused"]["entries"] == 0
+        # What comes meanwhile is not in it.
+        (place / "dynamo" / "code_state_new.pkl").write_bytes(b"")
+        again = {"place": str(place), "older": 86_400 * 9, "look": first["look"]}
+        second = engine.call("suggest", again)
+        assert second["look"] == first["look"]
+        assert second["reasons"]["unused"]["entries"] == first["entries"] == 70
+        assert "budget" not in second["reasons"]
+        rows: list[dict[str, Any]] = []
+
+        def take(message: Message) -> None:
+            rows.extend(message.rows)
+
+        select = {"look": first["look"], "keep": 10**6}
+        plan = engine.call("plan_purge", {"place": str(place), "select": select}, take)
+        told = first["reasons"]["budget"]
+        assert {n: plan[n] for n in ("entries", "files", "bytes")} == {
+            n: told[n] for n in ("entries", "files", "bytes")
+        }
+        assert plan["rests"] == first["rests"]
+        assert all(row["because"] in (["budget"], ["needless"]) for row in rows)
+        assert all(row["last_used"] < time.time() - 9 * 86_400 for row in rows)
+        done = engine.call("purge", {"place": str(place), "plan": plan["plan"]})
+        assert done["entries"] == plan["entries"]
+
+
+@pytest.mark.parametrize(
+    ("op", "params", "code"),
+    [
+        ("suggest", {"look": 99}, "look-unknown"),
+        ("suggest", {"envs": ["/no/python"]}, "environment-forgotten"),
+        ("suggest", {"older": -1}, "request-malformed"),
+        ("suggest", {"keep": True}, "request-malformed"),
+        ("suggest", {"keep": "10G"}, "request-malformed"),
+        ("suggest", {"older": float("nan")}, "request-malformed"),
+        ("suggest", {"filter": "is:usable"}, "environment-wanted"),
+        ("plan_purge", {"select": {"stale": True}}, "environment-wanted"),
+        ("plan_purge", {"select": {"broken": True, "look": 1}}, "look-unknown"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    kept_291: Path, op: str, params: dict[str, Any], code: str
+) -> None:
+    with Engine() as engine, pytest.raises(UserError) as caught:
+        engine.call(op, {"place": str(kept_291), **params})
+    assert caught.value.code == code
+
+
+def test_a_look_of_another_place_is_no_plan(kept_291: Path, tmp_path: Path) -> None:
+    with Engine() as engine:
+        look = engine.call("suggest", {"place": str(kept_291)})["look"]
+        select = {"orphans": True, "look": look}
+        with pytest.raises(UserError) as caught:
+            engine.call("plan_purge", {"place": str(tmp_path), "select": select})
+        assert caught.value.code == "look-unknown"
+
+
+def test_a_bundle_is_not_cleaned(kept_291: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "b.torchcache"
+    with Engine() as engine:
+        params = {"place": str(kept_291), "output": str(bundle), "select": {}}
+        engine.call("export", params)
+        with pytest.raises(UserError) as caught:
+            engine.call("suggest", {"place": str(bundle)})
+        assert caught.value.code == "place-not-folder"
