@@ -50,6 +50,8 @@ class Verdicts(QObject):
         #: facts of the environment, and which state of the place.
         self._known: tuple[Any, ...] | None = None
         self._asked: tuple[Any, ...] | None = None
+        #: The place and the facts that verdicts in the rows are about, if there may be any.
+        self._about: tuple[Any, ...] | None = None
         self._listings = 0
         self._insisted: str | None = None
         self._said: list[tuple[str, verdicts.Why]] = []
@@ -121,10 +123,8 @@ class Verdicts(QObject):
         if self.error is not None and self._listing.loading:
             self._known = self.error = None  # a refresh tries again
         about = (place, None if env is None else id(env.facts))
-        for known in (self._known, self._asked):
-            if known is not None and known[:2] != about:
-                self._forget()
-                break
+        if self._about is not None and self._about != about:
+            self._forget()
         state = self._state()
         if state is None or state in (self._known, self._asked):
             return
@@ -142,12 +142,11 @@ class Verdicts(QObject):
         self._rest.stop()
         self._queue.clear()
         self._said = []
-        # The rows of another place are gone.
-        same = self._known is not None and self._known[0] == self._listing.place
         self._slices.stop()
-        if same or (self._asked is not None and self._asked[0] == self._listing.place):
+        # The rows of another place are gone.
+        if self._about is not None and self._about[0] == self._listing.place:
             self._slices.start(self._model.forget_verdicts(self._table.seen_lines()))
-        self._known = self._asked = self.counts = self.error = None
+        self._about = self._known = self._asked = self.counts = self.error = None
         self.changed.emit()
 
     def _ask(self) -> None:
@@ -157,7 +156,7 @@ class Verdicts(QObject):
         if self._slices.busy:
             self._rest.start(_REST_MS // 10)  # what is no longer true goes first
             return
-        self._asked, self._said = state, []
+        self._about, self._asked, self._said = state[:2], state, []
         self._began = time.monotonic()
         self._judging.ask(str(state[0]), env, self._over, self._failed, self._found, self._anew)
         self.changed.emit()
@@ -206,8 +205,9 @@ class Verdicts(QObject):
         # As for what is shown: that stays, and the next reading asks again.
         self._known, self.error = self._asked, error
         self._end()
+        self._model.judged()
         self.changed.emit()
 
     def _end(self) -> None:
-        self._asked, self._ended = None, time.monotonic()
+        self._asked, self._ended, self._said = None, time.monotonic(), []
         self._took = self._ended - self._began
