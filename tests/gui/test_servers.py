@@ -29,7 +29,7 @@ from torchkeeper.gui.jobs import State, state_text
 from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
-from torchkeeper.link import protected, secrets
+from torchkeeper.link import kept, protected, secrets
 from torchkeeper.link.serverpage import meanings
 from torchkeeper.link.words import UserError
 from torchkeeper.stores.redis.server import MEANINGS
@@ -477,8 +477,8 @@ def test_a_switch_that_cannot_be_kept_goes_back(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
-    Path(protected.file()).parent.mkdir(parents=True, exist_ok=True)
-    Path(protected.file()).write_text("damaged")
+    Path(kept.file("read-only")).parent.mkdir(parents=True, exist_ok=True)
+    Path(kept.file("read-only")).write_text("damaged")
     window.actions_["read-only"].trigger()
     qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
     settle(qtbot)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.link import protected
+from torchkeeper.link import kept, protected
 from torchkeeper.link.words import UserError
 
 
@@ -30,8 +30,8 @@ def test_a_place_is_kept_until_it_is_given_up() -> None:
     assert protected.protect("/b", True) == ["/b"]
     assert protected.protect("redis://h:6379/0", True) == ["/b", "redis://h:6379/0"]
     assert protected.protected() == ["/b", "redis://h:6379/0"]
-    assert [x.name for x in Path(protected.file()).parent.iterdir()] == ["read-only.json"]
-    assert stat.S_IMODE(Path(protected.file()).stat().st_mode) == 0o600
+    assert [x.name for x in Path(kept.file("read-only")).parent.iterdir()] == ["read-only.json"]
+    assert stat.S_IMODE(Path(kept.file("read-only")).stat().st_mode) == 0o600
     assert protected.protect("/b", False) == ["redis://h:6379/0"]
     assert protected.protect("/never", False) == ["redis://h:6379/0"]
 
@@ -72,12 +72,12 @@ def test_another_way_to_the_same_place_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damaged", ["", "{}", "[1]", "[" * 100_000, "\x00"])
 def test_a_damaged_list_protects_everything(damaged: str) -> None:
     protected.protect("/b", True)
-    Path(protected.file()).write_text(damaged)
+    Path(kept.file("read-only")).write_text(damaged)
     assert refused("purge", place="/a") == "protection-unreadable"
     with pytest.raises(UserError) as told:
         protected.protect("/a", True)
     assert told.value.code == "protection-unreadable"
-    assert Path(protected.file()).read_text() == damaged, "what it was is not lost"
+    assert Path(kept.file("read-only")).read_text() == damaged, "what it was is not lost"
 
 
 def test_a_list_that_cannot_be_kept_is_told(tmp_path: Path) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
-import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchkeeper.link import kept
 from torchkeeper.link.words import UserError, user_error
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
+#: The name of the list of those that the user added.
+_LIST = "interpreters"
 
 
 #: Where people and tools keep their virtual and conda environments.
@@ -102,29 +102,9 @@ def chosen(python: str | None) -> str:
     return candidates()[0].python
 
 
-def file() -> str:
-    """Where those that the user added are kept."""
-    from platformdirs import user_config_dir
-
-    return os.path.join(user_config_dir("torchkeeper"), "interpreters.json")
-
-
 def added() -> list[str]:
     """The interpreters that the user added, in that order. Raises UserError."""
-    try:
-        with open(file(), encoding="utf-8") as stream:
-            kept = json.load(stream)
-    except FileNotFoundError:
-        return []
-    except OSError as e:
-        raise user_error("interpreters-unreadable", {"file": file(), "why": e.strerror}) from e
-    except (ValueError, RecursionError) as e:
-        why = "it is not JSON"
-        raise user_error("interpreters-unreadable", {"file": file(), "why": why}) from e
-    if not isinstance(kept, list) or not all(isinstance(one, str) for one in kept):
-        why = "it is not a list of paths"
-        raise user_error("interpreters-unreadable", {"file": file(), "why": why})
-    return list(dict.fromkeys(kept))
+    return kept.load(_LIST, "interpreters-unreadable", "paths")
 
 
 def add(python: str) -> str:
@@ -140,28 +120,15 @@ def add(python: str) -> str:
 
 def remove(python: str) -> str:
     """Take an interpreter off the list; its absolute path. Raises UserError, also if it is not."""
-    kept = added()
+    there = added()
     given = os.path.expanduser(python)
     names = (python, os.path.abspath(given), os.path.join(os.path.abspath(given), "bin", "python"))
-    found = next((name for name in names if name in kept), None)
+    found = next((name for name in names if name in there), None)
     if found is None:
         raise user_error("interpreter-not-added", {"python": python})
-    _keep([one for one in kept if one != found])
+    _keep([one for one in there if one != found])
     return found
 
 
 def _keep(pythons: list[str]) -> None:
-    folder = os.path.dirname(file())
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=".interpreters-", dir=folder)
-        try:
-            with open(handle, "w", encoding="utf-8") as stream:
-                json.dump(list(dict.fromkeys(pythons)), stream, indent=1)
-            os.replace(partial, file())
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
-    except OSError as e:
-        raise user_error("interpreters-unwritable", {"file": file(), "why": e.strerror}) from e
+    kept.save(_LIST, pythons, "interpreters-unwritable")

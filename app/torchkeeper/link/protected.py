@@ -6,13 +6,11 @@ anywhere: to take a damaged list for an empty one would give up what it protects
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.link import kept
 from torchkeeper.link.words import user_error
 from torchkeeper.stores.names import is_server
 
@@ -25,50 +23,20 @@ CHANGING = {
 _REMOVING = ("purge", "undo", "empty_trash")
 
 
-def file() -> str:
-    """Where they are kept."""
-    from platformdirs import user_config_dir
-
-    return os.path.join(user_config_dir("torchkeeper"), "read-only.json")
+#: The name of the list.
+_LIST = "read-only"
 
 
 def protected() -> list[str]:
     """The names of all places that are read-only. Raises UserError."""
-    try:
-        with open(file(), encoding="utf-8") as stream:
-            kept = json.load(stream)
-    except FileNotFoundError:
-        return []
-    except OSError as e:
-        raise user_error("protection-unreadable", {"file": file(), "why": e.strerror}) from e
-    except (ValueError, RecursionError) as e:
-        why = "it is not JSON"
-        raise user_error("protection-unreadable", {"file": file(), "why": why}) from e
-    if not isinstance(kept, list) or not all(isinstance(place, str) for place in kept):
-        raise user_error(
-            "protection-unreadable", {"file": file(), "why": "it is not a list of places"}
-        )
-    return sorted(set(kept))
+    return sorted(kept.load(_LIST, "protection-unreadable", "places"))
 
 
 def protect(place: str, on: bool) -> list[str]:
     """Make a place read-only, or no longer; the names of all that are. Raises UserError."""
-    places = {*protected(), place} if on else {*protected()} - {place}
-    folder = os.path.dirname(file())
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=".read-only-", dir=folder)
-        try:
-            with open(handle, "w", encoding="utf-8") as stream:
-                json.dump(sorted(places), stream, indent=1)
-            os.replace(partial, file())
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
-    except OSError as e:
-        raise user_error("protection-unwritable", {"file": file(), "why": e.strerror}) from e
-    return sorted(places)
+    places = sorted({*protected(), place} if on else {*protected()} - {place})
+    kept.save(_LIST, places, "protection-unwritable")
+    return places
 
 
 def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None:

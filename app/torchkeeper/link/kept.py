@@ -1,0 +1,59 @@
+"""Small lists of the user's, one JSON file each in the folder for settings.
+
+A damaged one is never taken for an empty one: whoever reads it is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+
+from torchkeeper.link.words import user_error
+
+
+def file(name: str) -> str:
+    """Where the list of this name is."""
+    from platformdirs import user_config_dir
+
+    return os.path.join(user_config_dir("torchkeeper"), f"{name}.json")
+
+
+def load(name: str, code: str, of: str) -> list[str]:
+    """The texts of a list in their order, each once; none where there is no file.
+
+    Raises UserError(code) where it cannot be read. of: what it is a list of, in a word.
+    """
+    path = file(name)
+    try:
+        with open(path, encoding="utf-8") as stream:
+            kept = json.load(stream)
+    except FileNotFoundError:
+        return []
+    except OSError as e:
+        raise user_error(code, {"file": path, "why": e.strerror}) from e
+    except (ValueError, RecursionError) as e:
+        raise user_error(code, {"file": path, "why": "it is not JSON"}) from e
+    if not isinstance(kept, list) or not all(isinstance(one, str) for one in kept):
+        raise user_error(code, {"file": path, "why": f"it is not a list of {of}"})
+    return list(dict.fromkeys(kept))
+
+
+def save(name: str, texts: list[str], code: str) -> None:
+    """Replace a list at once or not at all. Raises UserError(code)."""
+    path = file(name)
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
+        try:
+            with open(handle, "w", encoding="utf-8") as stream:
+                json.dump(list(dict.fromkeys(texts)), stream, indent=1)
+            os.replace(partial, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
+            raise
+    except OSError as e:
+        raise user_error(code, {"file": path, "why": e.strerror}) from e
