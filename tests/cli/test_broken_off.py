@@ -69,6 +69,8 @@ def test_cancelled_while_it_waits(proxy: Proxy, tmp_path: Path) -> None:
     size = sum(map(len, dump().values()))
     proxy.cut_down, proxy.cuts, proxy.away_s = size * 3 // 2, 1, 3600
     command = [sys.executable, "-m", "torchkeeper", "copy", proxy.url, str(tmp_path / "t")]
+    # A shell that starts the tests in the background has them ignore SIGINT.
+    command = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr
         assert "Waiting" in running.stderr.readline()

@@ -157,6 +157,7 @@ def test_raw_mega_cache_is_placed_without_torch(tk: Tk, tmp_path: Path, kept_291
                 assert about[1] == snapshot(kept_291 / path, times=False)[name][1]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_autotune_results_and_profiles_of_stock_torch(
     tk: Tk, tmp_path: Path, run_plain: RunPlain

@@ -121,7 +121,7 @@ def test_ages_move_on(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("by", ["kind", "torch", "age"])
 def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
-    every = [entry(n) for n in range(300)]
+    every = [entry(n) for n in range(120)]
     model = filled(every)
     model.group(by)
     first, *others = headings(model)

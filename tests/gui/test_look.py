@@ -207,6 +207,7 @@ def test_a_scene_that_there_is_not(tmp_path: Path) -> None:
     assert "table" in run.stderr
 
 
+@pytest.mark.slow
 def test_pictures_at_both_scales(tmp_path: Path, fixture_cache: Path) -> None:
     argv = [sys.executable, "-m", "torchkeeper", "shots", str(tmp_path), "--place"]
     run = subprocess.run([*argv, str(fixture_cache)], capture_output=True, text=True, check=True)

@@ -311,6 +311,7 @@ def test_a_rank_of_vllm(vllm_rank: Path, filled: Path, kernels: Path) -> None:
         assert (again.entry.problem, again.facts["hashes"]) == (None, {})
 
 
+@pytest.mark.slow
 def test_a_rank_moves_to_a_cache_and_back(
     vllm_rank: Path, tmp_path: Path, run_plain: RunPlain
 ) -> None:
