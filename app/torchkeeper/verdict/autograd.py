@@ -6,10 +6,13 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 #: Characters of a value.
 _VALUE = 200
+#: The setting that a program needs that looks into a server; keys are made of it, too.
+_REMOTE = "enable_remote_autograd_cache"
 _VARIABLE = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,80})[\"']")
 
 
@@ -36,6 +39,12 @@ def settings() -> dict[str, str] | None:
     except Exception:  # noqa: BLE001  # an older or newer torch may be built otherwise
         return None
     return found
+
+
+def looking_remotely(env: Mapping[str, Any]) -> dict[str, Any]:
+    """An environment as its programs are that find AOTAutograd entries on a server."""
+    here = env.get("autograd")
+    return {**env, "autograd": {_REMOTE: "True", **here}} if isinstance(here, dict) else dict(env)
 
 
 def _values(config: Any) -> dict[str, Any]:

@@ -256,9 +256,9 @@ def _cut(value: str | None) -> str | None:
     return None if value is None else value[:_VALUE]
 
 
-def of_native(said: Verdict) -> bool:
-    """Whether native code is among what makes it bad, at which PyTorch does not look."""
-    return any(one.factor in (_NATIVE, "code") for one in said.reasons)
+def taken_blindly(said: Verdict) -> bool:
+    """Whether what makes it bad is native code or another key, at which PyTorch does not look."""
+    return any(one.factor in (_NATIVE, "code", "key") for one in said.reasons)
 
 
 def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
