@@ -90,15 +90,19 @@ def test_what_is_broken_and_what_nothing_needs(
     graphs[0].write_bytes(graphs[0].read_bytes()[:200])
     graphs[1].unlink()
     broken = tk("purge", fixture_cache, "--broken", "--dry-run", "--json")
-    assert reasons(broken.objects) == {("fxgraph", "broken"): 1}
+    # What needs a graph that is gone or broken is broken as well.
+    assert reasons(broken.objects) == {("fxgraph", "broken"): 1, ("aotautograd", "broken"): 2}
+    told = suggested(tk("purge", fixture_cache, "--suggest", "--json"))["broken"]
+    assert told["entries"] == broken.result["entries"]
     orphans = tk("purge", fixture_cache, "--orphans", "--filter", "-kind:lock", "--dry-run",
                  "--json")  # fmt: skip
     assert reasons(orphans.objects) == {("aotautograd", "orphan"): 1}
     both = tk("purge", fixture_cache, "--broken", "--orphans", "--dry-run", "--json")
-    assert both.result["entries"] == 2 + both.result["because"]["orphan"]["entries"] - 1
-    # In an environment, what needs a graph that is gone or broken is broken as well.
+    # What is both goes once.
+    orphan = both.result["because"]["orphan"]["entries"]
+    assert both.result["entries"] == broken.result["entries"] + orphan - 1
     judged = tk("purge", fixture_cache, "--broken", "--env", torch_python, "--dry-run", "--json")
-    assert reasons(judged.objects)["aotautograd", "broken"] == 2
+    assert reasons(judged.objects) == reasons(broken.objects)
 
 
 def test_what_is_old_and_what_is_too_much(tk: Tk, fixture_cache: Path) -> None:

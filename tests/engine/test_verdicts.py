@@ -138,6 +138,33 @@ def test_a_payload_for_another_cpu_spoils_those_beside_it(
 
 
 @pytest.mark.torch
+def test_a_payload_of_another_key_spoils_those_beside_it(
+    engine: Engine, warm_cache: Path, torch_python: str
+) -> None:
+    engine.call("know", {"python": "/here", "env": probes.probe(torch_python)})
+    first, second = sorted(warm_cache.glob("fxgraph/*/*/*"))[:2]
+    beside = first.with_name(second.name)
+    beside.write_bytes(second.read_bytes())
+    found = rows_of(engine, "list", place=str(warm_cache), envs=["/here"])
+    said = {warm_cache / row["path"]: row["verdict"] for row in found if row["kind"] == "fxgraph"}
+    assert (said.pop(beside), said.pop(first)) == ("broken", "unknown")
+    assert set(said.values()) == {"usable"}
+
+
+@pytest.mark.torch
+def test_what_autograd_wants_of_a_server_is_not_recorded(
+    engine: Engine, warm_cache: Path, torch_python: str, tmp_path: Path
+) -> None:
+    engine.call("know", {"python": "/here", "env": probes.probe(torch_python)})
+    with serving(tmp_path) as server:
+        engine.call("copy", {"place": str(warm_cache), "into": server.url})
+        found = rows_of(engine, "list", place=server.url, envs=["/here"])
+    said = {(row["kind"], row["verdict"]) for row in found}
+    # Whoever looks for it there has a setting that makes other keys than a folder's.
+    assert said == {("fxgraph", "usable"), ("aotautograd", "unknown")}
+
+
+@pytest.mark.torch
 def test_what_was_built_must_run_here(engine: Engine, warm_cache: Path, torch_python: str) -> None:
     env = probes.probe(torch_python)
     place = str(warm_cache)

@@ -63,7 +63,10 @@ def test_another_torch_is_asked_again(python: str, tmp_path: Path) -> None:
     assert probes.identity(python) != before
 
 
-@pytest.mark.parametrize("variable", ["CUDA_VISIBLE_DEVICES", "TORCHINDUCTOR_CACHE_DIR", "PATH"])
+@pytest.mark.parametrize(
+    "variable",
+    ["CUDA_VISIBLE_DEVICES", "TORCHINDUCTOR_CACHE_DIR", "PATH", "CI", "SOME_SETTING"],
+)
 def test_what_decides_is_part_of_it(
     python: str, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:

@@ -19,8 +19,8 @@ APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
-    "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "vector",
-    "vector_bits", "cpu_capability",
+    "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "autograd",
+    "vector", "vector_bits", "cpu_capability",
     "driver", "settings",
 }  # fmt: skip
 PROBE = (
@@ -44,13 +44,16 @@ def probe_of(python: str, *options: str, **env: str) -> dict[str, Any]:
 @pytest.mark.torch
 def test_with_torch(torch_python: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    facts = probe_of(torch_python, TORCHINDUCTOR_CACHE_DIR=str(cache))
+    # One of AOTAutograd's settings is made another, one is said to be as it is.
+    settings = {"AOT_PARTITIONER_DEBUG": "1", "TORCHINDUCTOR_AUTOGRAD_CACHE": "1"}
+    facts = probe_of(torch_python, TORCHINDUCTOR_CACHE_DIR=str(cache), **settings)
     assert set(facts) == FIELDS
     assert facts["torch"].count(".") >= 2
     assert facts["torch_git"]
     assert facts["threads"] >= 1
     assert facts["cxx"]["path"]
     assert facts["caches"] == {"fxgraph": True, "aotautograd": True}
+    assert facts["autograd"] == {"debug_partitioner": "True"}
     assert len(facts["key_factors"]) > 300
     assert facts["key_factors"]["cpp_runtime_thread_count"][1] == str(facts["threads"])
     assert facts["devices"][-1]["type"] == "cpu"

@@ -125,6 +125,20 @@ def test_a_cache_that_is_off_is_a_condition() -> None:
     assert judging.looked_for("aotautograd", stale, on) == stale
 
 
+def test_settings_of_autograd_that_no_entry_records_leave_it_unknown() -> None:
+    good = Verdict("usable")
+    on = {"caches": {"fxgraph": True, "aotautograd": True}}
+    assert judging.looked_for("aotautograd", good, {**on, "autograd": {}}) == good
+    other = {**on, "autograd": {"debug_partitioner": "True"}}
+    assert judging.looked_for("aotautograd", good, other) == Verdict(
+        "unknown", (Difference("functorch_config[debug_partitioner]", "not recorded", "True"),)
+    )
+    # The keys of graphs are made of nothing of it.
+    assert judging.looked_for("fxgraph", good, other) == good
+    for told in (on, {**on, "autograd": None}):
+        assert judging.looked_for("aotautograd", good, told).verdict == "unknown"
+
+
 def test_an_entry_is_no_better_than_the_graphs_it_needs() -> None:
     good, worse = Verdict("usable"), Verdict("conditional", (), (Difference("x", "1", "2"),))
     assert judging.together(good, [("f1", good)]) == good

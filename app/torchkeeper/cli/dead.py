@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -91,7 +92,13 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
         return Chosen({**flags, "envs": [python for python, _ in found.envs]}, found)
     wanted = bool(args.env) or asks_verdicts(args.filter or "")
     pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
-    return Chosen({**flags, "envs": know(engine, pythons)}, Everywhere([], []))
+    envs = know(engine, pythons)
+    if args.broken and not envs and not is_server(args.place):
+        # Only verdicts tell what lacks what it needs; what cannot be read tells itself. What a
+        # server lacks, a folder may have, and what goes there is gone for good.
+        with contextlib.suppress(UserError):
+            envs = know(engine, [interpreters.chosen(None)])
+    return Chosen({**flags, "envs": envs}, Everywhere([], []))
 
 
 def _know(engine: Engine, found: Everywhere) -> None:

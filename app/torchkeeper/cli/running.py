@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
         protected.check(args.into)
         env = supervise.filling(env, args.into)
     if args.report and not os.access(os.path.dirname(args.report), os.W_OK):
-        raise user_error("output-unwritable", {"file": args.report, "why": "its folder is not"})
+        raise user_error(
+            "output-unwritable", {"file": args.report, "why": "Its folder cannot be written"}
+        )
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     with _trace_folder(env) as folder, Engine() as engine:
         asker = Asker(engine, args.json)

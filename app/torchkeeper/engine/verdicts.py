@@ -14,8 +14,9 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Env, Session
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
+from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store, read
-from torchkeeper.verdict import judging, kinds
+from torchkeeper.verdict import autograd, judging, kinds
 from torchkeeper.verdict.judging import Difference, Verdict
 from torchkeeper.verdict.native import Code
 
@@ -47,6 +48,8 @@ def judged(
     """
     factors = _factors(session, store, found, report)
     best: list[Verdict] | None = None
+    if is_server(store.place):
+        envs = [autograd.looking_remotely(env) for env in envs]
     for env in envs:
         report.check()
         said = _Judge(factors, env).all(found)
@@ -102,15 +105,15 @@ def _built(found: list[Described]) -> dict[str, list[Described]]:
 
 def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
     """The verdicts of FX graphs, given the other payloads of their keys: PyTorch takes the first
-    whose guards hold, whatever CPU it is for (iterate_over_candidates in
-    torch/_inductor/codecache.py).
+    whose guards hold, whatever CPU it is for and whatever graph it is of (iterate_over_candidates
+    in torch/_inductor/codecache.py).
     """
     payloads: dict[str, list[int]] = {}
     for number, one in enumerate(found):
         if one.entry.kind == "fxgraph":
             payloads.setdefault(one.entry.key, []).append(number)
     for numbers in payloads.values():
-        if len(numbers) > 1 and any(judging.of_native(own[number]) for number in numbers):
+        if len(numbers) > 1 and any(judging.taken_blindly(own[number]) for number in numbers):
             for number in numbers:
                 if own[number].verdict in ("usable", "conditional"):
                     unsure = Difference("another payload of its key")

@@ -28,10 +28,15 @@ KEPT_FOR = 30 * 86_400.0
 #: Seconds a probe may take: an import from a busy network disk takes minutes.
 LIMIT = 180.0
 
-#: Variables that decide what torch a program finds, and what that finds; or begin so.
-_DECIDING = (
-    "ATEN_", "CC", "CUDA", "CXX", "GPU_", "HIP", "HOME", "HSA_", "LD_", "LOGNAME", "MKL_", "NVIDIA",
-    "OMP_", "PATH", "PYTHON", "ROC", "TMPDIR", "TORCH", "TRITON", "USER", "ZE_",
+#: Variables of a session that decide nothing of what torch a program finds and what that finds, or
+#: how these begin. Any other may: a setting of PyTorch's may ask for a variable of any name, as
+#: ``CI``, ``AOT_PARTITIONER_DEBUG`` or ``INDUCTOR_PROVENANCE``.
+_OF_SESSION = (
+    "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
+    "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
+    "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "OLDPWD", "PAGER", "PROMPT", "PS1", "PWD",
+    "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_", "TERM", "TMUX",
+    "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY", "XDG_",
 )  # fmt: skip
 
 #: What a probe's facts are kept by: nothing of it is the same when they may differ.
@@ -55,13 +60,17 @@ def identity(python: str) -> Identity:
         os.path.abspath(python),
         travel.archive().name,  # another version of ours may ask for more
         tuple(_installation(python, env)),
-        tuple(sorted(item for item in env.items() if item[0].startswith(_DECIDING))),
+        tuple(sorted(item for item in env.items() if _decides(item[0]))),
         # Devices and drivers come and go with a start of the machine, most of them.
         _content("/proc/sys/kernel/random/boot_id"),
         _content("/proc/driver/nvidia/version"),
         # Not every system can hold a process to some of its processors.
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     )
+
+
+def _decides(variable: str) -> bool:
+    return variable != "_" and not variable.startswith(_OF_SESSION)
 
 
 def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:

@@ -41,6 +41,7 @@ _OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 
 #: What a run counts, each a number.
 TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
+_SECONDS = ("spent", "saved")
 #: What is kept of a graph.
 _OF_GRAPH = ("id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why")
 
@@ -233,7 +234,7 @@ def _read(path: str) -> Run:
     with open(path, encoding="utf-8") as stream:
         text = stream.read(MAX_BYTES + 1)
     said = json.loads(text)
-    totals = {name: float(said["totals"][name]) for name in TOTALS}
+    totals = {name: (float if name in _SECONDS else int)(said["totals"][name]) for name in TOTALS}
     graphs = [graph for graph in said["graphs"][:MAX_GRAPHS] if isinstance(graph, dict)]
     return Run(
         os.path.basename(path).removesuffix(".json"),

@@ -28,6 +28,7 @@ _NAMES = {
     "fxgraph": "its FX graph",
     "fxgraph cache": "the cache of FX graphs",
     "aotautograd cache": "AOTAutograd's cache",
+    "functorch_config": "AOTAutograd's settings",
     "gpu": "GPU",
 }
 #: What makes an entry broken that can be read.
@@ -43,7 +44,7 @@ def factor(name: str) -> str:
         return _NAMES[name]
     if name.startswith("fxgraph "):
         return f"of its FX graph, {factor(name[8:])}"
-    for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms["):
+    for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
     return name

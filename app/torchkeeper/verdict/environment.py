@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from torchkeeper.stores import places
-from torchkeeper.verdict import constants, machine
+from torchkeeper.verdict import autograd, constants, machine
 
 
 def probe() -> dict[str, Any]:
@@ -28,9 +28,10 @@ def probe() -> dict[str, Any]:
     links into kernels. system: what PyTorch calls
     the system, with its hash. key_factors: {name: [hash, value]} of every key factor that does not
     depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
-    programs look for them at all. vector: the vector instructions of the CPU; vector_bits: of the
-    vectors for which torch writes C++ code, 0 for none; cpu_capability: what torch's own kernels
-    use. driver: of the GPUs. settings: {name, value, by} of cache folders and switches.
+    programs look for them at all. autograd: as ``verdict.autograd.settings``. vector: the vector
+    instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
+    none; cpu_capability: what torch's own kernels use. driver: of the GPUs. settings: {name, value,
+    by} of cache folders and switches.
     """
     facts: dict[str, Any] = {
         "python": platform.python_version(),
@@ -53,6 +54,7 @@ def probe() -> dict[str, Any]:
         "system": None,
         "key_factors": None,
         "caches": None,
+        "autograd": None,
         "vector": machine.vector_instructions(),
         "vector_bits": None,
         "cpu_capability": None,
@@ -79,6 +81,7 @@ def probe() -> dict[str, Any]:
             facts["system"] = constants.system()
             facts["key_factors"] = constants.constants()
             facts["caches"] = constants.caches()
+            facts["autograd"] = autograd.settings()
             facts["vector_bits"] = constants.vector_bits()
     facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
     return facts

@@ -112,8 +112,8 @@ def graph(
     torch: the version that made it, device: its device types, separated by commas; None where
     that is not recorded. factors: (hash, name, value) of its key factors; None or empty where
     none are recorded. env: as ``verdict.environment.probe`` tells. code: what it has for the CPU.
-    AOTAutograd's own settings (torch/_functorch/config.py) are recorded nowhere, and taken for the
-    default.
+    AOTAutograd's own settings are recorded nowhere, and taken for torch's own
+    (``looked_for`` asks whether those hold here).
     """
     found = _Found()
     here = env.get("key_factors")
@@ -256,9 +256,9 @@ def _cut(value: str | None) -> str | None:
     return None if value is None else value[:_VALUE]
 
 
-def of_native(said: Verdict) -> bool:
-    """Whether native code is among what makes it bad, at which PyTorch does not look."""
-    return any(one.factor in (_NATIVE, "code") for one in said.reasons)
+def taken_blindly(said: Verdict) -> bool:
+    """Whether what makes it bad is native code or another key, at which PyTorch does not look."""
+    return any(one.factor in (_NATIVE, "code", "key") for one in said.reasons)
 
 
 def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
@@ -268,12 +268,24 @@ def looked_for(kind: str, said: Verdict, env: Mapping[str, Any]) -> Verdict:
     caches = env.get("caches")
     on = caches.get(kind) if isinstance(caches, dict) else None
     if on is True:
-        return said
+        return _same_autograd(said, env) if kind == "aotautograd" else said
     name = f"{kind} cache"
     if on is False:
         conditions = (Difference(name, "on", "off"), *said.conditions)
         return Verdict("conditional", (), conditions)
     return Verdict("unknown", (Difference(name),), said.conditions)
+
+
+def _same_autograd(said: Verdict, env: Mapping[str, Any]) -> Verdict:
+    """The verdict of an AOTAutograd entry, of which no setting of AOTAutograd's is recorded."""
+    here = env.get("autograd")
+    if not isinstance(here, dict):
+        return Verdict("unknown", (Difference("functorch_config"),), said.conditions)
+    reasons = [
+        Difference(f"functorch_config[{name}]", "not recorded", str(value))
+        for name, value in sorted(here.items())
+    ]
+    return Verdict("unknown", tuple(reasons), said.conditions) if reasons else said
 
 
 def devices(env: Mapping[str, Any]) -> list[dict[str, Any]]:

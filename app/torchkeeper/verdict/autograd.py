@@ -1,0 +1,71 @@
+"""AOTAutograd's own settings: they are part of its keys, and no entry tells of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+#: Characters of a value.
+_VALUE = 200
+#: The setting that a program needs that looks into a server; keys are made of it, too.
+_REMOTE = "enable_remote_autograd_cache"
+_VARIABLE = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,80})[\"']")
+
+
+def settings() -> dict[str, str] | None:
+    """``{name: value}`` of each setting of torch/_functorch/config.py that variables of this
+    process make another than torch's own; None where that cannot be told.
+
+    An entry is taken to have torch's own, which hold almost everywhere.
+    """
+    try:
+        from torch._dynamo import config as dynamo  # noqa: TID251
+        from torch._functorch import config  # noqa: TID251
+
+        passed = getattr(config, "_save_config_ignore", ())
+        own, here = _plain(str(config.__file__)), _values(config)
+        found = {
+            name: str(value)[:_VALUE]
+            for name, value in here.items()
+            if name not in passed and value != own.get(name)
+        }
+        if getattr(dynamo, "caching_precompile", False):
+            # It also makes AOTAutograd's entries others (bundled_autograd_cache).
+            found["caching_precompile"] = "True"
+    except Exception:  # noqa: BLE001  # an older or newer torch may be built otherwise
+        return None
+    return found
+
+
+def looking_remotely(env: Mapping[str, Any]) -> dict[str, Any]:
+    """An environment as its programs are that find AOTAutograd entries on a server."""
+    here = env.get("autograd")
+    return {**env, "autograd": {_REMOTE: "True", **here}} if isinstance(here, dict) else dict(env)
+
+
+def _values(config: Any) -> dict[str, Any]:
+    return dict(config.get_config_copy())
+
+
+def _plain(path: str) -> dict[str, Any]:
+    """The settings that a module of settings has without the variables that it names."""
+    with open(path, encoding="utf-8") as file:
+        named = set(_VARIABLE.findall(file.read()))
+    name = f"{__name__}_of_torch"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    before = {variable: os.environ.pop(variable) for variable in named & os.environ.keys()}
+    sys.modules[name] = module  # where it looks for itself
+    try:
+        spec.loader.exec_module(module)
+        # A setting asks for its variable when it is made, and some when they are read.
+        return _values(module)
+    finally:
+        del sys.modules[name]
+        os.environ.update(before)
