@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,8 +161,19 @@ def test_what_prints_before_the_engine_starts_is_no_protocol(tmp_path: Path) -> 
     site = tmp_path / "sitecustomize.py"
     site.write_text("print('hello from a library', flush=True)\n")
     env = {"PYTHONPATH": str(tmp_path)}
-    with Engine(sys.executable, env) as engine, pytest.raises(UserError, match="protocol"):
+    with (
+        Engine(sys.executable, env) as engine,
+        pytest.raises(UserError, match="something else when it starts"),
+    ):
         engine.call("places")
+
+
+@pytest.mark.parametrize("program", ["ls", "false"])
+def test_what_is_no_python_is_said(program: str) -> None:
+    path = shutil.which(program)
+    with Engine(path) as engine, pytest.raises(UserError, match="as a Python does") as caught:
+        engine.call("places")
+    assert caught.value.code == "interpreter-unusable"
 
 
 def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> None:

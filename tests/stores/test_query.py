@@ -57,6 +57,9 @@ def test_verdicts(verdict: str | None) -> None:
     one = entry(verdict=verdict)
     matching = [name for name in VERDICTS if query.parse(f"is:{name}").matches(one)]
     assert matching == ([verdict] if verdict else [])
+    for name in set(VERDICTS) - {"broken"}:
+        # What has none is not another: it may be what a usable one needs.
+        assert query.parse(f"-is:{name}").matches(one) is (verdict not in (name, None))
 
 
 def test_what_asks_for_a_verdict() -> None:

@@ -111,6 +111,8 @@ class Engine:
         self._lines = wire.Lines()
         self._next_id = 0
         self._ended = False
+        #: Whether it has said hello; another's interpreter may be no Python at all.
+        self._greeted = python is None
         self.log: deque[str] = deque(maxlen=LOG_LINES)
         self._logger = threading.Thread(
             target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
@@ -169,6 +171,9 @@ class Engine:
                 yield self._checked(wire.message_from(wire.decode(line)))
         except wire.WireError as e:
             self.kill()
+            if not self._greeted:
+                # A library that prints as it is loaded does it, too.
+                raise self._no_python(f"It says something else when it starts: {e}.") from e
             raise UserError(
                 "The engine does not speak the expected protocol.",
                 str(e),
@@ -185,7 +190,16 @@ class Engine:
                 "Install the same version of Torchkeeper on both sides.",
                 code="protocol",
             )
+        self._greeted = self._greeted or message.type == "hello"
         return message
+
+    def _no_python(self, why: str) -> UserError:
+        return UserError(
+            f"{self.python} does not answer as a Python does.",
+            why,
+            "Give the path of a Python 3.10 or newer, such as /path/to/venv/bin/python.",
+            code="interpreter-unusable",
+        )
 
     def _gone(self) -> UserError:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -203,6 +217,8 @@ class Engine:
             why = f"It exited with status {code}."
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
+        if not self._greeted:
+            return self._no_python(why)
         return UserError(
             "The engine stopped before it was done.",
             why,

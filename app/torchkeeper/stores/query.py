@@ -5,8 +5,8 @@ Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9``
 ``is:broken`` and ``is:orphan`` a state, ``is:usable``, ``is:conditional``, ``is:stale`` and
 ``is:unknown`` the verdict in an environment. Of a server, ``used>90d`` compares how long ago an
 entry was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading
-``-`` negates, quotes keep blanks together and make anything a text to look for; all terms must
-hold.
+``-`` negates, and of verdicts means that there is another; quotes keep blanks together and make
+anything a text to look for; all terms must hold.
 """
 
 from __future__ import annotations
@@ -90,11 +90,15 @@ def parse(text: str, now: float | None = None) -> Query:
         if not match:
             raise Problem("bad-filter", token=text[position:].strip(), why="unbalanced quotes")
         test = _term(match[2], now)
-        tests.append(_negated(test) if match[1] else test)
         field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
         name = field[1].lower() if field else ""
         told = name == "is" and field is not None and field[3].strip('"').lower() in _TOLD
         fields.add(VERDICT if told else name)
+        if match[1]:
+            test = _negated(test)
+            if told:
+                tests.append(_JUDGED)
+        tests.append(test)
         position = match.end()
     return Query(text, tuple(tests), frozenset(fields))
 
@@ -122,6 +126,10 @@ def _measured(code: str, text: str, units: dict[str, int]) -> float:
 def _negated(test: Test) -> Test:
     mask = test.mask
     return Test(lambda entries: map(op.not_, mask(entries)))
+
+
+#: What has no verdict is no less of use for it: code of usable graphs is not “-is:usable”.
+_JUDGED = Test(lambda entries: [e.verdict is not None for e in entries])
 
 
 def _term(token: str, now: float) -> Test:
