@@ -84,6 +84,7 @@ def test_kernels_name_their_new_folder(triton_cache: Path, tmp_path: Path) -> No
     assert (again.entries, again.exists) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_stock_process_hits_in_the_copy(
     warm_cache: Path, run_plain: RunPlain, tmp_path: Path
 ) -> None:

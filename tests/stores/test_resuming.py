@@ -244,15 +244,12 @@ def test_a_bundle_is_whole_or_not_at_all(full: Server, proxy: Proxy, tmp_path: P
     target = tmp_path / "b.torchcache"
     target.write_bytes(b"the old one")
 
-    class Breaking(Report):
-        def progress(self, done: int, total: int | None, unit: str) -> None:
-            if done:
-                proxy.drop()
-
     with Redis(proxy.url, Report()) as store:
         chosen = everything(store)
+        proxy.cut_down, proxy.cuts, proxy.away_s = 300_000, 1, 3600
         with pytest.raises(Problem, match="server-broke-off-bundle"):
-            copy(store, chosen, str(target), Breaking(), Left(), replace=True)
+            copy(store, chosen, str(target), Report(), Left(), replace=True)
+    assert proxy.broken == 1
     assert [path.name for path in tmp_path.iterdir()] == ["b.torchcache"]
     assert target.read_bytes() == b"the old one"
 

@@ -36,7 +36,8 @@ _OF_SESSION = (
     "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
     "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "OLDPWD", "PAGER", "PROMPT", "PS1", "PWD",
     "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_", "TERM", "TMUX",
-    "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY", "XDG_",
+    "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY",
+    "XDG_",
 )  # fmt: skip
 
 #: What a probe's facts are kept by: nothing of it is the same when they may differ.
