@@ -80,6 +80,9 @@ def test_two_selected_entries_are_compared(
     copied = QApplication.clipboard().text()
     assert copied.startswith(said) and all(key in copied for key in keys)
     assert f"{chosen(dialog).text(0)}\t" in copied
+    QApplication.clipboard().clear()
+    qtbot.keyClick(dialog.tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    assert QApplication.clipboard().text() == copied
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
     qtbot.waitUntil(lambda: not dialog.isVisible())
 

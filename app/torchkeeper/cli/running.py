@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import causes, interpreters, program, protected, runs, say
+from torchkeeper.link import causes, interpreters, program, protected, runs, say, whole
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores import places
@@ -170,15 +169,7 @@ def _tell(args: argparse.Namespace, found: Found, env: Answer, place: str) -> No
 def _write(file: str, found: Found) -> None:
     """The report, whole or not at all."""
     try:
-        handle, partial = tempfile.mkstemp(prefix=".torchkeeper-", dir=os.path.dirname(file))
-        try:
-            with open(handle, "w", encoding="utf-8") as stream:
-                json.dump(found.to_json(), stream, indent=1)
-            os.replace(partial, file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
+        whole.write(file, found.to_json())
     except OSError as e:
         output.complain(user_error("output-unwritable", {"file": file, "why": e.strerror}))
 

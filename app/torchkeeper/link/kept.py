@@ -5,11 +5,10 @@ A damaged one is never taken for an empty one: whoever reads it is told.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 
+from torchkeeper.link import whole
 from torchkeeper.link.words import user_error
 
 
@@ -43,17 +42,8 @@ def load(name: str, code: str, of: str) -> list[str]:
 def save(name: str, texts: list[str], code: str) -> None:
     """Replace a list at once or not at all. Raises UserError(code)."""
     path = file(name)
-    folder = os.path.dirname(path)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
-        try:
-            with open(handle, "w", encoding="utf-8") as stream:
-                json.dump(list(dict.fromkeys(texts)), stream, indent=1)
-            os.replace(partial, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        whole.write(path, list(dict.fromkeys(texts)))
     except OSError as e:
         raise user_error(code, {"file": path, "why": e.strerror}) from e

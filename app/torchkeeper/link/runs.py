@@ -10,12 +10,12 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchkeeper.link import whole
 from torchkeeper.link.words import user_error
 
 #: How many runs are kept, the latest.
@@ -158,15 +158,7 @@ def keep(
     where = folder()
     try:
         os.makedirs(where, mode=0o700, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=".run-", dir=where)
-        try:
-            with open(handle, "w", encoding="utf-8") as stream:
-                json.dump(_fitting(run), stream)
-            os.replace(partial, os.path.join(where, f"{run.id}.json"))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
-            raise
+        whole.write(os.path.join(where, f"{run.id}.json"), _fitting(run), indent=None)
         for name in _names(where)[MAX_RUNS:]:
             with contextlib.suppress(OSError):
                 os.unlink(os.path.join(where, name))

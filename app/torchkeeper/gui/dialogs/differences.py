@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
-    QKeyEvent,
-    QKeySequence,
     QTextCursor,
     QTextFormat,
 )
@@ -24,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.copykey import CopyKey
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.link import explaining
@@ -43,6 +42,7 @@ class DifferencesTree(QTreeWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        CopyKey(self, self.copied.emit)
         self.setAccessibleName(self.tr("What differs"))
         self.setHeaderLabels([self.tr("What"), self.tr("A"), self.tr("B")])
         self.setUniformRowHeights(True)
@@ -127,23 +127,6 @@ class DifferencesTree(QTreeWidget):
         if len(chosen) < 2:
             chosen = [item for item, _ in self._hay if not item.isHidden()]
         return [(one.text(FACTOR), one.text(A), one.text(B)) for one in chosen]
-
-    def event(self, event: QEvent) -> bool:
-        # The window's own Copy, which copies keys of entries, must not come first here.
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copied.emit()
-        else:
-            super().keyPressEvent(event)
 
     def _paint(self) -> None:
         shades = theme.shades()

@@ -8,17 +8,17 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractTableModel,
-    QEvent,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView, QWidget
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.copykey import CopyKey
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -143,6 +143,7 @@ class RowsView(QTableView):
 
     def __init__(self, model: RowsModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        CopyKey(self, self.copied.emit)
         self.setObjectName("rows")
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -166,20 +167,3 @@ class RowsView(QTableView):
     def rows(self) -> list[int]:
         """The selected rows, in order."""
         return sorted({index.row() for index in self.selectionModel().selectedRows()})
-
-    def event(self, event: QEvent) -> bool:
-        # The window's own Copy, which copies keys of entries, must not come first here.
-        if (
-            event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
-            and event.matches(QKeySequence.StandardKey.Copy)
-        ):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.copied.emit()
-        else:
-            super().keyPressEvent(event)
