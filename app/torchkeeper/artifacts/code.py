@@ -32,6 +32,8 @@ _BINDINGS = "\n// Python bindings to call"
 _DEVICES = (("empty_strided_cuda(", "cuda"), ("empty_strided_xpu(", "xpu"))
 
 #: The last is vLLM's; other JSON beside code is AOTInductor's and says nothing.
+#: A built object is read this far: what its compiler was told stands behind its code.
+MAX_OBJECT = 4 << 20
 SOURCES = (".py", ".cpp", ".h", ".cu", ".metal", VLLM_FACTORS)
 
 
@@ -96,7 +98,8 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"name": None, "device": None, "kernels": []}
     for name, data in sorted(texts.items()):
         if name.endswith(".so"):
-            found["instructions"] = vectors.instructions(data)
+            # What is behind the cut may say more.
+            found["instructions"] = vectors.instructions(data) if len(data) < MAX_OBJECT else None
             continue
         text = data.decode("utf-8", "replace")
         if name.endswith(".py"):

@@ -27,6 +27,8 @@ PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "p
 
 #: Whether an entry will be used in an environment, from the best to the worst.
 VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
+#: Kinds of which that is not asked: what needs them is what is used.
+WITHOUT_VERDICT = frozenset({"code", "header", "lock", "unknown"})
 #: Kinds that tell something of what their key was made of, so that two can be compared.
 COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompile", "aoti_eager"})
 

@@ -34,7 +34,7 @@ _BITS = {
     "bool": 8,
 }  # fmt: skip
 
-_PRODUCER = re.compile(rb"GNU C[^\0]{1,6000}")
+_PRODUCER = re.compile(rb"(GNU C[^\0]{1,6000})(\0?)")
 #: What GCC calls instructions, and Linux does otherwise.
 _LINUX = {
     "sse4.1": "sse4_1", "sse4.2": "sse4_2", "bmi": "bmi1", "avx512vbmi2": "avx512_vbmi2",
@@ -86,10 +86,10 @@ def instructions(data: bytes) -> str | None:
     """
     found: set[str] = set()
     producers = set(_PRODUCER.findall(data))
-    for text in producers:
-        used = _used(text.decode("ascii", "replace").split())
+    for text, end in producers:
+        used = _used(text.decode("ascii", "replace").split()) if end else None
         if used is None:
-            return None
+            return None  # or what was cut off it may say more
         found |= used
     return " ".join(sorted(found)) if producers else None
 

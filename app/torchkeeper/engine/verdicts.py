@@ -6,15 +6,17 @@ their graphs. So all entries of a place are judged at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
-from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Env, Session
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.needs import YOUNG
 from torchkeeper.stores.store import Store, read
 from torchkeeper.verdict import autograd, judging, kinds
 from torchkeeper.verdict.judging import Difference, Verdict
@@ -23,6 +25,8 @@ from torchkeeper.verdict.native import Code
 GRAPHS = ("fxgraph", "aotautograd")
 _Factors = dict[str, list[tuple[str, str, str]]]
 _NONE = Verdict(None)
+#: Of a graph that was not seen and may be there all the same.
+_UNSEEN = judging.unknown("presence")
 _RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS)}
 
 
@@ -48,11 +52,13 @@ def judged(
     """
     factors = _factors(session, store, found, report)
     best: list[Verdict] | None = None
+    # A scan of a server may miss what is written meanwhile, and a folder what cannot be read.
+    sure = time.time() - YOUNG if store.whole and not is_server(store.place) else None
     if is_server(store.place):
         envs = [autograd.looking_remotely(env) for env in envs]
     for env in envs:
         report.check()
-        said = _Judge(factors, env).all(found)
+        said = _Judge(factors, env, sure).all(found)
         best = said if best is None else list(map(_better, best, said))
     return [_NONE] * len(found) if best is None else best
 
@@ -124,8 +130,12 @@ def _beside(found: list[Described], own: list[Verdict]) -> list[Verdict]:
 class _Judge:
     """Judges the entries of one place in one environment."""
 
-    def __init__(self, factors: _Factors, env: Env) -> None:
+    def __init__(self, factors: _Factors, env: Env, sure: float | None) -> None:
+        """sure: what entries from before that time need has been seen if it is there; None where
+        that is never sure.
+        """
         self._env = env
+        self._sure = sure
         self._factors = factors
         #: Graphs of one group, torch, device and code are the same to it.
         self._said: dict[tuple[str, str | None, str | None, str, Code], Verdict] = {}
@@ -153,7 +163,7 @@ class _Judge:
     def _own(self, one: Described) -> Verdict:
         """The verdict of an entry by itself."""
         kind = one.entry.kind
-        if kind in judging.WITHOUT:
+        if kind in WITHOUT_VERDICT:
             return _NONE
         if said := judging.damaged(one.entry):
             return said
@@ -207,7 +217,9 @@ class _Judge:
         if len(keys) < (2 if one.facts.get("direction") else 1):
             # One that it names in a way that is not known.
             return judging.together(said, [("", judging.unknown("key"))])
-        needed = [(key, graphs.get(key)) for key in keys]
+        settled = self._sure is not None and (one.entry.mtime or 0) < self._sure
+        unseen = None if settled else _UNSEEN
+        needed = [(key, graphs.get(key, unseen)) for key in keys]
         known_by = (id(said), *(id(other) for _, other in needed))
         if known_by not in self._joined or any(other is None for _, other in needed):
             self._joined[known_by] = judging.together(said, needed)

@@ -28,8 +28,6 @@ from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
 MAX_SOURCE = 1 << 20
-#: A built object is read this far: what its compiler was told stands behind its code.
-MAX_OBJECT = 4 << 20
 #: Entries described at once; small, so that the first rows come soon.
 BATCH = 64
 #: Bytes of contents that wait for a reader at once, besides the one entry that may be larger.
@@ -304,7 +302,7 @@ def _wanted(kind: str, name: str) -> int:
     """How many bytes of a file a reader should see."""
     if kind == "code":
         if name.endswith(".so"):
-            return MAX_OBJECT
+            return code.MAX_OBJECT
         return MAX_SOURCE if name.endswith(code.SOURCES) else 0
     if kind == "triton":
         return MAX_SOURCE if name.endswith(".json") else 0

@@ -32,8 +32,11 @@ BATCH_ITEMS = 64
 MAX_PAYLOAD = 160 << 20
 
 _TEXTS = ("name", "torch", "device", "problem", "code_key", "digest", "why", "direction", "role",
-          "group", "triton", "gpu", "python")  # fmt: skip
+          "group", "triton", "gpu", "python", "own_key", "libs")  # fmt: skip
 _MAX_TEXT = 300
+#: Lists of instructions and widths with blanks between: a part of one would say another thing.
+_LISTS = ("instructions", "widths")
+_MAX_LIST = 2000
 
 
 @dataclass(frozen=True)
@@ -236,6 +239,12 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         value = checked.get(name)
         if value is not None:
             checked[name] = value[:_MAX_TEXT] if isinstance(value, str) else None
+    for name in _LISTS:
+        value = checked.get(name)
+        if value is not None and not (isinstance(value, str) and len(value) <= _MAX_LIST):
+            checked[name] = None
+    if not all(part.isdecimal() for part in (checked.get("widths") or "").split()):
+        checked["widths"] = None
     taken = checked.get("compile_s")
     if not isinstance(taken, (int, float)) or isinstance(taken, bool):
         checked["compile_s"] = None

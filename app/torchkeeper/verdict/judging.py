@@ -15,9 +15,6 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.verdict import native
 from torchkeeper.verdict.native import Code
 
-#: Kinds of which it is not asked: what needs them is what is used.
-WITHOUT = frozenset({"code", "header", "lock", "unknown"})
-
 #: Differences that are kept of one entry.
 _MAX = 50
 _VALUE = 200
@@ -49,7 +46,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """verdict: one of VERDICTS, or None for a kind in WITHOUT.
+    """verdict: one of VERDICTS, or None for a kind in WITHOUT_VERDICT.
 
     reasons: why it is stale, unknown or broken; conditions: what a program must meet for it to be
     used, besides what made it so.

@@ -51,8 +51,11 @@ def libraries(code: Code, env: Mapping[str, Any]) -> tuple[str, Found] | None:
     """
     if code.libs is None or code.libs == (here := env.get("triton_libs")):
         return None
-    known = "triton_libs" in env
-    return "stale" if known else "unknown", (code.libs, here if isinstance(here, str) else None)
+    # Without a Triton, or where a probe could not tell, nothing is certain; a GPU that is missing
+    # decides by itself.
+    if not isinstance(here, str):
+        return "unknown", (code.libs, None)
+    return "stale", (code.libs, here)
 
 
 def width(code: Code, simdlen: str | None, env: Mapping[str, Any]) -> tuple[str, Found] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
 from torchkeeper.link import say
 from torchkeeper.link.words import printable, user_error
 
@@ -18,8 +18,6 @@ COLUMNS = (
 #: Those that only a server has something to say in, and those that it has nothing to say in.
 SERVERS = frozenset({EXPIRES, USED})
 NOT_SERVERS = frozenset({MTIME})
-#: Kinds without a verdict (verdict/judging.py has the same list; the window starts without it).
-WITHOUT = frozenset({"code", "header", "lock", "unknown"})
 #: Those that stand to the right.
 NUMBERS = frozenset({SIZE, FILES, COMPILE})
 
@@ -132,7 +130,7 @@ def orphan_text(entry: Entry) -> str:
 def verdict_tip(entry: Entry) -> str:
     """The verdict and why, in a sentence or two."""
     if entry.verdict is None:
-        if entry.kind in WITHOUT:
+        if entry.kind in WITHOUT_VERDICT:
             return _tr("Has no verdict of its own: what needs it is what is used")
         return _tr("Not asked yet")
     said = {
