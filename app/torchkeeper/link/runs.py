@@ -29,14 +29,20 @@ _MAX_ARGUMENT = 300
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
+_USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
 _HIDDEN = (
-    r"(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|credentials?"
+    r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"
+    r"|(?:api|access|secret|private|signing)[-_]?key"
     r"|auth(?:orization)?)"
 )
 _NAMED = re.compile(
-    rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}\s*[=:]\s*)(?:bearer\s+)?['\"]?[^\s&;,'\"]+['\"]?",
+    rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
+    r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
     re.IGNORECASE,
 )
+#: All of an argument is the secret's, and of a line of a shell the next word.
+_WHOLE = re.compile(rf"(-{{0,2}}[\w.-]*{_HIDDEN}=).+", re.IGNORECASE | re.DOTALL)
+_NEXT = re.compile(rf"(\s-{{1,2}}[\w.-]*{_HIDDEN}\s+)[^\s-]\S*", re.IGNORECASE)
 _OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 
 #: What a run counts, each a number.
@@ -120,7 +126,11 @@ def discreet(command: Sequence[str]) -> tuple[str, ...]:
     found: list[str] = []
     after = False
     for argument in command[:_MAX_ARGUMENTS]:
-        shown = _NAMED.sub(r"\1…", _URL.sub(r"\1:…@", argument))
+        if whole := _WHOLE.fullmatch(argument):
+            shown = f"{whole[1]}…"
+        else:
+            shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", argument))
+            shown = _NEXT.sub(r"\1…", _NAMED.sub(r"\1…", shown))
         if after and not argument.startswith("-"):
             shown = "…"
         after = _OPTION.fullmatch(argument) is not None
@@ -171,7 +181,7 @@ def _new_id(began: float) -> str:
     """An id that nothing has yet; ids are in the order of time, to less than a millisecond."""
     taken = set(every())
     while True:
-        ident = time.strftime("%Y%m%d-%H%M%S-", time.localtime(began))
+        ident = time.strftime("%Y%m%d-%H%M%S-", time.gmtime(began))
         ident += f"{int(began % 1 * 0x10000):04x}"
         if ident not in taken:
             return ident

@@ -28,6 +28,8 @@ Factor = tuple[str, str, str]
 MAX_FILES = 1000
 MAX_BYTES = 4 << 30
 MAX_GRAPHS = 20_000
+#: Names of files, and compiles, of which something is remembered.
+_MAX_NAMES = 100_000
 #: Characters of factors and graphs that are kept in all, and factors of one graph.
 MAX_KEPT = 200_000_000
 _MAX_FACTORS = 2000
@@ -201,7 +203,9 @@ class _File:
                 continue
             try:
                 self._take(record)
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            except (
+                ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError
+            ):  # fmt: skip
                 self._trace.odd += 1
         for where, aot in self._aot.items():
             graphs = self._graphs.get(where, {})
@@ -227,7 +231,7 @@ class _File:
 
     def _take(self, record: Record) -> None:
         metadata = record.metadata
-        if isinstance(named := metadata.get("str"), list) and len(self._names) < 100_000:
+        if isinstance(named := metadata.get("str"), list) and len(self._names) < _MAX_NAMES:
             self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
         if not record.telling:
             return
@@ -239,7 +243,8 @@ class _File:
             frame = start["stack"][-1]
             file = os.path.basename(self._names.get(frame.get("filename"), ""))
             line = f"{file}:{int(frame['line'])}" if file else ""
-            self._functions[where] = str(frame["name"])[:200], line[:200]
+            if self._fits(where, self._functions):
+                self._functions[where] = str(frame["name"])[:200], line[:200]
         if isinstance(metrics := metadata.get("compilation_metrics"), dict):
             self._measure(where, metrics.get("inductor_compile_time_s"))
         artifact = metadata.get("artifact")
@@ -257,7 +262,12 @@ class _File:
             self._aot_lookup(where, found[1], record)
         elif name == _TEXT:
             text = record.payload()[0][:_MAX_GRAPH]
-            self._texts[where] = text if self._kept.has_room(len(text)) else ""
+            if self._fits(where, self._texts):
+                self._texts[where] = text if self._kept.has_room(len(text)) else ""
+
+    @staticmethod
+    def _fits(where: tuple[str, str], known: Collection[tuple[str, str]]) -> bool:
+        return where in known or len(known) < _MAX_NAMES
 
     def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
@@ -310,7 +320,7 @@ class _File:
         self._measured.update(map(id, compiled))
         number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
         took = _seconds(seconds * 1e9) if number else None
-        if took is not None:
+        if took is not None and self._fits(where, self._took):
             self._took[where] = took
         if len(compiled) == 1 and compiled[0].outcome == "bypass":
             compiled[0].seconds = took
