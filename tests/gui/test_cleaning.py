@@ -189,6 +189,9 @@ def test_an_environment_that_cannot_be_asked(
     python.parent.mkdir(parents=True)
     python.write_text(f"#!/bin/sh\n{does}\n")
     python.chmod(0o755)
+    torch = tmp_path / "sick/lib/python3.11/site-packages/torch/version.py"
+    torch.parent.mkdir(parents=True)
+    torch.touch()  # one without any could not be an environment
     monkeypatch.setattr(probes, "LIMIT", 0.4)
     monkeypatch.setenv("VIRTUAL_ENV", str(python.parent.parent))
     window = open_window(fixture_cache)

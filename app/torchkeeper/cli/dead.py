@@ -67,7 +67,8 @@ class Chosen(NamedTuple):
     envs: Everywhere
 
     def __bool__(self) -> bool:
-        return any(self.select[name] not in (False, None) for name in _FLAGS)
+        # “--keep 0” is one, too.
+        return any(self.select[x] is not None and self.select[x] is not False for x in _FLAGS)
 
     def note(self, args: argparse.Namespace, plan: Answer) -> None:
         """Say on standard error what a plan rests on, and how much goes for which reason."""
@@ -75,8 +76,9 @@ class Chosen(NamedTuple):
             output.note(f"environments: {dead.environments(self.envs)}")
             if is_server(args.place):
                 output.note(dead.SHARED)
-        if args.older is not None or args.keep is not None:
-            output.note(dead.rests(plan["rests"]))
+        timed = args.older is not None or args.keep is not None
+        if timed and (text := dead.rests(plan["rests"])):
+            output.note(text)
         for text in dead.totals(plan):
             output.note(f"goes: {text}")
 

@@ -9,7 +9,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import explaining, interpreters, probes, verdicts
+from torchkeeper.link import explaining, interpreters, knowing, verdicts
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 
@@ -74,10 +74,7 @@ def explain(args: argparse.Namespace) -> int:
 
 def _verdict(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
-    env = probes.probe(python)
-    if not env.get("torch"):
-        code = "torch-broken" if env.get("torch_error") else "environment-no-torch"
-        raise user_error(code, {"python": python, "why": env.get("torch_error") or ""})
+    env = knowing.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with Engine() as engine:
         asker = Asker(engine, args.json)

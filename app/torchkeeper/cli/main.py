@@ -27,6 +27,7 @@ _UNREACHABLE = frozenset(
         "interpreter-unusable",
         "environment-no-torch",
         "probe-stuck",
+        "torch-broken",
         "environments-none",
         "environment-unasked",
         "trace-missing",

@@ -227,7 +227,8 @@ def told(graphs: list[Answer]) -> list[str]:
         if why := graph.get("why"):
             cause = graph.get("cause") or graph  # of a run that was kept, only the key is
             nearest = cause.get("nearest")
-            lines.append(f"        nearest {nearest[:12]}: {why}" if nearest else f"        {why}")
+            said = f"nearest {str(nearest)[:12]}: {why}" if nearest else str(why)
+            lines.append(printable(f"        {said}", 2000))
     return lines
 
 
@@ -238,7 +239,8 @@ def _doubts(result: Answer) -> list[str]:
         lines = say.count(result["odd"], "line", "lines")
         said.append(f"{lines} of the trace could not be understood.")
     if result["cut"]:
-        said.append(f"{say.count(result['cut'], 'record', 'records')} of the trace not whole.")
+        records = say.count(result["cut"], "record of the trace is", "records of the trace are")
+        said.append(f"{records} not whole.")
     if result["full"]:
         said.append("The trace is too large; not all of it was read.")
     there, read = result.get("there"), result.get("looked_at")

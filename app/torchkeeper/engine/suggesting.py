@@ -141,6 +141,8 @@ def chosen(session: Session, store: Store, select: Mapping[str, Any], report: Re
         raise Problem("look-unknown")
     if wanted.stale and not look.judged:
         raise Problem("environment-wanted")
+    if wanted.stale and tuple(select.get("envs") or look.judged) != look.judged:
+        raise Problem("look-unknown")  # what it was judged by is not what was asked for
     if look.rests is None and (wanted.older is not None or wanted.keep is not None):
         raise Problem("use-unknown", server=look.place)
     going = look.dead.chosen(wanted, picker(session, dict(select)))

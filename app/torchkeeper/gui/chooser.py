@@ -27,6 +27,7 @@ class Chooser(QToolButton):
         self.setObjectName("environment")
         self._environments = environments
         self._more = list(more)
+        self._group: QActionGroup | None = None
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -80,7 +81,9 @@ class Chooser(QToolButton):
     def _fill(self) -> None:
         menu = self.menu()
         menu.clear()
-        group = QActionGroup(menu)
+        if self._group is not None:
+            self._group.deleteLater()
+        group = self._group = QActionGroup(menu)
         chosen = self._environments.chosen
         for one in self._environments.every:
             action = QAction(entry_text(one), group)

@@ -177,11 +177,8 @@ class Environments(QObject):
     def ask(self, one: Environment, *, again: bool = False) -> None:
         """Ask an interpreter what it is; ``again``: whatever is kept of it."""
         self._engines.forget(one.ticket)
-        over = QTimer(self)
 
         def end() -> None:
-            over.stop()
-            over.deleteLater()
             one.ticket = None
             self.changed.emit()
             self._ask_chosen()  # where this one has no torch, the next may have
@@ -197,16 +194,14 @@ class Environments(QObject):
 
         def late() -> None:
             if one.ticket != ticket:
-                return  # it was taken off the list
+                return  # it has answered, or was taken off the list
             self._engines.forget(ticket)
             failed(user_error("probe-stuck", {"python": one.python, "seconds": round(_limit())}))
 
         listener = Listener(result=told, failed=failed)
         params = {"again": True} if again else {}
         ticket = one.ticket = self._engines.ask("probe", params, listener, python=one.python)
-        over.setSingleShot(True)
-        over.timeout.connect(late)
-        over.start(round(_limit() * 1000))
+        QTimer.singleShot(round(_limit() * 1000), self, late)
         self.changed.emit()
 
 

@@ -61,6 +61,8 @@ class Suggestions(QObject):
         self._tickets: list[int] = []
         self._engine: int | None = None
         self._judged: tuple[str, ...] = ()
+        #: Interpreters that are no environments where they cannot be asked.
+        self._passed_over: set[str] = set()
         self._judging: int | None = None
         self._recounting: int | None = None
         self._rest = QTimer(self)
@@ -176,6 +178,8 @@ class Suggestions(QObject):
                 self.envs.envs.append((str(one["python"]), facts))  # it is kept
             else:
                 self._waiting.append(str(one["python"]))
+                if not one.get("counts", True):
+                    self._passed_over.add(str(one["python"]))
         if isinstance(problem := told.get("problem"), UserError):
             # Some of those that the user added may be missing.
             self.envs.failed.append(("", problem))
@@ -201,7 +205,7 @@ class Suggestions(QObject):
             self._probing.pop(python, None)
             if python in self.without:
                 self.left_out.append(python)
-            else:
+            elif python not in self._passed_over:
                 self.envs.failed.append((python, error))
             self._probe()
 

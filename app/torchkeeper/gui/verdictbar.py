@@ -81,7 +81,7 @@ class VerdictBar(QWidget):
             if there:
                 words = verdict_words(verdict).lower()
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
-                spoken = self.tr("Show only the {} that are {}").format(f"{count:,}", words)
+                spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
                 button.setAccessibleName(spoken)
                 button.setToolTip(f"{spoken}; {self.tr('once more to show all')}")
             button.setVisible(there)

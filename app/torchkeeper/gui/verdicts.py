@@ -90,11 +90,6 @@ class Verdicts(QObject):
         self._insisted = self._listing.place
         self._look()
 
-    def wanted(self) -> None:
-        """Verdicts are sorted by or looked for: of a large server, too, they are asked for now."""
-        if self.to_insist:
-            self.insist()
-
     def _listed(self, _: bool) -> None:
         self._listings += 1
         self._look()

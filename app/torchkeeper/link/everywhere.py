@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torchkeeper.link import interpreters, probes
+from torchkeeper.link.interpreters import Interpreter
 from torchkeeper.link.knowing import environment
 from torchkeeper.link.words import UserError, user_error
 
@@ -39,10 +40,7 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
         try:
             facts = probes.probe(one.python)
         except UserError as error:
-            # What holds no torch cannot be an environment, whatever else is wrong with it; but
-            # what the user named may lie on a disk that is away.
-            own = one.added or one.label == interpreters.VARIABLE
-            if own or may_hold_torch(one.python):
+            if may_count(one):
                 found.failed.append((one.python, error))
             continue
         if facts.get("torch"):
@@ -53,6 +51,13 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
     return found
 
 
-def may_hold_torch(python: str) -> bool:
-    """Whether a torch lies where this interpreter would look. Looks at the disk; starts nothing."""
-    return any(str(file[0]).endswith("/torch/version.py") for file in probes.identity(python)[2])
+def may_count(one: Interpreter) -> bool:
+    """Whether an interpreter that cannot be asked may be an environment: what holds no torch is
+    none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
+
+    Looks at the disk; starts nothing.
+    """
+    if one.added or one.label == interpreters.VARIABLE:
+        return True
+    files = probes.identity(one.python)[2]
+    return any(str(file[0]).endswith("/torch/version.py") for file in files)

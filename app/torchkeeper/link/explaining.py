@@ -285,7 +285,7 @@ def _input_phrases(rows: Sequence[Row], found: Row) -> list[str]:
     both = isinstance(counts, list) and len(counts) == 2
     if None in ways and both and isinstance(counts, list) and counts[0] != counts[1]:
         del ways[None]
-        said = [f"{counts[0]} inputs instead of {counts[1]}"]
+        said = [f"{say.count(counts[0], 'input', 'inputs')} instead of {counts[1]:,}"]
     else:
         said = []
     every = counts[0] if both and isinstance(counts, list) and counts[0] == counts[1] else None

@@ -77,7 +77,11 @@ def _decides(variable: str) -> bool:
 def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:
     """The files and folders that change when the interpreter, its torch or the compiler does."""
     prefix = Path(os.path.abspath(python)).parent.parent
-    prefixes = {prefix, Path(os.path.realpath(python)).parent.parent, Path("~/.local").expanduser()}
+    prefixes = {
+        prefix,
+        Path(os.path.realpath(python)).parent.parent,
+        Path(os.path.expanduser("~/.local")),
+    }
     packages = {Path(p) for p in env.get("PYTHONPATH", "").split(os.pathsep) if p}
     for where in prefixes:
         for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):

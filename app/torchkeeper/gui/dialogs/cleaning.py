@@ -128,6 +128,7 @@ class CleanDialog(Dialog):
         self.notice.again.connect(self._begin)
         self.days = _number(1, 3650, self.tr("Days without a use"))
         self.days.setSuffix(self.tr(" days"))
+        self.days.valueChanged.connect(self._say_days)
         self.budget = _number(0, 999_999, self.tr("What the rest may take"))
         self.unit = QComboBox()
         self.unit.addItems([name for name, _ in _UNITS])
@@ -311,6 +312,9 @@ class CleanDialog(Dialog):
         self.envs.setToolTip(f"<p>{every}</p>" if len(found.envs.envs) > _NAMED else "")
         self.envs.setVisible(bool(text))
 
+    def _say_days(self, number: int) -> None:
+        self.days.setSuffix(self.tr(" day") if number == 1 else self.tr(" days"))
+
     # What goes.
 
     def _preview(self, reason: str) -> None:
@@ -362,6 +366,7 @@ class _Sick(QFrame):
             go = forms.button(self.tr("Count without it"))
             go.setAutoDefault(False)
             go.clicked.connect(self._leave_out(python))
+            go.setVisible(bool(python))  # else it is of no interpreter
             line = forms.row(gap=12)
             line.addWidget(text, 1)
             line.addWidget(go, 0, Qt.AlignmentFlag.AlignTop)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QTreeWidgetItem,
     QWidget,
 )
+from shiboken6 import isValid
 
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Notice
@@ -233,7 +234,11 @@ class EnvironmentsDialog(Dialog):
         choose_interpreter(self, self._add_one)
 
     def _add_one(self, python: str) -> None:
-        self._environments.add(python, lambda one: self.go_to(one.python))
+        def added(one: Environment) -> None:
+            if isValid(self):  # it may have been closed meanwhile
+                self.go_to(one.python)
+
+        self._environments.add(python, added)
 
     def _remove(self) -> None:
         if self.current is not None:
