@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts import inert, vectors
-from torchkeeper.verdict.machine import vector_instructions
+from torchkeeper.verdict.machine import cpu_flags, vector_instructions
 
 
 def loads(*statements: str) -> str:
@@ -90,7 +90,7 @@ def test_native_is_what_this_machine_can(tmp_path: Path) -> None:
     subprocess.run(command, check=True)
     used = vectors.instructions(built.read_bytes())
     assert used is not None
-    assert set(used.split()) <= set(vector_instructions())
+    assert set(used.split()) <= set(vector_instructions(cpu_flags()))
 
 
 @given(st.binary(max_size=300), st.text(max_size=300))

@@ -20,7 +20,7 @@ FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
     "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "autograd",
-    "vector", "vector_bits", "cpu_capability",
+    "vector", "vector_bits", "cpu_capability", "cpu_flags", "libc", "native",
     "driver", "settings",
 }  # fmt: skip
 PROBE = (
