@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from torchkeeper.artifacts.builds import Build, origin_from
 from torchkeeper.artifacts.code import key_of
-from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.items import Item, Source
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.manifest import ListedFile
@@ -29,6 +29,11 @@ def is_pair(item: Item) -> bool:
         return False
     source, made = (file.name for file in item.files)
     return source.endswith(".cpp") and source[:-4] == made[:-3] and made.endswith(".so")
+
+
+def has_object(item: Item) -> bool:
+    """Whether an item holds something built."""
+    return item.kind == "code" and any(file.name.endswith(".so") for file in item.files)
 
 
 class Makers(Protocol):
@@ -81,6 +86,19 @@ class Told:
         return found[1] if found else None
 
 
+def claims(bundle: Bundle) -> dict[str, Any]:
+    """What a bundle says of its objects: ``{native, objects, built}``.
+
+    native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
+    something built; built: of how many of these it is told how.
+    """
+    native = None
+    if bundle.native is not None:
+        native = {name: said for name, said in bundle.native.items() if name != "commands"}
+    objects = sum(map(has_object, bundle.items()))
+    return {"native": native, "objects": objects, "built": len(bundle.built)}
+
+
 def environment(builders: object) -> Environment | None:
     """What an environment builds with, as its probe tells it (``native``: as ``origin_from``, but
     with commands ``[{extra, portable}]``); None where that tells nothing of use.
@@ -113,7 +131,7 @@ class Record:
 
     def add(self, item: Item, source: Source, files: Sequence[ListedFile]) -> Build | None:
         """Note an entry that goes into the bundle, and its files as the manifest lists them."""
-        if item.kind != "code" or not any(_is_object(file) for file in item.files):
+        if not has_object(item):
             return None
         self.objects += 1
         command = self.makers.command(item, source) if self.makers else None
@@ -129,7 +147,3 @@ class Record:
         if self.makers is None or not self._commands:
             return None
         return {**self.makers.origin, "commands": list(self._commands)}
-
-
-def _is_object(file: File) -> bool:
-    return file.name.endswith(".so")
