@@ -49,9 +49,12 @@ def kernels(module: str) -> list[tuple[str, str]]:
     return [(match[1], digest(match[2])) for match in _KERNEL.finditer(module)]
 
 
-def key_of(text: str) -> str:
-    """The key under which PyTorch writes a Python source (code_hash, write in codecache.py)."""
-    digest = hashlib.sha256(text.strip().encode("utf-8", "replace")).digest()
+def key_of(text: str, command: str = "") -> str:
+    """The key under which PyTorch writes a source (code_hash, write in codecache.py); ``command``:
+    what it adds to one that it builds.
+    """
+    named = text.strip() + (f"||{command}" if command else "")
+    digest = hashlib.sha256(named.encode("utf-8", "replace")).digest()
     return "c" + base64.b32encode(digest)[:51].decode().lower()
 
 
