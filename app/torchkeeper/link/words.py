@@ -294,39 +294,6 @@ CATALOGUE: dict[str, Words] = {
     ),
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
-    # Built objects that an environment must not load, or would not find
-    "object-torch": Words(
-        "It was built for torch {there}.",
-        "The environment has torch {here}: it will build its own.",
-    ),
-    "object-python": Words(
-        "It was built for the Python {there}.", "The environment has {here}: it will build its own."
-    ),
-    "object-compiler": Words(
-        "It was built by another compiler.",
-        "By {there}; here is {here}, which PyTorch will let build its own.",
-    ),
-    "object-libc": Words(
-        "It was built with {there}.", "Here is {here}, which is older: it might not load."
-    ),
-    "object-command": Words(
-        "It was built by a command that PyTorch would not give here.",
-        "What differs: {differs}.",
-    ),
-    "object-cpu": Words(
-        "It was built for another CPU.",
-        "There, and not here: {missing}. Here, and not there: {extra}.",
-        "PyTorch will build its own for this CPU.",
-    ),
-    "object-misclaimed": Words(
-        "It was built for another CPU than the bundle says.",
-        "It may use {missing}, which the CPU does not have that it is said to be for.",
-    ),
-    "object-unproven": Words(
-        "Nothing tells for which CPU it was built.",
-        "It says so neither itself, nor does the bundle; on another CPU it could crash a program.",
-        "Export it with --env and the interpreter whose torch built it.",
-    ),
     "newer-goes": Words("A newer payload of the same key goes; a server has one for each key."),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
