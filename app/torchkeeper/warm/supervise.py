@@ -18,6 +18,7 @@ from torchkeeper.stores import folder, places
 from torchkeeper.warm import processes, recipes, sweep
 from torchkeeper.warm.following import (
     LOG_LINE,
+    Codes,
     State,
     follow,
     launch,
@@ -26,8 +27,15 @@ from torchkeeper.warm.following import (
     why_not,
 )
 
+_CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
+#: Threads a program may be warmed for; kernels are run with so many.
+MOST_THREADS = 1024
+#: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
+_OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
+#: What has PyTorch precompile no header (torch/_inductor/config.py).
+_HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,8 @@ class Job:
     recipes: tuple[str, ...]
     device: str | None
     limit_s: float | None
+    threads: int | None = None
+    portable: bool = False
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -56,13 +66,15 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     state = State()
+
+    def answer(line: bytes) -> None:
+        _answer(line, state, report)
+
     try:
         with _start(job, home) as process:
             pids: Collection[int] = {process.pid}
             try:
-                follow(
-                    process, job.limit_s, state, report, lambda line: _answer(line, state, report)
-                )
+                follow(process, job.limit_s, state, report, answer, _CODES)
                 status = process.wait()
             except BaseException:
                 pids = processes.end(process)
@@ -72,7 +84,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
             pids = processes.end(process)
             if state.result is None:
                 _sweep(marks, pids, report)
-                raise why_not(state, status, report)
+                raise why_not(state, status, report, _CODES)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and state.result is None:
@@ -85,7 +97,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
 def checked(params: dict[str, Any]) -> Job:
     """The job in a request.
 
-    Raises Problem("bad-request", field=…) and Problem("recipe-unknown", recipe=…).
+    Raises Problem("bad-request", field=…), Problem("recipe-unknown", recipe=…) and
+    Problem("threads-out-of-range", threads=…, most=…).
     """
     place, names = params.get("into"), params.get("recipes") or ["builtin"]
     device, limit = params.get("device"), params.get("limit_s")
@@ -99,21 +112,34 @@ def checked(params: dict[str, Any]) -> Job:
         isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0
     ):
         raise Problem("bad-request", field="limit_s")
+    threads, portable = params.get("threads"), params.get("portable") or False
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
+        raise Problem("bad-request", field="threads")
+    if not isinstance(portable, bool):
+        raise Problem("bad-request", field="portable")
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     recipes.check(names)
-    return Job(os.path.abspath(place), tuple(names), device, limit)
+    return Job(os.path.abspath(place), tuple(names), device, limit, threads, portable)
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
     return {item.identity for item in folder.survey(place, report) if item.kind not in _SCRATCH}
 
 
-def environment(place: str) -> dict[str, str]:
+def environment(place: str, threads: int | None = None, portable: bool = False) -> dict[str, str]:
     """The engine's environment, made to fill ``place``.
 
-    Nothing else is set: PyTorch records every TORCH* variable in its entries, and threads,
-    affinity and OMP_NUM_THREADS are part of its keys.
+    Nothing else is set unless it is asked for: PyTorch records every TORCH* variable in its
+    entries, and threads, affinity and OMP_NUM_THREADS are part of its keys, as is whether headers
+    are precompiled.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    if threads is not None:
+        env = {k: v for k, v in env.items() if k not in _OTHER_THREADS}
+        env["OMP_NUM_THREADS"] = str(threads)
+    if portable:
+        env[_HEADERS] = "0"
     return filling(env, place)
 
 
@@ -129,8 +155,9 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
 
 
 def _start(job: Job, home: str) -> subprocess.Popen[bytes]:
-    request = {"recipes": job.recipes, "device": job.device}
-    return launch("job", request, environment(job.place), home)
+    request = {"recipes": job.recipes, "device": job.device, "threads": job.threads}
+    env = environment(job.place, job.threads, job.portable)
+    return launch("job", request, env, home)
 
 
 def _answer(line: bytes, state: State, report: Report) -> None:
