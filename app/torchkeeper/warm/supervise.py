@@ -137,7 +137,8 @@ def environment(place: str, threads: int | None = None, portable: bool = False) 
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
     if threads is not None:
         env = {k: v for k, v in env.items() if k not in _OTHER_THREADS}
-        env["OMP_NUM_THREADS"] = str(threads)
+        # Otherwise MKL takes no more than there are cores.
+        env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
     if portable:
         env[_HEADERS] = "0"
     return filling(env, place)
