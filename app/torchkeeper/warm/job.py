@@ -57,7 +57,7 @@ def main() -> None:
     faulthandler.enable()
     status = 1
     try:
-        tell(result=run(job["recipes"], job["device"], tell))
+        tell(result=run(job, tell))
         status = 0
     except Problem as e:
         tell(problem={"code": e.code, "params": e.params})
@@ -99,8 +99,13 @@ def said(error: BaseException) -> str:
     return ": ".join(parts)[:1000]
 
 
-def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:
-    """Compile the recipes; returns the result without ``added``. Raises Problem."""
+def run(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """Compile the recipes; returns the result without ``added``. Raises Problem.
+
+    ``load`` of the job is a file with a mega-cache, which is loaded before; ``save`` one that it
+    is written to afterwards. A mega-cache is code: only one that was saved by us is loaded.
+    """
+    names: list[str] = job["recipes"]
     recipes.check(names)
     if importlib.util.find_spec("torch") is None:
         raise Problem("torch-missing", python=sys.executable)
@@ -115,11 +120,14 @@ def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:
         raise Problem("torch-broken", python=sys.executable, why=said(e)) from e
 
     _check_settings(torch)
-    device, about = choose_device(torch, wanted)
+    device, about = choose_device(torch, job["device"])
     tell(device=about)
     if device == "cpu":
         _check_compiler()
 
+    if job.get("load"):
+        with open(job["load"], "rb") as file:
+            torch.compiler.load_cache_artifacts(file.read())
     graphs = Graphs(lambda graph: _tell_graph(tell, graph))
     logger = logging.getLogger(LOGGER)
     logger.addHandler(graphs)
@@ -136,10 +144,12 @@ def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:
     tell(progress=[len(steps), len(steps)])
     logger.removeHandler(graphs)
     # Looked up only now: compiling puts another object there.
-    inductor = counters["inductor"]
+    inductor, autograd = counters["inductor"], counters["aot_autograd"]
     hits, misses, bypasses = (
         int(inductor[f"fxgraph_cache_{outcome}"]) for outcome in ("hit", "miss", "bypass")
     )
+    if job.get("save"):
+        _save(torch, job["save"])
     return {
         "graphs": graphs.count or hits + misses + bypasses,
         "hits": hits,
@@ -147,7 +157,23 @@ def run(names: list[str], wanted: str | None, tell: Tell) -> dict[str, Any]:
         "bypasses": bypasses,
         "seconds": seconds,
         "device": device,
+        "autograd": {
+            "hits": int(autograd["autograd_cache_hit"]),
+            "misses": int(autograd["autograd_cache_miss"]),
+        },
+        "threads": int(torch.get_num_threads()),
+        "torch": str(torch.__version__),
     }
+
+
+def _save(torch: Any, path: str) -> None:
+    """Write what this process has cached. Raises Problem("mega-cache-unsupported")."""
+    save = getattr(torch.compiler, "save_cache_artifacts", None)
+    saved = save() if save else None
+    if saved is None:
+        raise Problem("mega-cache-unsupported", torch=str(torch.__version__))
+    with open(path, "wb") as file:
+        file.write(saved[0])
 
 
 def _tell_graph(tell: Tell, graph: Graph) -> None:

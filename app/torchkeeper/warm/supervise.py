@@ -73,29 +73,49 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     before = _entries(job.place, report)
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
-    state = _State()
+    result = None
     try:
-        with _start(job, home) as process:
-            pids: Collection[int] = {process.pid}
-            try:
-                _follow(process, job, state, report)
-                status = process.wait()
-            except BaseException:
-                pids = processes.end(process)
-                _sweep(marks, pids, report)
-                raise
-            # The leader is gone; what it started may not be.
-            pids = processes.end(process)
-            if state.result is None:
-                _sweep(marks, pids, report)
-                raise _why(state, status, report)
+        result = run(
+            job, environment(job.place), home, report, lambda pids: _sweep(marks, pids, report)
+        )
     finally:
         shutil.rmtree(home, ignore_errors=True)
-        if made and state.result is None:
+        if made and result is None:
             with contextlib.suppress(OSError):
                 os.rmdir(job.place)  # nothing came of it
     after = _entries(job.place, report)
-    return {**state.result, "added": len(after - before)}
+    return {**result, "added": len(after - before)}
+
+
+def run(
+    job: Job,
+    env: dict[str, str],
+    home: str,
+    report: Report,
+    failed: Callable[[Collection[int]], None] = lambda _: None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Carry a job out in a process of its own, in the folder ``home``; returns what it told.
+
+    more: of the job's request (``load``, ``save``). failed: hears the ids of all processes, which
+    are gone, before anything is raised.
+    Raises Problem, or passes Cancelled on; in no case is a process of the job left.
+    """
+    state = _State()
+    request = {"recipes": job.recipes, "device": job.device, **more}
+    with _start(request, home, env) as process:
+        try:
+            _follow(process, job, state, report)
+            status = process.wait()
+        except BaseException:
+            failed(processes.end(process))
+            raise
+        # The leader is gone; what it started may not be.
+        pids = processes.end(process)
+        if state.result is None:
+            failed(pids)
+            raise _why(state, status, report)
+    return state.result
 
 
 def checked(params: dict[str, Any]) -> Job:
@@ -159,7 +179,7 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
     return env
 
 
-def _start(job: Job, home: str) -> subprocess.Popen[bytes]:
+def _start(request: dict[str, Any], home: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
         "from torchkeeper.warm.job import main; main()"
@@ -172,11 +192,10 @@ def _start(job: Job, home: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=home,
-        env=environment(job.place),
+        env=env,
         start_new_session=True,
         bufsize=0,
     )
-    request = {"recipes": job.recipes, "device": job.device}
     assert process.stdin
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -272,7 +291,10 @@ def _answer(line: bytes, state: _State, report: Report) -> None:
             state.result = {
                 **{key: int(value[key]) for key in counts},
                 "seconds": float(value["seconds"]),
+                "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
                 "device": str(value["device"])[:LOG_LINE],
+                "threads": int(value["threads"]),
+                "torch": str(value["torch"])[:LOG_LINE],
             }
         elif what == "problem":
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
