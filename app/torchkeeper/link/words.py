@@ -711,6 +711,11 @@ CATALOGUE: dict[str, Words] = {
         "recipe ends so by itself.",
         "Do not use it. Purge its objects (--filter kind:code): PyTorch builds them again.",
     ),
+    "verify-nonsense": Words(
+        "What the verification told cannot be understood.",
+        "The engine's answer is not of the form it has: {why}.",
+        "Install the same version on both sides; a recipe must not write to the engine's output.",
+    ),
     "mega-cache-unsupported": Words(
         "The torch {torch} has no mega-cache to compare with.",
         "torch.compiler.save_cache_artifacts() returned nothing.",

@@ -211,7 +211,7 @@ def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Repor
         raise
     after = objects(cache)
     built = sorted(path for path in after if after[path] != before.get(path))
-    for path in built[:_MAX_BUILT]:
+    for path in built[:_MAX_BUILT] if name in _JUDGED else ():
         report.finding(built={"path": path})
     return Ran(result, list(heard.graphs.values()), built)
 
