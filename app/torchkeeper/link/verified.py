@@ -155,7 +155,7 @@ def _list(value: Any) -> list[Any]:
 
 def _bool(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("neither true nor false")
+        raise ValueError("not a truth value")
     return value
 
 

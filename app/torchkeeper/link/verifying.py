@@ -128,7 +128,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
             "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
             "hit. Export or copy them, too (--filter kind:aotautograd finds them)."
         )
-    if result["rebuilt"]:
+    if result["rebuilt"] and not result["misses"]:
         said.append(
             "Objects were built again: they are not in it, or have the names of another torch's "
             "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
