@@ -35,6 +35,7 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_an_object_that_is_built_again_is_seen(
     place: Path, with_torch: list[int], temporary: Path
 ) -> None:

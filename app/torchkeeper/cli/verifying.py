@@ -8,7 +8,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, say, verified, verifying
+from torchkeeper.link import interpreters, preparing, say, verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -24,27 +24,17 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
                          f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
-    command.add_argument("--threads", metavar="N", type=_threads,
+    command.add_argument("--threads", metavar="N", type=int,
                          help="the number of threads that programs will have there "
                          "(OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
     command.add_argument("--portable", action="store_true",
                          help="without precompiled headers, as programs run that set "
-                         "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0")  # fmt: skip
+                         f"{preparing.VARIABLE}=0")  # fmt: skip
     command.add_argument("--quick", action="store_true",
                          help="only the run with the target, nothing to compare with")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made it")  # fmt: skip
     looking.add_json(command)
-
-
-def _threads(text: str) -> int:
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if not 0 < count <= 10_000:
-        raise argparse.ArgumentTypeError("it is no number of threads")
-    return count
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -71,9 +61,8 @@ def verify(args: argparse.Namespace) -> int:
         result = _checked(_answer(args, python, target, scratch))
     one = verified.keep(place, before, python, result)
     _tell(args, one, left)
-    if not result["good"]:
-        for text in verifying.advice(result, made):
-            output.note(printable(text, 1000))
+    for text in verifying.advice(result, made):
+        output.note(printable(text, 1000))
     return 0 if result["good"] else 1
 
 

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
@@ -33,6 +33,14 @@ _TAIL = 100
 #: Paths that are named of what was swept.
 _SWEPT = 50
 _LINE = 1 << 16
+
+
+class Codes(NamedTuple):
+    """What the problems of a kind of job are called that it does not tell itself."""
+
+    failed: str
+    killed: str
+    timeout: str
 
 
 @dataclass
@@ -97,10 +105,11 @@ def follow(
     state: State,
     report: Report,
     answer: Callable[[bytes], None],
+    codes: Codes,
 ) -> None:
     """Relay until the job has ended; ``answer`` takes each line that it tells, and fills ``state``.
 
-    Raises Cancelled, and Problem("warm-timeout") after ``limit_s`` seconds without a result.
+    Raises Cancelled, and Problem(codes.timeout) after ``limit_s`` seconds without a result.
     """
     assert process.stdout and process.stderr
     started = time.monotonic()
@@ -132,7 +141,7 @@ def follow(
                 if now > leave:
                     break
             elif limit_s is not None and now > started + limit_s:
-                raise Problem("warm-timeout", limit_s=limit_s)
+                raise Problem(codes.timeout, limit_s=limit_s)
     if log:
         _log(bytes(log), state, report)
     if process.poll() is None:
@@ -174,8 +183,11 @@ def _log(line: bytes, state: State, report: Report) -> None:
         report.finding(log=text)
 
 
-def why_not(state: State, status: int, report: Report) -> Problem:
-    """The problem that a job without a result had; its last words go to the log."""
+def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
+    """The problem that a job without a result had; its last words go to the log.
+
+    Where it told none: Problem(codes.killed) or Problem(codes.failed).
+    """
     if state.problem:
         return state.problem
     unsent = min(state.lines - LOG_LINES, _TAIL)
@@ -184,8 +196,8 @@ def why_not(state: State, status: int, report: Report) -> Problem:
             report.finding(log=text)
     why = state.failed or last_words(list(state.tail))
     if status < 0:
-        return Problem("warm-killed", signal=_signal_name(-status), why=why, step=state.step)
-    return Problem("warm-failed", why=why or f"exit status {status}", step=state.step)
+        return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
+    return Problem(codes.failed, why=why or f"exit status {status}", step=state.step)
 
 
 def last_words(lines: list[str]) -> str | None:

@@ -27,7 +27,7 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
-from torchkeeper.warm import supervise
+from torchkeeper.warm import prepare, supervise
 
 RUNS = ("cold", "mega", "warm", "prepared")
 #: The runs that the target is judged by.
@@ -181,6 +181,8 @@ def _all_runs(
         try:
             if name in _JUDGED:
                 duplicate(source, items, cache, report)
+                if name == "prepared":
+                    _prepare(os.path.join(folder, "tmp"), report)
             elif name == "cold" and "mega" in asked.runs:
                 more = {"save": mega}
             elif name == "mega":
@@ -196,9 +198,18 @@ def _all_runs(
     return done
 
 
+def _prepare(temporary: str, report: Report) -> None:
+    """Have the header built where the run will look. Where none is used, there is none to build."""
+    try:
+        prepare.prepare({"into": temporary}, report)
+    except Problem as problem:
+        if problem.code not in ("headers-off", "headers-unknown"):
+            raise
+
+
 def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Report) -> Ran:
     cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
-    env = environment(supervise.environment(cache), temporary)
+    env = environment(supervise.environment(cache, job.threads, job.portable), temporary)
     heard = _Heard(report)
     before = objects(cache)
     try:
