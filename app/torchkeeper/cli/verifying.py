@@ -8,7 +8,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, preparing, say, verified, verifying
+from torchkeeper.link import carrying, interpreters, knowing, preparing, say, verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -57,7 +57,7 @@ def verify(args: argparse.Namespace) -> int:
         left: list[Answer] = []
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
-            made, left = _unpack(args, target)
+            made, left = _unpack(args, python, target)
         result = _checked(_answer(args, python, target, scratch))
     one = verified.keep(place, before, python, result)
     _tell(args, one, left)
@@ -113,22 +113,26 @@ def _trusted(place: str) -> bool:
     return False
 
 
-def _unpack(args: argparse.Namespace, target: str) -> tuple[int | None, list[Answer]]:
-    """Place what a bundle holds in a folder; the threads that it was made with, and what was left.
+def _unpack(args: argparse.Namespace, python: str, target: str) -> tuple[int | None, list[Answer]]:
+    """Place what a bundle holds in a folder as it is imported for an environment: the threads that
+    it was made with, and what was left.
 
     Raises UserError.
     """
+    facts = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        made = asker.ask("list", place=args.place).get("made_in") or {}
-        asker.left.clear()
-        placed = asker.ask("import", files=[args.place], into=target)
+        [about] = carrying.tell(engine, python, facts, [args.place])
+        placed = asker.ask("import", files=[args.place], into=target, env=python)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
+        if placed["renamed"]:
+            many = say.count(placed["renamed"], "object", "objects")
+            output.note(f"{many} renamed for this environment")
     if not placed["entries"]:
         raise user_error("nothing-to-verify", {"place": args.place})
-    threads = made.get("threads")
+    threads = (about.get("made_in") or {}).get("threads")
     return threads if isinstance(threads, int) else None, asker.left
 
 
