@@ -38,7 +38,7 @@ def warm(args: argparse.Namespace) -> int:
     with Engine(python) as engine:
         asker = Asker(engine, args.json)
         if not args.json:
-            asker.on_finding = _say
+            asker.on_finding = say_finding
         params: dict[str, Any] = {"recipes": args.recipes or ["builtin"], "into": args.into}
         if args.device:
             params["device"] = args.device
@@ -76,7 +76,7 @@ def prepare(args: argparse.Namespace) -> int:
     with Engine(python) as engine:
         asker = Asker(engine, args.json)
         if not args.json:
-            asker.on_finding = _say
+            asker.on_finding = say_finding
         answer = asker.ask("prepare", **({"into": args.into} if args.into else {}))
     output.result(args, answer, preparing.said(answer))
     if not args.json:
@@ -84,7 +84,8 @@ def prepare(args: argparse.Namespace) -> int:
     return 0
 
 
-def _say(what: dict[str, Any]) -> None:
+def say_finding(what: dict[str, Any]) -> None:
+    """A line on standard error for what a compile job tells."""
     if isinstance(device := what.get("device"), dict):
         why = DEVICE_REASONS.get(str(device.get("why")), "")
         output.note(printable(f"device: {device.get('name') or device.get('type')} ({why})"))

@@ -728,6 +728,40 @@ CATALOGUE: dict[str, Words] = {
         "It may hang, or the limit is too short.",
         "The log says more. Nothing half-written was left.",
     ),
+    # Verifying
+    "verify-server": Words(
+        "{place} is a server, and cannot be verified as it is.",
+        "A verification runs on a copy of nothing but the target, and built objects are in no "
+        "server.",
+        "Copy it to a bundle first: torchkeeper copy {place} FILE.torchcache. Then verify that.",
+    ),
+    "nothing-to-verify": Words(
+        "There is nothing to verify in {place}.",
+        "It holds no FX graph and no AOTAutograd entry, so nothing of it can hit.",
+        "Warm it first, or choose another place.",
+    ),
+    "verify-no-room": Words(
+        "There is no room to verify.",
+        "It takes a copy, and the headers that PyTorch precompiles: about {needed_mb} MB, and "
+        "{place} has {free_mb} MB.",
+        "Free some room, or name a folder on another disk in TMPDIR.",
+    ),
+    "verify-crashed": Words(
+        "With {place} as its cache, the program was ended by {signal}.",
+        "An object in the cache is damaged or holds machine code for another CPU, unless the "
+        "recipe ends so by itself.",
+        "Do not use it. Purge its objects (--filter kind:code): PyTorch builds them again.",
+    ),
+    "verify-nonsense": Words(
+        "What the verification told cannot be understood.",
+        "The engine's answer is not of the form it has: {why}.",
+        "Install the same version on both sides; a recipe must not write to the engine's output.",
+    ),
+    "mega-cache-unsupported": Words(
+        "The torch {torch} has no mega-cache to compare with.",
+        "torch.compiler.save_cache_artifacts() returned nothing.",
+        "Verify without the comparison: --quick.",
+    ),
     "threads-out-of-range": Words(
         "{threads} is no number of threads.",
         "A program has from 1 to {most}.",

@@ -27,16 +27,17 @@ _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 
 def main() -> None:
     """Run one job and exit: 0 done, 1 told why not."""
-    serve(lambda job, tell: run(job["recipes"], job["device"], tell, job["threads"]))
+    serve(run)
 
 
-def run(
-    names: list[str], wanted: str | None, tell: Tell, threads: int | None = None
-) -> dict[str, Any]:
+def run(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """Compile the recipes; returns the result without ``added``. Raises Problem.
 
-    threads: what its environment has set, and has to have had an effect.
+    Of the job: ``recipes`` and ``device``; ``threads``, what its environment has set, and has to
+    have had an effect; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
+    that it is to be written to. A mega-cache is code: only one that another job saved is loaded.
     """
+    names, threads = job["recipes"], job["threads"]
     recipes.check(names)
     with importing_torch():
         import torch  # noqa: TID251
@@ -48,11 +49,14 @@ def run(
     _check_settings(torch)
     if threads is not None and torch.get_num_threads() != threads:
         raise Problem("threads-not-taken", threads=threads, here=torch.get_num_threads())
-    device, about = choose_device(torch, wanted)
+    device, about = choose_device(torch, job["device"])
     tell(device=about)
     if device == "cpu":
         check_compiler()
 
+    if job.get("load"):
+        with open(job["load"], "rb") as file:
+            torch.compiler.load_cache_artifacts(file.read())
     graphs = Graphs(lambda graph: _tell_graph(tell, graph))
     logger = logging.getLogger(LOGGER)
     logger.addHandler(graphs)
@@ -69,10 +73,12 @@ def run(
     tell(progress=[len(steps), len(steps)])
     logger.removeHandler(graphs)
     # Looked up only now: compiling puts another object there.
-    inductor = counters["inductor"]
+    inductor, autograd = counters["inductor"], counters["aot_autograd"]
     hits, misses, bypasses = (
         int(inductor[f"fxgraph_cache_{outcome}"]) for outcome in ("hit", "miss", "bypass")
     )
+    if job.get("save"):
+        _save(torch, job["save"])
     return {
         "graphs": graphs.count or hits + misses + bypasses,
         "hits": hits,
@@ -80,7 +86,23 @@ def run(
         "bypasses": bypasses,
         "seconds": seconds,
         "device": device,
+        "autograd": {
+            "hits": int(autograd["autograd_cache_hit"]),
+            "misses": int(autograd["autograd_cache_miss"]),
+        },
+        "threads": int(torch.get_num_threads()),
+        "torch": str(torch.__version__),
     }
+
+
+def _save(torch: Any, path: str) -> None:
+    """Write what this process has cached. Raises Problem("mega-cache-unsupported")."""
+    save = getattr(torch.compiler, "save_cache_artifacts", None)
+    saved = save() if save else None
+    if saved is None:
+        raise Problem("mega-cache-unsupported", torch=str(torch.__version__))
+    with open(path, "wb") as file:
+        file.write(saved[0])
 
 
 def _tell_graph(tell: Tell, graph: Graph) -> None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,33 +65,52 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     before = _entries(job.place, report)
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
+    result = None
+    try:
+        env = environment(job.place, job.threads, job.portable)
+        result = run(job, env, home, report, lambda pids: _sweep(marks, pids, report))
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        if made and result is None:
+            with contextlib.suppress(OSError):
+                os.rmdir(job.place)  # nothing came of it
+    after = _entries(job.place, report)
+    return {**result, "added": len(after - before)}
+
+
+def run(
+    job: Job,
+    env: dict[str, str],
+    home: str,
+    report: Report,
+    failed: Callable[[Collection[int]], None] = lambda _: None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Carry a job out in a process of its own, in the folder ``home``; returns what it told.
+
+    more: of the job's request (``load``, ``save``). failed: hears the ids of all processes, which
+    are gone, before anything is raised.
+    Raises Problem, or passes Cancelled on; in no case is a process of the job left.
+    """
     state = State()
+    request = {"recipes": job.recipes, "device": job.device, "threads": job.threads, **more}
 
     def answer(line: bytes) -> None:
         _answer(line, state, report)
 
-    try:
-        with _start(job, home) as process:
-            pids: Collection[int] = {process.pid}
-            try:
-                follow(process, job.limit_s, state, report, answer, _CODES)
-                status = process.wait()
-            except BaseException:
-                pids = processes.end(process)
-                _sweep(marks, pids, report)
-                raise
-            # The leader is gone; what it started may not be.
-            pids = processes.end(process)
-            if state.result is None:
-                _sweep(marks, pids, report)
-                raise why_not(state, status, report, _CODES)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-        if made and state.result is None:
-            with contextlib.suppress(OSError):
-                os.rmdir(job.place)  # nothing came of it
-    after = _entries(job.place, report)
-    return {**state.result, "added": len(after - before)}
+    with _start(request, home, env) as process:
+        try:
+            follow(process, job.limit_s, state, report, answer, _CODES)
+            status = process.wait()
+        except BaseException:
+            failed(processes.end(process))
+            raise
+        # The leader is gone; what it started may not be.
+        pids = processes.end(process)
+        if state.result is None:
+            failed(pids)
+            raise why_not(state, status, report, _CODES)
+    return state.result
 
 
 def checked(params: dict[str, Any]) -> Job:
@@ -155,9 +174,7 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
     return env
 
 
-def _start(job: Job, home: str) -> subprocess.Popen[bytes]:
-    request = {"recipes": job.recipes, "device": job.device, "threads": job.threads}
-    env = environment(job.place, job.threads, job.portable)
+def _start(request: dict[str, Any], home: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return launch("job", request, env, home)
 
 
@@ -188,7 +205,10 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             state.result = {
                 **{key: int(value[key]) for key in counts},
                 "seconds": float(value["seconds"]),
+                "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
                 "device": str(value["device"])[:LOG_LINE],
+                "threads": int(value["threads"]),
+                "torch": str(value["torch"])[:LOG_LINE],
             }
         elif what == "problem":
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
