@@ -84,7 +84,7 @@ def tell(
 
 
 def _rows_of(message: Message) -> list[Answer]:
-    return list(message.body["rows"]) if message.type == "rows" else []
+    return [row for row in message.rows if isinstance(row, dict)]
 
 
 def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
