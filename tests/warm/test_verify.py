@@ -207,6 +207,14 @@ def test_what_cannot_be_verified(
     assert os.listdir(temporary) == []
 
 
+def test_a_disk_that_fills_up_meanwhile(
+    fake_torch: Any, fixture_cache: Path, temporary: Path
+) -> None:
+    fake_torch("import errno, os; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
+    assert problem_of({"place": str(fixture_cache)}).code == "verify-no-room"
+    assert os.listdir(temporary) == []
+
+
 @pytest.mark.parametrize(
     ("change", "good"),
     [
