@@ -17,7 +17,7 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import processes, supervise
+from torchkeeper.warm import following, processes, supervise
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 
@@ -123,8 +123,8 @@ def test_what_torch_prints_is_the_log_and_bounded(fake_torch: Any, tmp_path: Pat
     log = report.all("log")
     assert '{"result": {}}' not in log[-1]
     assert "\\xff" in log
-    assert max(map(len, log)) <= supervise.LOG_LINE
-    assert len(log) <= supervise.LOG_LINES + 100
+    assert max(map(len, log)) <= following.LOG_LINE
+    assert len(log) <= following.LOG_LINES + 100
     assert log[-1] == "line 5999"
 
 
@@ -208,7 +208,7 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
-    state, report = supervise._State(), Recorder()
+    state, report = following.State(), Recorder()
     for line in (
         b"",
         b"nonsense",
@@ -226,10 +226,10 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
 
 
 def test_last_words() -> None:
-    assert supervise.last_words([]) is None
-    assert supervise.last_words(["ld: full", "  File x", ""]) == "ld: full"
+    assert following.last_words([]) is None
+    assert following.last_words(["ld: full", "  File x", ""]) == "ld: full"
     fatal = ["Fatal Python error: Segmentation fault", "", "Extension modules: numpy"]
-    assert supervise.last_words(fatal) == fatal[0]
+    assert following.last_words(fatal) == fatal[0]
 
 
 def test_nothing_here_imports_torch() -> None:

@@ -728,6 +728,94 @@ CATALOGUE: dict[str, Words] = {
         "It may hang, or the limit is too short.",
         "The log says more. Nothing half-written was left.",
     ),
+    # Verifying
+    "verify-server": Words(
+        "{place} is a server, and cannot be verified as it is.",
+        "A verification runs on a copy of nothing but the target, and built objects are in no "
+        "server.",
+        "Copy it to a bundle first: torchkeeper copy {place} FILE.torchcache. Then verify that.",
+    ),
+    "nothing-to-verify": Words(
+        "There is nothing to verify in {place}.",
+        "It holds no FX graph and no AOTAutograd entry, so nothing of it can hit.",
+        "Warm it first, or choose another place.",
+    ),
+    "verify-no-room": Words(
+        "There is no room to verify.",
+        "It takes a copy, and the headers that PyTorch precompiles: about {needed_mb} MB, and "
+        "{place} has {free_mb} MB.",
+        "Free some room, or name a folder on another disk in TMPDIR.",
+    ),
+    "verify-crashed": Words(
+        "With {place} as its cache, the program was ended by {signal}.",
+        "An object in the cache is damaged or holds machine code for another CPU, unless the "
+        "recipe ends so by itself.",
+        "Do not use it. Purge its objects (--filter kind:code): PyTorch builds them again.",
+    ),
+    "verify-nonsense": Words(
+        "What the verification told cannot be understood.",
+        "The engine's answer is not of the form it has: {why}.",
+        "Install the same version on both sides; a recipe must not write to the engine's output.",
+    ),
+    "mega-cache-unsupported": Words(
+        "The torch {torch} has no mega-cache to compare with.",
+        "torch.compiler.save_cache_artifacts() returned nothing.",
+        "Verify without the comparison: --quick.",
+    ),
+    "threads-out-of-range": Words(
+        "{threads} is no number of threads.",
+        "A program has from 1 to {most}.",
+        "Give the number of cores that the program will have.",
+    ),
+    "threads-not-taken": Words(
+        "PyTorch does not take {threads} threads here, but {here}.",
+        "Something else than OMP_NUM_THREADS decides: a variable of OpenMP or MKL, or a "
+        "sitecustomize.",
+        "Take that away, or set the number there.",
+    ),
+    # Preparing
+    "headers-off": Words(
+        "There is nothing to prepare: no header is precompiled.",
+        "{variable}=0 is set, and programs that have it set need none.",
+        "Unset it to prepare for programs that have it not.",
+    ),
+    "headers-unknown": Words(
+        "There is nothing to prepare: torch {torch} precompiles no header.",
+        "",
+        "Choose another interpreter, if programs run under another.",
+    ),
+    "headers-elsewhere": Words(
+        "PyTorch would not look for headers in {wanted}.",
+        "It looks in {folder}, whatever it is told.",
+        "Leave --into out.",
+    ),
+    "header-refused": Words(
+        "The C++ compiler does not take the header that it precompiled.",
+        "{path} was built and is passed over, so that programs would gain nothing.",
+        "Name another compiler in CXX, or warm with --portable, which needs no header.",
+    ),
+    "openssl-missing": Words(
+        "No working openssl was found.",
+        "PyTorch names its precompiled headers by a checksum that it makes; without it, it "
+        "compiles nothing for the CPU.",
+        "Install openssl (on Debian: apt install openssl), or do without precompiled headers: "
+        "warm with --portable.",
+    ),
+    "prepare-failed": Words(
+        "The environment could not be prepared.",
+        "{why}",
+        "The log says more. Nothing half-written was left.",
+    ),
+    "prepare-killed": Words(
+        "The precompiling was ended by {signal}.",
+        "SIGKILL usually means that the machine ran out of memory. {why}",
+        "Nothing half-written was left.",
+    ),
+    "prepare-timeout": Words(
+        "Precompiling took longer than {limit_s} seconds and was stopped.",
+        "It usually takes less than a minute.",
+        "Try again; nothing half-written was left.",
+    ),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),

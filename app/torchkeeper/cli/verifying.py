@@ -1,0 +1,180 @@
+"""The command that verifies: verify."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from torchkeeper.cli import looking, making, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import carrying, interpreters, knowing, preparing, say, verified, verifying
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores.names import is_server
+
+
+def add_verify(command: argparse.ArgumentParser) -> None:
+    """Arguments of verify."""
+    command.add_argument("place", metavar="PLACE", type=looking.place,
+                         help="a cache folder, a bundle or a raw mega-cache")  # fmt: skip
+    command.add_argument("--recipe", metavar="RECIPE", action="append", default=[],
+                         help="what to run; may be given several times; without it, the built-in "
+                         "recipe")  # fmt: skip
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
+                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
+    command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
+    command.add_argument("--threads", metavar="N", type=int,
+                         help="the number of threads that programs will have there "
+                         "(OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
+    command.add_argument("--portable", action="store_true",
+                         help="without precompiled headers, as programs run that set "
+                         f"{preparing.VARIABLE}=0")  # fmt: skip
+    command.add_argument("--quick", action="store_true",
+                         help="only the run with the target, nothing to compare with")  # fmt: skip
+    command.add_argument("--trust", action="store_true",
+                         help="do not ask: you trust whoever made it")  # fmt: skip
+    looking.add_json(command)
+
+
+def verify(args: argparse.Namespace) -> int:
+    """torchkeeper verify; 0 where everything hits and nothing is built again, else 1."""
+    place: str = args.place
+    if is_server(place):
+        raise user_error("verify-server", {"place": place})
+    if not os.path.lexists(place):
+        folder = not place.endswith((".torchcache", ".bin"))
+        raise user_error(
+            "place-missing" if folder else "file-missing", {"place": place, "file": place}
+        )
+    python = interpreters.chosen(args.env)
+    if not args.trust and verifying.is_strange(place) and not _trusted(place):
+        return 1
+    before = verified.mark(place)
+    with verifying.scratch() as scratch:
+        target = place
+        made: int | None = None
+        left: list[Answer] = []
+        if os.path.isfile(place):
+            target = os.path.join(scratch, "target")
+            made, left = _unpack(args, python, target)
+        result = _checked(_answer(args, python, target, scratch))
+    one = verified.keep(place, before, python, result)
+    _tell(args, one, left)
+    for text in verifying.advice(result, made):
+        output.note(printable(text, 1000))
+    return 0 if result["good"] else 1
+
+
+def _answer(args: argparse.Namespace, python: str, target: str, scratch: str) -> Answer:
+    """What the engine says. Raises UserError, which names what the user named."""
+    try:
+        with Engine(python) as engine:
+            asker = Asker(engine, args.json)
+            if not args.json:
+                asker.on_finding = _say
+            return asker.ask("verify", **_asked(args, target, scratch))
+    except UserError as error:
+        if error.params.get("place") == target:
+            raise user_error(error.code, {**error.params, "place": args.place}) from error
+        raise
+
+
+def _asked(args: argparse.Namespace, target: str, scratch: str) -> Answer:
+    params: dict[str, Any] = {
+        "place": target,
+        "recipes": args.recipe or ["builtin"],
+        "runs": verifying.runs(args.quick, args.portable),
+        "scratch": scratch,
+        "portable": args.portable,
+    }
+    more = {"device": args.device, "threads": args.threads}
+    return {**params, **{name: value for name, value in more.items() if value is not None}}
+
+
+def _checked(answer: Answer) -> Answer:
+    try:
+        return verified.checked(answer)
+    except ValueError as e:
+        raise user_error("verify-nonsense", {"why": str(e)}) from e
+
+
+def _trusted(place: str) -> bool:
+    if not output.can_ask():
+        raise UserError(
+            "Nothing was verified.",
+            f"{verifying.TRUST} There is no terminal to ask on.",
+            "Add --trust if you trust whoever made it.",
+            code="wrong-usage",
+        )
+    if output.confirm(f"{verifying.TRUST}\nVerify {printable(place)}?"):
+        return True
+    output.note("Nothing was verified.")
+    return False
+
+
+def _unpack(args: argparse.Namespace, python: str, target: str) -> tuple[int | None, list[Answer]]:
+    """Place what a bundle holds in a folder as it is imported for an environment: the threads that
+    it was made with, and what was left.
+
+    Raises UserError.
+    """
+    facts = knowing.environment(python)
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        [about] = carrying.tell(engine, python, facts, [args.place])
+        placed = asker.ask("import", files=[args.place], into=target, env=python)
+    if not args.json:
+        for text in output.left_lines(asker.left):
+            output.note(text)
+        if placed["renamed"]:
+            many = say.count(placed["renamed"], "object", "objects")
+            output.note(f"{many} renamed for this environment")
+    if not placed["entries"]:
+        raise user_error("nothing-to-verify", {"place": args.place})
+    threads = (about.get("made_in") or {}).get("threads")
+    return threads if isinstance(threads, int) else None, asker.left
+
+
+def _say(what: Answer) -> None:
+    if isinstance(run := what.get("run"), dict):
+        name = str(run.get("name"))
+        output.note(verifying.BEGINNINGS.get(name, printable(name)))
+    elif isinstance(built := what.get("built"), dict):
+        output.note(printable(f"  built   {built.get('path')}"))
+    elif "graph" not in what:  # those are in the table
+        making.say_finding(what)
+
+
+def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) -> None:
+    result = one.result
+    if args.json:
+        for row in result["rows"]:
+            output.emit(row)
+        output.result(args, {**result, "place": one.place, "python": one.python, "left": left}, "")
+        return
+    for row in result["rows"]:
+        output.line(printable(f"{row['outcome']:<7} {row['id']:<14} {row['name']}"))
+    output.line()
+    output.table(
+        ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"],
+        [_row(name, result) for name in verified.RUNS if name in result["runs"]],
+        frozenset(range(1, 7)),
+    )
+    about = f"torch {result['torch']}, {result['device']}, "
+    about += say.count(result["threads"], "thread", "threads")
+    output.line(printable(f"({about}; {one.python})"))
+    output.line(verifying.outcome(result))
+
+
+def _row(name: str, result: Answer) -> list[str]:
+    run = result["runs"][name]
+    ratios = [result["ratios"].get(f"{name}_{other}") for other in ("cold", "mega")]
+    return [
+        verifying.TITLES[name],
+        say.seconds(run["seconds"]),
+        *("" if ratio is None else verifying.ratio(ratio) for ratio in ratios),
+        f"{run['hits']:,}",
+        f"{run['misses']:,}",
+        f"{run['rebuilt']:,}",
+    ]

@@ -1,0 +1,257 @@
+"""A job's process seen from the engine: starting it, relaying what it tells until it ends, and why
+it failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torchkeeper
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm import processes, sweep
+
+#: Seconds between two looks at whether the user wants an end.
+TURN = 0.04
+#: Seconds a job has to leave once it has told its result.
+EXIT = 10.0
+LOG_LINE = 400
+LOG_LINES = 4000
+_TAIL = 100
+#: Paths that are named of what was swept.
+_SWEPT = 50
+_LINE = 1 << 16
+
+
+class Codes(NamedTuple):
+    """What the problems of a kind of job are called that it does not tell itself."""
+
+    failed: str
+    killed: str
+    timeout: str
+
+
+@dataclass
+class State:
+    """What is known of a running job."""
+
+    result: dict[str, Any] | None = None
+    problem: Problem | None = None
+    failed: str | None = None
+    step: str | None = None
+    lines: int = 0
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=_TAIL))
+
+
+def make_writable(place: str) -> bool:
+    """Whether the folder had to be made. Raises Problem("place-unwritable").
+
+    The trial leaves nothing behind.
+    """
+    missing = not os.path.isdir(place)
+    try:
+        os.makedirs(place, exist_ok=True)
+        with tempfile.TemporaryFile(dir=place, prefix=".torchkeeper-") as file:
+            file.write(bytes(1 << 12))
+    except OSError as e:
+        raise Problem("place-unwritable", place=place, why=e.strerror or str(e)) from e
+    return missing
+
+
+def launch(
+    module: str, request: Mapping[str, Any], env: Mapping[str, str], home: str
+) -> subprocess.Popen[bytes]:
+    """Start ``main`` of a module of this package in a process and session of its own.
+
+    It runs under this interpreter, in the folder ``home``, and is told the request in one line.
+    """
+    boot = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+        f"from torchkeeper.warm.{module} import main; main()"
+    )
+    # The folder or the zip that this very code came from.
+    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", boot, source],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home,
+        env=dict(env),
+        start_new_session=True,
+        bufsize=0,
+    )
+    assert process.stdin
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+    return process
+
+
+def carry_out(
+    process: subprocess.Popen[bytes],
+    limit_s: float | None,
+    state: State,
+    report: Report,
+    answer: Callable[[bytes], None],
+    codes: Codes,
+    failed: Callable[[Collection[int]], None],
+) -> dict[str, Any]:
+    """Follow a job to its end, and end all that it started; returns its result.
+
+    failed: hears the ids of all its processes, which are gone, before anything is raised.
+    Raises Problem, and passes Cancelled on.
+    """
+    with process:
+        try:
+            follow(process, limit_s, state, report, answer, codes)
+            status = process.wait()
+        except BaseException:
+            failed(processes.end(process))
+            raise
+        # The leader is gone; what it started may not be.
+        pids = processes.end(process)
+        if state.result is None:
+            failed(pids)
+            raise why_not(state, status, report, codes)
+        return state.result
+
+
+def follow(
+    process: subprocess.Popen[bytes],
+    limit_s: float | None,
+    state: State,
+    report: Report,
+    answer: Callable[[bytes], None],
+    codes: Codes,
+) -> None:
+    """Relay until the job has ended; ``answer`` takes each line that it tells, and fills ``state``.
+
+    Raises Cancelled, and Problem(codes.timeout) after ``limit_s`` seconds without a result.
+    """
+    assert process.stdout and process.stderr
+    started = time.monotonic()
+    leave: float | None = None
+    answers, log = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector:
+        for pipe, buffer, take in (
+            (process.stdout, answers, answer),
+            (process.stderr, log, lambda line: _log(line, state, report)),
+        ):
+            os.set_blocking(pipe.fileno(), False)
+            selector.register(pipe, selectors.EVENT_READ, (buffer, take))
+        while True:
+            report.check()
+            for key, _ in selector.select(TURN):
+                if not _pump(key.fd, *key.data):
+                    selector.unregister(key.fileobj)
+            now = time.monotonic()
+            if process.poll() is not None:
+                # Whatever it said is in the pipes; a child of its may hold them open for ever.
+                for key in list(selector.get_map().values()):
+                    while _pump(key.fd, *key.data) and select_now(key.fd):
+                        pass
+                break
+            if not selector.get_map():
+                time.sleep(TURN)  # it closed both pipes, and lives on
+            if state.result is not None or state.problem or state.failed:
+                leave = leave or now + EXIT
+                if now > leave:
+                    break
+            elif limit_s is not None and now > started + limit_s:
+                raise Problem(codes.timeout, limit_s=limit_s)
+    if log:
+        _log(bytes(log), state, report)
+    if process.poll() is None:
+        processes.end(process)
+
+
+def select_now(handle: int) -> bool:
+    """Whether a pipe can be read without waiting."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(handle, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
+    """Read once and hand on the complete lines; False at the end."""
+    try:
+        data = os.read(handle, 1 << 16)
+    except BlockingIOError:
+        return True
+    buffer += data
+    *lines, rest = buffer.split(b"\n")
+    if len(rest) > _LINE or not data:
+        lines, rest = [*lines, rest], bytearray()
+    buffer[:] = rest
+    for line in lines:
+        take(bytes(line))
+    return bool(data)
+
+
+def _log(line: bytes, state: State, report: Report) -> None:
+    text = line.decode(errors="backslashreplace").rstrip()
+    if not text:
+        return
+    if len(text) > LOG_LINE:
+        text = text[: LOG_LINE - 1] + "…"
+    state.tail.append(text)
+    state.lines += 1
+    if state.lines <= LOG_LINES:
+        report.finding(log=text)
+
+
+def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
+    """The problem that a job without a result had; its last words go to the log.
+
+    Where it told none: Problem(codes.killed) or Problem(codes.failed).
+    """
+    if state.problem:
+        return state.problem
+    unsent = min(state.lines - LOG_LINES, _TAIL)
+    if unsent > 0:
+        for text in list(state.tail)[-unsent:]:
+            report.finding(log=text)
+    why = state.failed or last_words(list(state.tail))
+    if status < 0:
+        return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
+    return Problem(codes.failed, why=why or f"exit status {status}", step=state.step)
+
+
+def last_words(lines: list[str]) -> str | None:
+    """The line of a log that most likely says why its process ended."""
+    for line in lines:
+        if line.startswith(("Fatal Python error:", "terminate called")):
+            return line
+    for line in reversed(lines):
+        # Not the frames of a traceback, and not what faulthandler lists after them.
+        if line and not line.startswith(
+            (" ", "\t", "Extension modules:", "Current thread", "Thread 0x")
+        ):
+            return line
+    return None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:
+    """The finding that something half-written was removed, if something was."""
+    if swept:
+        paths = [item.path for item in swept[:_SWEPT]]
+        report.finding(swept={"count": len(swept), "paths": paths})

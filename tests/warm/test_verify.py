@@ -1,0 +1,230 @@
+"""Verifying: what each run has and has not, what it comes to, and that nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli import conftest as commands
+from tests.snapshots import snapshot
+from tests.warm.conftest import Filled, Recorder
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.link import verified
+from torchkeeper.warm import verify as module
+from torchkeeper.warm.verify import Ran, verify
+
+tk = commands.tk
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files of this process, empty."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Problem:
+    with pytest.raises(Problem) as failure:
+        verify(params, report or Recorder())
+    return failure.value
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_an_object_that_is_built_again_is_seen(
+    place: Path, with_torch: list[int], temporary: Path
+) -> None:
+    """Everything hits, PyTorch's counters say nothing, and the file appears in the copy."""
+    removed = sorted(place.glob("??/*.main.so"))[0]
+    removed.unlink()
+    before, mark = snapshot(place), verified.mark(str(place))
+    report = Recorder()
+    result = verify({"place": str(place), "runs": ["warm"]}, report)
+    assert verified.checked(result) == result
+    assert (result["graphs"], result["hits"], result["misses"]) == (7, 7, 0)
+    assert result["autograd"] == {"hits": 4, "misses": 0}
+    assert {row["outcome"] for row in result["rows"]} == {"hit"}
+    assert len(result["rows"]) == 7
+    assert result["built"] == [str(removed.relative_to(place))]
+    assert (result["rebuilt"], result["good"]) == (1, False)
+    assert report.all("built") == [{"path": result["built"][0]}]
+    assert report.all("run") == [{"name": "warm"}]
+    assert result["threads"] > 0
+    assert result["torch"].startswith("2.")
+    # The original is as it was, and nothing is left.
+    assert snapshot(place) == before
+    assert verified.mark(str(place)) == mark
+    assert os.listdir(temporary) == []
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_all_runs(place: Path, with_torch: list[int], temporary: Path) -> None:
+    result = verify({"place": str(place)}, Recorder())
+    runs = result["runs"]
+    assert list(runs) == list(module.RUNS)
+    assert (runs["cold"]["hits"], runs["cold"]["misses"]) == (0, 7)
+    # What a mega-cache is worth on a CPU: all hits, and every object built again.
+    assert (runs["mega"]["hits"], runs["mega"]["misses"]) == (7, 0)
+    assert runs["mega"]["rebuilt"] == runs["cold"]["rebuilt"] > 10
+    for name in ("warm", "prepared"):
+        assert (runs[name]["hits"], runs[name]["misses"], runs[name]["rebuilt"]) == (7, 0, 0)
+    assert result["good"]
+    assert result["ratios"]["warm_cold"] > 1.5
+    assert result["ratios"]["prepared_cold"] > 3
+    assert os.listdir(temporary) == []
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_bundles_from_the_command_line(
+    built: Filled, tk: commands.Tk, torch_python: str, tmp_path: Path, temporary: Path
+) -> None:
+    """One that has all, and one without code, which PyTorch then builds again in silence."""
+    whole, bare = tmp_path / "whole.torchcache", tmp_path / "bare.torchcache"
+    env = {"TMPDIR": str(temporary)}
+    assert tk("export", built.place, "-o", whole, "--env", torch_python).code == 0
+    assert tk("export", built.place, "-o", bare, "--filter", "-kind:code").code == 0
+    asked = ("--env", torch_python, "--trust", "--quick", "--json")
+    ran = tk("verify", whole, *asked, timeout=600, **env)
+    assert ran.code == 0, ran.err
+    assert [row["outcome"] for row in ran.objects[:-1]] == ["hit"] * 7
+    assert (ran.result["good"], ran.result["rebuilt"], ran.result["left"]) == (True, 0, [])
+    kept = verified.last(str(whole))
+    assert kept is not None
+    assert kept.result["hits"] == 7
+    assert not kept.before_it_changed()
+    ran = tk("verify", bare, *asked, timeout=600, **env)
+    assert ran.code == 1
+    assert (ran.result["hits"], ran.result["misses"], ran.result["good"]) == (7, 0, False)
+    assert ran.result["rebuilt"] > 10
+    assert "the bundle needs its code" in ran.err
+    assert os.listdir(temporary) == []
+
+
+def test_a_cancel_leaves_nothing(fake_torch: Any, fixture_cache: Path, temporary: Path) -> None:
+    fake_torch(
+        "import os, subprocess, tempfile, time\n"
+        "open(os.path.join(tempfile.gettempdir(), 'mine'), 'w').close()\n"
+        "subprocess.Popen(['sleep', '60']); print('up', flush=True); time.sleep(60)"
+    )
+    seen: list[list[str]] = []
+
+    def when() -> bool:
+        if report.all("log") and not seen:
+            [scratch] = temporary.iterdir()
+            seen.append(sorted(str(p.relative_to(scratch)) for p in scratch.glob("*/*")))
+            assert (scratch / "warm" / "tmp" / "mine").exists()
+        return bool(seen)
+
+    report = Recorder(when=when)
+    begun = time.monotonic()
+    with pytest.raises(Cancelled):
+        verify({"place": str(fixture_cache), "runs": ["warm"]}, report)
+    assert seen == [["warm/cache", "warm/tmp"]]
+    assert time.monotonic() - begun < 10
+    assert os.listdir(temporary) == []
+
+
+def test_a_crash_of_the_target_is_said_as_such(
+    fake_torch: Any, fixture_cache: Path, temporary: Path
+) -> None:
+    fake_torch("import os; os.abort()")
+    place = str(fixture_cache)
+    problem = problem_of({"place": place, "runs": ["warm"]})
+    assert problem.code == "verify-crashed"
+    assert (problem.params["place"], problem.params["signal"]) == (place, "SIGABRT")
+    # Where the target is not even there, it is not to blame.
+    assert problem_of({"place": place, "runs": ["cold", "warm"]}).code == "warm-killed"
+    assert os.listdir(temporary) == []
+
+
+def test_the_job_sees_only_its_own_folders(
+    fake_torch: Any, fixture_cache: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = {
+        "TORCH_TRACE": "/trace",
+        "TRITON_CACHE_DIR": "/kernels",
+        "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1",
+        "TORCHINDUCTOR_REDIS_URL": "redis://h",
+        "TRITON_REMOTE_CACHE_BACKEND": "triton.runtime.cache:RedisRemoteCacheBackend",
+    }
+    own = {"TORCHINDUCTOR_MAX_AUTOTUNE": "1", "TORCH_COMPILE_CACHE_KEY_TAG": "x", "CXX": "g++"}
+    for name, value in {**elsewhere, **own}.items():
+        monkeypatch.setenv(name, value)
+    fake_torch(
+        "import json, os, tempfile\n"
+        "print(json.dumps([tempfile.gettempdir(), os.listdir(tempfile.gettempdir()),"
+        " os.listdir(os.environ['TORCHINDUCTOR_CACHE_DIR'])]), flush=True)\n"
+        "own = [n for n in os.environ if n.startswith(('TORCH', 'TRITON', 'CXX'))]\n"
+        "print(' '.join(own), flush=True)\n"
+        "raise ImportError('enough')"
+    )
+    report = Recorder()
+    assert (
+        problem_of({"place": str(fixture_cache), "runs": ["warm"]}, report).code == "torch-broken"
+    )
+    folders, names = report.all("log")[:2]
+    assert str(temporary) in folders
+    assert '/warm/tmp", [], [' in folders
+    assert '"fxgraph"' in folders
+    assert not set(elsewhere) & set(names.split())
+    assert {*own, "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"} == set(names.split())
+
+
+def test_what_cannot_be_verified(
+    tmp_path: Path, fixture_cache: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(fixture_cache)
+    assert problem_of({"place": "redis://h"}).code == "verify-server"
+    assert problem_of({"place": str(tmp_path / "missing")}).code == "place-missing"
+    (tmp_path / "empty").mkdir()
+    assert problem_of({"place": str(tmp_path / "empty")}).code == "nothing-to-verify"
+    assert problem_of({"place": place, "recipes": ["none"]}).code == "recipe-unknown"
+    for wrong in (
+        {"place": 3},
+        {"runs": ["hot"]},
+        {"runs": ["mega", "warm"]},
+        {"runs": ["cold"]},
+        {"runs": 3},
+        {"scratch": "relative"},
+        {"limit_s": "soon"},
+    ):
+        assert problem_of({"place": place, **wrong}).code == "bad-request", wrong
+    monkeypatch.setattr(module, "_WORK", 1 << 60)
+    full = problem_of({"place": place})
+    assert full.code == "verify-no-room"
+    assert full.params["place"] == str(temporary)
+    assert int(str(full.params["needed_mb"])) > int(str(full.params["free_mb"]))
+    assert os.listdir(temporary) == []
+
+
+def test_a_disk_that_fills_up_meanwhile(
+    fake_torch: Any, fixture_cache: Path, temporary: Path
+) -> None:
+    fake_torch("import errno, os; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
+    assert problem_of({"place": str(fixture_cache)}).code == "verify-no-room"
+    assert os.listdir(temporary) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "good"),
+    [
+        ({}, True),
+        ({"hits": 0}, False),
+        ({"misses": 1}, False),
+        ({"autograd": {"hits": 1, "misses": 1}}, False),
+    ],
+)
+def test_good(change: dict[str, Any], good: bool) -> None:
+    result = {"hits": 2, "misses": 0, "autograd": {"hits": 2, "misses": 0}, **change}
+    assert Ran(result).good is good
+    assert not Ran(result, built=["aa/x.so"]).good
