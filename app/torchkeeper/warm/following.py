@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -97,6 +97,35 @@ def launch(
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(json.dumps(request).encode() + b"\n")
     return process
+
+
+def carry_out(
+    process: subprocess.Popen[bytes],
+    limit_s: float | None,
+    state: State,
+    report: Report,
+    answer: Callable[[bytes], None],
+    codes: Codes,
+    failed: Callable[[Collection[int]], None],
+) -> dict[str, Any]:
+    """Follow a job to its end, and end all that it started; returns its result.
+
+    failed: hears the ids of all its processes, which are gone, before anything is raised.
+    Raises Problem, and passes Cancelled on.
+    """
+    with process:
+        try:
+            follow(process, limit_s, state, report, answer, codes)
+            status = process.wait()
+        except BaseException:
+            failed(processes.end(process))
+            raise
+        # The leader is gone; what it started may not be.
+        pids = processes.end(process)
+        if state.result is None:
+            failed(pids)
+            raise why_not(state, status, report, codes)
+        return state.result
 
 
 def follow(

@@ -20,16 +20,15 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import places
-from torchkeeper.warm import processes, sweep
+from torchkeeper.warm import sweep
 from torchkeeper.warm.following import (
     LOG_LINE,
     Codes,
     State,
-    follow,
+    carry_out,
     launch,
     make_writable,
     tell_swept,
-    why_not,
 )
 
 #: What PyTorch calls the folder of its headers (torch/_inductor/codecache.py).
@@ -86,25 +85,16 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
     began = time.monotonic()
     try:
         request = {"into": target.folder}
-        with launch("header", request, environment(target, home), home) as process:
-            pids: Collection[int] = {process.pid}
-            try:
-                follow(process, limit, state, report, answer, _CODES)
-                status = process.wait()
-            except BaseException:
-                pids = processes.end(process)
-                _sweep(state, pids, report)
-                raise
-            pids = processes.end(process)
-            if state.result is None:
-                _sweep(state, pids, report)
-                raise why_not(state, status, report, _CODES)
+        process = launch("header", request, environment(target, home), home)
+        result = carry_out(
+            process, limit, state, report, answer, _CODES, lambda pids: _sweep(state, pids, report)
+        )
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if state.result is None:
             for folder in reversed(made):
                 _remove_empty(folder)
-    return {**state.result, "seconds": time.monotonic() - began}
+    return {**result, "seconds": time.monotonic() - began}
 
 
 def checked(params: dict[str, Any]) -> tuple[Target, float | None]:

@@ -15,16 +15,15 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
-from torchkeeper.warm import processes, recipes, sweep
+from torchkeeper.warm import recipes, sweep
 from torchkeeper.warm.following import (
     LOG_LINE,
     Codes,
     State,
-    follow,
+    carry_out,
     launch,
     make_writable,
     tell_swept,
-    why_not,
 )
 
 _CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
@@ -98,19 +97,8 @@ def run(
     def answer(line: bytes) -> None:
         _answer(line, state, report)
 
-    with _start(request, home, env) as process:
-        try:
-            follow(process, job.limit_s, state, report, answer, _CODES)
-            status = process.wait()
-        except BaseException:
-            failed(processes.end(process))
-            raise
-        # The leader is gone; what it started may not be.
-        pids = processes.end(process)
-        if state.result is None:
-            failed(pids)
-            raise why_not(state, status, report, _CODES)
-    return state.result
+    process = _start(request, home, env)
+    return carry_out(process, job.limit_s, state, report, answer, _CODES, failed)
 
 
 def checked(params: dict[str, Any]) -> Job:
