@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, origin, parse
 
@@ -83,18 +84,34 @@ def two() -> Manifest:
     return Manifest("torchkeeper 1", made_in, entries)
 
 
-@pytest.mark.parametrize("made", [two(), Manifest("x", None, ()), Manifest("x", {}, ())])
+NATIVE = {
+    "torch": "2.13.0+cpu", "torch_key": "ab", "python": "cpython-311", "compiler": "g++ 12",
+    "libc": None, "cpu_flags": ["avx2", "fma"], "commands": ['g++ "a"\n \n "entries": ['],
+}  # fmt: skip
+
+
+def with_objects() -> Manifest:
+    files = tuple(ListedFile(f"files/ab/cab.main.{end}", 7, SHA) for end in ("cpp", "so"))
+    built = Build(files[0].path, files[1].path, 0)
+    entry = Listed("code", "cab", SHA, 14, files[0].path, files, built)
+    return Manifest("torchkeeper 1", None, (entry,), NATIVE)
+
+
+@pytest.mark.parametrize(
+    "made", [two(), with_objects(), Manifest("x", None, ()), Manifest("x", origin({}), ())]
+)
 def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
     entries = [
         {"kind": e.kind, "key": e.key, "sha256": e.sha256, "size": e.size, "path": e.path,
-         "files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in e.files]}
+         "files": [{"path": f.path, "size": f.size, "sha256": f.sha256} for f in e.files],
+         **({"built": e.built.to_json()} if e.built else {})}
         for e in made.entries
     ]  # fmt: skip
     whole = {"format": "torchcache", "format_version": 1, "made_by": made.made_by,
-             "made_in": made.made_in, "entries": entries}  # fmt: skip
+             "made_in": made.made_in, "native": made.native, "entries": entries}  # fmt: skip
     assert made.to_bytes() == json.dumps(whole, indent=1).encode() + b"\n"
     assert parse(made.to_bytes()).entries == parse(json.dumps(whole).encode()).entries
-    assert parse(made.to_bytes()).entries == made.entries
+    assert parse(made.to_bytes()) == made
 
 
 @pytest.mark.parametrize(
@@ -114,3 +131,42 @@ def test_what_is_no_list_of_entries_is_damage(old: bytes, new: bytes) -> None:
     assert data.count(old) == 1
     with pytest.raises(Problem, match="bundle-damaged"):
         parse(data.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"torch": None}, {"torch": 2}, {"torch_key": ""}, {"python": "x" * 500}, {"compiler": []},
+        {"libc": 2.36}, {"cpu_flags": "avx2"}, {"cpu_flags": [1]}, {"cpu_flags": ["x"] * 10_000},
+        {"commands": None}, {"commands": [{}]}, {"commands": ["x" * 100_000]},
+        {"commands": ["x"] * 1000},
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_nonsense_is_none(changes: dict[str, Any]) -> None:
+    back = parse(manifest(native={**NATIVE, **changes}))
+    assert (back.native, len(back.entries)) == (None, 1)
+
+
+@pytest.mark.parametrize("native", [None, 3, "g++", [], [[]], {}])
+def test_no_claim_is_none_either(native: object) -> None:
+    assert parse(manifest(native=native)).native is None
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        None, 1, [], {}, {"source": "a", "object": "b"},
+        {"source": "a", "object": "b", "command": -1},
+        {"source": "a", "object": "b", "command": True},
+        {"source": "a", "object": "b", "command": "0"},
+        {"source": "a", "object": "b", "command": 1 << 70},
+        {"source": "a", "object": "a", "command": 0},
+        {"source": 1, "object": "b", "command": 0}, {"source": "a", "object": [], "command": 0},
+    ],
+)  # fmt: skip
+def test_a_making_that_is_nonsense_is_none(built: object) -> None:
+    whole = json.loads(with_objects().to_bytes())
+    whole["entries"][0]["built"] = built
+    back = parse(json.dumps(whole).encode())
+    assert back.native == NATIVE
+    assert [entry.built for entry in back.entries] == [None]

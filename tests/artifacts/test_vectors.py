@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts import inert, vectors
-from torchkeeper.verdict.machine import vector_instructions
+from torchkeeper.verdict.machine import cpu_flags, vector_instructions
 
 
 def loads(*statements: str) -> str:
@@ -77,25 +77,65 @@ def test_objects_tell_what_their_compiler_was_told(
 ) -> None:
     if platform.machine() != "x86_64":
         pytest.skip("the options are those of another processor")
-    source, built = tmp_path / "a.cpp", tmp_path / "a.so"
+    assert vectors.instructions(built_with(tmp_path, *options)) == used
+
+
+def built_with(folder: Path, *options: str) -> bytes:
+    source, built = folder / "a.cpp", folder / "a.so"
     source.write_text("int f() { return 1; }\n")
     subprocess.run(["g++", "-shared", "-fPIC", *options, source, "-o", built], check=True)
-    assert vectors.instructions(built.read_bytes()) == used
+    return built.read_bytes()
 
 
 def test_native_is_what_this_machine_can(tmp_path: Path) -> None:
-    source, built = tmp_path / "a.cpp", tmp_path / "a.so"
-    source.write_text("int f() { return 1; }\n")
-    command = ["g++", "-shared", "-fPIC", "-g1", "-march=native", str(source), "-o", str(built)]
-    subprocess.run(command, check=True)
-    used = vectors.instructions(built.read_bytes())
+    data = built_with(tmp_path, "-g1", "-march=native")
+    used = vectors.instructions(data)
     assert used is not None
-    assert set(used.split()) <= set(vector_instructions())
+    assert set(used.split()) <= set(vector_instructions(cpu_flags()))
+    if platform.machine() == "x86_64":
+        # All that the compiler found on this CPU has the name that Linux gives it.
+        sets = vectors.instruction_sets(data)
+        assert sets is not None
+        assert {"cx16", "fxsr", "pni", "popcnt", "sse2", *used.split()} <= sets <= set(cpu_flags())
+
+
+@pytest.mark.parametrize(
+    ("options", "sets"),
+    [
+        (["-g1", "-march=x86-64"], {"fxsr", "mmx", "sse", "sse2"}),
+        (["-g1", "-march=x86-64-v2", "-mno-sahf", "-mred-zone"],
+         {"cx16", "fxsr", "mmx", "pni", "popcnt", "sse", "sse2", "sse4_1", "sse4_2", "ssse3"}),
+        (["-g1", "-march=x86-64", "-mpclmul", "-mprfchw", "-mshstk", "-mrdrnd"],
+         {"3dnowprefetch", "fxsr", "mmx", "pclmulqdq", "rdrand", "sse", "sse2"}),
+        # A set that is not known here has to be had, by its name.
+        (["-g1", "-march=x86-64", "-mgeneral-regs-only"],
+         {"fxsr", "general_regs_only", "mmx", "sse", "sse2"}),
+        (["-g1", "-march=skylake"], None),
+        (["-g1", "-march=skylake", "-mno-fma"], None),
+        (["-march=x86-64-v3"], None),
+    ],
+)  # fmt: skip
+def test_objects_tell_every_set_of_instructions(
+    options: list[str], sets: set[str] | None, tmp_path: Path
+) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("the options are those of another processor")
+    assert vectors.instruction_sets(built_with(tmp_path, *options)) == sets
+
+
+def test_sets_of_another_processor_are_not_told() -> None:
+    arm = b"GNU C++17 12.2.0 -march=armv8.4-a+sve+bf16 -mlittle-endian -g1\0"
+    assert vectors.instructions(arm) == "bf16 sve"
+    assert vectors.instruction_sets(arm) is None
+    both = b"GNU C17 -march=x86-64-v2\0 GNU C++17 -march=skylake\0"
+    assert vectors.instruction_sets(both) is None
+    assert vectors.instruction_sets(b"GNU C17 -march=x86-64-v3 cut off") is None
 
 
 @given(st.binary(max_size=300), st.text(max_size=300))
 def test_anything_is_read(data: bytes, text: str) -> None:
     vectors.instructions(b"GNU C++17 -march=x86-64 " + data)
+    vectors.instruction_sets(b"GNU C++17 -march=x86-64 " + data + b"\0")
     vectors.widths("at::vec::" + text)
 
 
@@ -103,3 +143,4 @@ def test_long_texts_take_no_time() -> None:
     vectors.widths("at::vec::" + "Vectorized<float>::loadu(" * 100_000)
     vectors.widths("at::vec::" + "; x0 += " * 200_000)
     vectors.instructions(b"GNU C" * 500_000)
+    vectors.instruction_sets(b"GNU C" * 500_000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -20,7 +22,7 @@ FIELDS = {
     "python", "executable", "platform", "machine", "cpu", "threads", "torch", "torch_git",
     "triton", "cuda", "hip", "cxx", "cache_dir", "devices",
     "torch_key", "triton_key", "triton_libs", "system", "key_factors", "caches", "autograd",
-    "vector", "vector_bits", "cpu_capability",
+    "vector", "vector_bits", "cpu_capability", "cpu_flags", "libc", "native",
     "driver", "settings",
 }  # fmt: skip
 PROBE = (
@@ -41,12 +43,24 @@ def probe_of(python: str, *options: str, **env: str) -> dict[str, Any]:
     return facts
 
 
-@pytest.mark.torch
-def test_with_torch(torch_python: str, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
+@pytest.fixture(scope="module")
+def probed(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an interpreter with torch said; ``left`` is what that left in its temporary folder."""
+    folder = tmp_path_factory.mktemp("probed")
+    (folder / "tmp").mkdir()
     # One of AOTAutograd's settings is made another, one is said to be as it is.
     settings = {"AOT_PARTITIONER_DEBUG": "1", "TORCHINDUCTOR_AUTOGRAD_CACHE": "1"}
-    facts = probe_of(torch_python, TORCHINDUCTOR_CACHE_DIR=str(cache), **settings)
+    settings |= {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(folder / "tmp")}
+    facts = probe_of(torch_python, **settings)
+    assert facts["cache_dir"] == str(folder / "cache")
+    assert not (folder / "cache").exists()
+    return {**facts, "left": list((folder / "tmp").iterdir())}
+
+
+@pytest.mark.torch
+def test_with_torch(probed: dict[str, Any]) -> None:
+    facts = dict(probed)
+    assert facts.pop("left") == []
     assert set(facts) == FIELDS
     assert facts["torch"].count(".") >= 2
     assert facts["torch_git"]
@@ -57,14 +71,36 @@ def test_with_torch(torch_python: str, tmp_path: Path) -> None:
     assert len(facts["key_factors"]) > 300
     assert facts["key_factors"]["cpp_runtime_thread_count"][1] == str(facts["threads"])
     assert facts["devices"][-1]["type"] == "cpu"
-    assert facts["cache_dir"] == str(cache)
-    assert not cache.exists()
+
+
+@pytest.mark.torch
+def test_it_names_what_torch_built(probed: dict[str, Any], filled: Path) -> None:
+    """Whatever PyTorch built for a program has a name that one of the commands gives it."""
+    native = probed["native"]
+    same = ("torch", "torch_key", "threads", "cpu_flags", "libc")
+    assert {name: native[name] for name in same} == {name: probed[name] for name in same}
+    assert native["compiler"] == probed["cxx"]["version"]
+    objects = sorted(filled.glob("*/*.so"))
+    assert objects
+    for built in objects:
+        source = built.with_suffix(".cpp").read_bytes().strip()
+        names = {
+            base64.b32encode(hashlib.sha256(source + b"||" + command["extra"].encode()).digest())
+            for command in native["commands"]
+            if (command["what"] == "kernel") == built.name.endswith(".main.so")
+        }
+        assert built.name[1:52] in {name[:51].decode().lower() for name in names}, built
+    for command in native["commands"]:
+        assert command["portable"] != command["extra"]
+        assert str(Path(probed["executable"]).parent.parent) not in command["portable"]
 
 
 def test_without_torch() -> None:
     facts = probe_of(sys.executable, "-S")
     assert set(facts) == FIELDS
-    assert [facts[key] for key in ("torch", "triton", "cuda", "hip", "threads")] == [None] * 5
+    missing = ("torch", "triton", "cuda", "hip", "threads", "native")
+    assert [facts[key] for key in missing] == [None] * 6
+    assert facts["cpu_flags"]
     assert facts["devices"] == [{"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]}]
 
 

@@ -49,9 +49,12 @@ def kernels(module: str) -> list[tuple[str, str]]:
     return [(match[1], digest(match[2])) for match in _KERNEL.finditer(module)]
 
 
-def key_of(text: str) -> str:
-    """The key under which PyTorch writes a Python source (code_hash, write in codecache.py)."""
-    digest = hashlib.sha256(text.strip().encode("utf-8", "replace")).digest()
+def key_of(text: str, command: str = "") -> str:
+    """The key under which PyTorch writes a source (code_hash, write in codecache.py); ``command``:
+    what it adds to one that it builds.
+    """
+    named = text.strip() + (f"||{command}" if command else "")
+    digest = hashlib.sha256(named.encode("utf-8", "replace")).digest()
     return "c" + base64.b32encode(digest)[:51].decode().lower()
 
 
@@ -91,7 +94,8 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
 
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
     keys of the sources that a module names; hashes: of what vLLM made a key; instructions: those
-    that what was built of it may use (vectors.instructions).
+    for vectors that what was built of it may use (vectors.instructions); requires: all sets of
+    instructions that it may use, in order (vectors.instruction_sets), or None.
 
     texts: the source files and built objects by name, each possibly cut.
     """
@@ -99,7 +103,10 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     for name, data in sorted(texts.items()):
         if name.endswith(".so"):
             # What is behind the cut may say more.
-            found["instructions"] = vectors.instructions(data) if len(data) < MAX_OBJECT else None
+            whole = len(data) < MAX_OBJECT
+            found["instructions"] = vectors.instructions(data) if whole else None
+            sets = vectors.instruction_sets(data) if whole else None
+            found["requires"] = None if sets is None else sorted(sets)
             continue
         text = data.decode("utf-8", "replace")
         if name.endswith(".py"):

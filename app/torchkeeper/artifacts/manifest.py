@@ -3,7 +3,8 @@
 ``{"format": "torchcache", "format_version": 1, "made_by", "made_in", "entries": […]}``; an entry
 has kind, key, sha256, size, path, and files ``[{path, size, sha256}]``. Paths are those in the
 zip: ``files/…``, or ``mega-cache.bin`` for the payloads that a mega-cache holds. ``made_in`` is
-the environment as far as the entries tell, or null.
+the environment as far as the entries tell, or null. ``native`` says where its objects were built,
+and ``built`` of an entry how its object was (artifacts.builds); both may be absent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _text
 from typing import Any
 
+from torchkeeper.artifacts.builds import Build, build_from, origin_from
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 
 FORMAT = "torchcache"
@@ -45,7 +47,10 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache."""
+    """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache.
+
+    built: how its object was made, where that is known.
+    """
 
     kind: str
     key: str
@@ -53,15 +58,17 @@ class Listed:
     size: int
     path: str
     files: tuple[ListedFile, ...]
+    built: Build | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle says of itself."""
+    """What a bundle says of itself. ``native``: as ``builds.origin_from``."""
 
     made_by: str
     made_in: dict[str, Any] | None
     entries: tuple[Listed, ...]
+    native: dict[str, Any] | None = None
 
     def to_bytes(self) -> bytes:
         """The file: the same entries give the same bytes."""
@@ -72,10 +79,13 @@ class Manifest:
 
         That of a hundred thousand entries is 50 MB, and its objects are several times that.
         """
-        made_in = json.dumps(self.made_in, indent=1).replace("\n", "\n ")
+        made_in, native = (
+            json.dumps(said, indent=1).replace("\n", "\n ") for said in (self.made_in, self.native)
+        )
         yield (
             f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION},\n'
-            f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n "entries": ['
+            f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
+            f' "native": {native},\n "entries": ['
         ).encode()
         between = "\n"
         for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256)):
@@ -95,7 +105,17 @@ def _entry_text(entry: Listed) -> str:
         f'   "sha256": {_text(entry.sha256)},\n   "size": {entry.size},\n'
         f'   "path": {_text(entry.path)},\n   "files": ['
         + (f"\n{files}\n   ]" if files else "]")
+        + _built_text(entry.built)
         + "\n  }"
+    )
+
+
+def _built_text(built: Build | None) -> str:
+    if built is None:
+        return ""
+    return (
+        f',\n   "built": {{\n    "source": {_text(built.source)},\n'
+        f'    "object": {_text(built.object)},\n    "command": {built.command}\n   }}'
     )
 
 
@@ -106,6 +126,7 @@ class Coming:
     made_by: str
     made_in: dict[str, Any] | None
     entries: Iterator[Listed]
+    native: dict[str, Any] | None
 
 
 def parse(data: bytes) -> Manifest:
@@ -114,7 +135,7 @@ def parse(data: bytes) -> Manifest:
     Raises Problem("bundle-damaged", why=…) and Problem("bundle-newer", version=…).
     """
     said = begin(data)
-    return Manifest(said.made_by, said.made_in, tuple(said.entries))
+    return Manifest(said.made_by, said.made_in, tuple(said.entries), said.native)
 
 
 def begin(data: bytes) -> Coming:
@@ -132,7 +153,8 @@ def begin(data: bytes) -> Coming:
         raise Problem("bundle-damaged", why="Its manifest lacks a field")
     made_by = whole.get("made_by")
     made_by = made_by[:80] if isinstance(made_by, str) else "?"
-    return Coming(made_by, origin(made_in), map(_entry, listed))
+    native = origin_from(whole.get("native"))
+    return Coming(made_by, origin(made_in), map(_entry, listed), native)
 
 
 def _parts(data: bytes) -> tuple[dict[str, Any], Iterable[object] | None]:
@@ -213,7 +235,8 @@ def _entry(item: object) -> Listed:
         raise Problem("bundle-damaged", why="A name in its manifest is too long")
     if kind not in PORTABLE or not _SHA256.fullmatch(sha256):
         raise Problem("bundle-damaged", why=f"Its manifest has a strange entry of kind {kind[:40]}")
-    return Listed(kind, key, sha256, _size(item), path, tuple(_file(file) for file in files))
+    built = build_from(item.get("built"))
+    return Listed(kind, key, sha256, _size(item), path, tuple(map(_file, files)), built)
 
 
 def _file(file: object) -> ListedFile:

@@ -50,6 +50,31 @@ _V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 _LEVELS = {"x86-64": (), "x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
 _ARM = re.compile(r"-march=armv[89][\w.-]*?-a((?:\+\w+)*)$")
 
+#: What GCC calls instruction sets of any kind, and Linux does otherwise in /proc/cpuinfo.
+#: Sources: i386-options.cc of GCC, arch/x86/include/asm/cpufeatures.h of Linux.
+_SETS = {
+    **_LINUX, "sse3": "pni", "pclmul": "pclmulqdq", "avx5124vnniw": "avx512_4vnniw",
+    "avx5124fmaps": "avx512_4fmaps", "avxvnniint8": "avx_vnni_int8",
+    "avxvnniint16": "avx_vnni_int16", "avxneconvert": "avx_ne_convert", "3dnowa": "3dnowext",
+    "lzcnt": "abm", "sahf": "lahf_lm", "prfchw": "3dnowprefetch", "rdrnd": "rdrand",
+    "sha": "sha_ni", "crc32": "sse4_2", "sse4": "sse4_2", "mwait": "monitor",
+}  # fmt: skip
+#: Sets that Linux does not name, or only where its own settings say so; no compiler uses one unless
+#: a source asks for it.
+_UNNAMED = frozenset(
+    {"enqcmd", "hreset", "kl", "pconfig", "pku", "prefetchi", "prefetchwt1", "ptwrite", "sgx"}
+    | {"shstk", "uintr", "usermsr", "widekl"}
+)
+#: GCC names these in any list of what “native” meant: as there, or as not there.
+_ALWAYS = ("mmx", "sse4.2", "popcnt", "avx", "avx2", "bmi2", "aes", "movbe", "xsave", "avx512f")
+#: Options that name none, of those that a program may well add.
+_OTHER = re.compile(r"32|64|x32|.*=.*|cld|fentry|recip|red-zone|relax|stackrealign|vzeroupper")
+_X86 = ("fxsr", "mmx", "sse", "sse2")
+_X86_V2 = (*_X86, "cx16", "lahf_lm", "pni", "popcnt", "ssse3", *_V2)
+_X86_V3 = (*_X86_V2, *_V3, "abm", "movbe", "xsave")
+_X86_LEVELS = {"x86-64": _X86, "x86-64-v2": _X86_V2, "x86-64-v3": _X86_V3,
+               "x86-64-v4": (*_X86_V3, *_V4)}  # fmt: skip
+
 
 def widths(source: str) -> str | None:
     """The bits of the vectors that generated code may have been written for, with blanks between;
@@ -92,6 +117,45 @@ def instructions(data: bytes) -> str | None:
             return None  # or what was cut off it may say more
         found |= used
     return " ".join(sorted(found)) if producers else None
+
+
+def instruction_sets(data: bytes) -> frozenset[str] | None:
+    """All instruction sets that a built object was told it may use, as Linux calls them in
+    /proc/cpuinfo; None where it does not say, or is not for x86.
+
+    A CPU that has all of them runs it. Others than ``instructions`` are among them, such as popcnt.
+    """
+    found: set[str] = set()
+    producers = set(_PRODUCER.findall(data))
+    for text, end in producers:
+        sets = _sets(text.decode("ascii", "replace").split()) if end else None
+        if sets is None:
+            return None
+        found |= sets
+    return frozenset(found) if producers else None
+
+
+def _sets(options: list[str]) -> set[str] | None:
+    found: set[str] = set()
+    # What “native” meant is a CPU, and then all that it has and has not.
+    known = all(f"-m{name}" in options or f"-mno-{name}" in options for name in _ALWAYS)
+    for option in options:
+        if option.startswith("-march="):
+            level = _X86_LEVELS.get(option[7:])
+            if option.startswith("-march=armv") or (level is None and not known):
+                return None
+            found |= set(level or _X86)
+            known = True
+        elif option.startswith("-mno-"):
+            found.discard(_set(option[5:]))
+        elif option.startswith("-m") and not _OTHER.fullmatch(option[2:]):
+            found.add(_set(option[2:]))
+    return found - _UNNAMED if known else None
+
+
+def _set(name: str) -> str:
+    """What Linux calls a set of instructions; one that is not known here is called as it is."""
+    return _SETS.get(name, name.replace("-", "_"))
 
 
 def _used(options: list[str]) -> set[str] | None:

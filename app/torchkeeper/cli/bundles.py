@@ -10,10 +10,11 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, knowing, protected, say, verdicts
+from torchkeeper.link import carrying, interpreters, knowing, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.names import is_server
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "
@@ -23,7 +24,9 @@ TRUST = (
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
-    "redis-only", "newer-goes", "part-of-artifact", "same-place",
+    "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
+    "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
+    "object-unproven",
 })  # fmt: skip
 
 
@@ -47,19 +50,44 @@ def add_export(command: argparse.ArgumentParser) -> None:
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
+    # Who knows how objects are built: nobody does for a server, which holds none.
+    maker = None if is_server(args.place) else _maker(args)
     with Engine() as engine:
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
         if args.dry_run:
-            return _plan_export(args, asker, select)
+            return _plan_export(args, asker, select, maker)
         answer = asker.ask("export", place=args.place, output=args.output, select=select,
-                           replace=not args.no_clobber)  # fmt: skip
+                           replace=not args.no_clobber,
+                           builders=carrying.builders(maker))  # fmt: skip
+    _note_undescribed(args, answer, maker)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
 
 
-def _plan_export(args: argparse.Namespace, asker: Asker, select: Answer) -> int:
-    answer = asker.ask("plan_export", place=args.place, select=select)
+def _maker(args: argparse.Namespace) -> Answer | None:
+    """The facts of the interpreter whose torch may have built objects, or None: without one,
+    what is exported is the same, less what a bundle says of its objects.
+    """
+    try:
+        return knowing.environment(interpreters.chosen(args.env))
+    except UserError:
+        if args.env:
+            raise
+        return None
+
+
+def _note_undescribed(args: argparse.Namespace, answer: Answer, maker: Answer | None) -> None:
+    if not args.json and (said := carrying.undescribed(answer, maker)):
+        output.note(said)
+
+
+def _plan_export(
+    args: argparse.Namespace, asker: Asker, select: Answer, maker: Answer | None
+) -> int:
+    answer = asker.ask("plan_export", place=args.place, select=select,
+                       builders=carrying.builders(maker))  # fmt: skip
+    _note_undescribed(args, answer, maker)
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
     said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."
@@ -117,7 +145,8 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    asker, answer = _look_inside(args, args.file, _here(args, [args.file]))
+    here = _here(args, [args.file])
+    asker, answer = _look_inside(args, args.file, here)
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -126,6 +155,8 @@ def inspect(args: argparse.Namespace) -> int:
     else:
         _print_inside(args.file, entries, answer)
         _warn([answer])
+        if here and (said := carrying.threads(answer["made_in"], here["facts"])):
+            output.note(said)
         for text in output.left_lines(asker.left):
             output.note(text)
     return 1 if answer["broken"] or failures(asker.left) else 0
@@ -175,6 +206,8 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
     output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
     output.line(f"  made in  {made_in(answer.get('made_in'))}")
+    for name, value in carrying.lines(answer):
+        output.line(f"  {name:<9}{value}")
     if (here := answer["judged_by"]) is not None:
         said = verdicts.summary(answer)
         output.line(printable(f"  verdict  {said} (torch {here['torch']}, {here['python']})"))
@@ -224,13 +257,13 @@ def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
         protected.check(args.into)
+    here = _here(args, args.files)
     if args.dry_run or not args.trust:
         inside = []
-        here = _here(args, args.files)
         for file in args.files:
             asker, answer = _look_inside(args, file, here)
             inside.append((file, asker.entries(), answer))
-        compared = _compare(args, inside)
+        compared = _compare(args, inside, here)
         if args.dry_run:
             return compared
         if not output.can_ask():
@@ -245,10 +278,14 @@ def import_(args: argparse.Namespace) -> int:
             return 1
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("import", files=args.files, into=args.into)
+        env = _tell_names(args, engine, here)
+        answer = asker.ask("import", files=args.files, into=args.into, env=env) | {"env": env}
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
+    if answer["renamed"]:
+        said += f"; {say.count(answer['renamed'], 'object', 'objects')} renamed for "
+        said += "this environment"
     return _end(args, answer, asker, said, empty="There was nothing to import.")
 
 
@@ -270,11 +307,35 @@ def _new_kinds(files: list[Answer]) -> dict[str, int]:
     return found
 
 
-def _compare(args: argparse.Namespace, inside: list[tuple[str, list[Entry], Answer]]) -> int:
+def _tell_names(args: argparse.Namespace, engine: Engine, here: Answer | None) -> str | None:
+    """Have an engine know the names that objects have in an environment; the name of that, or None
+    without one.
+    """
+    if here is not None:
+        abouts = carrying.tell(engine, here["python"], here["facts"], args.files)
+        if not args.json:
+            for said in {carrying.threads(one["made_in"], here["facts"]): None for one in abouts}:
+                if said:
+                    output.note(said)
+        return str(here["python"])
+    found = engine.call("origin", {"files": args.files})["files"]
+    if not args.json and any(one["built"] for one in found):
+        output.note(
+            "There is no interpreter with a torch: objects keep their names. Name one with --env."
+        )
+    return None
+
+
+def _compare(
+    args: argparse.Namespace,
+    inside: list[tuple[str, list[Entry], Answer]],
+    here: Answer | None,
+) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``_end``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json)
+        env = _tell_names(args, engine, here)
+        answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json, env=env)
     files = answer.pop("files")
     found = _summed(files)
     new = found["new"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -25,6 +25,7 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
+from torchkeeper.stores.building import Makers, Told, environment
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.copying import be_patient, broke_off, for_bundle
@@ -34,6 +35,7 @@ from torchkeeper.stores.export_plan import plan
 from torchkeeper.stores.importing import import_bundles
 from torchkeeper.stores.items import Item, Source
 from torchkeeper.stores.lost import Lost
+from torchkeeper.stores.naming import Named
 from torchkeeper.stores.offering import Left
 from torchkeeper.stores.space import space
 from torchkeeper.stores.store import Store
@@ -60,7 +62,11 @@ class Rows:
 
 
 def export_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Write a selection to the bundle ``output``; with ``replace`` false only where none is."""
+    """Write a selection to the bundle ``output``; with ``replace`` false only where none is.
+
+    ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
+    how many entries with ``objects`` that is ``described``.
+    """
     output = path_of(params, "output")
     store = session.store(place_of(params, "place"), report)
     select = params.get("select", {})
@@ -69,7 +75,9 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         carried = carrying(select, with_needed=False)
         chosen = chosen_of(session, store, select, report, carried=carried)
         chosen, source, left = _held(store, chosen, report)
-        done = export(chosen, source, output, report, left, bool(params.get("replace", True)))
+        replace = bool(params.get("replace", True))
+        makers = makers_of(store, params)
+        done = export(chosen, source, output, report, left, replace, makers)
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost
     finally:
@@ -80,6 +88,8 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "bytes": done.bytes,
         "output": os.path.abspath(output),
         "size": os.path.getsize(output) if done.entries else 0,
+        "objects": done.objects,
+        "described": done.described,
     }
 
 
@@ -91,9 +101,18 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
     try:
         chosen = chosen_of(session, store, params.get("select", {}), report)
         chosen, source, left = _held(store, chosen, report)
-        return asdict(plan(chosen, source, report, left))
+        return asdict(plan(chosen, source, report, left, makers_of(store, params)))
     finally:
         store.close()
+
+
+def makers_of(store: Store, params: dict[str, Any]) -> Makers | None:
+    """Who tells how objects were built: the bundle they are from, else the environment whose
+    commands a request gives as ``builders``.
+    """
+    if isinstance(store, Bundle) and store.native is not None:
+        return Told(store, store.native)
+    return environment(params.get("builders"))
 
 
 def _held(
@@ -127,51 +146,70 @@ def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str |
         yield bundles
 
 
-def import_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Place what bundles hold in the folder ``into``. All or nothing: cancelled, it leaves no
-    trace. Rows say what was placed: ``{kind, key, path}``, the path in the folder.
+def import_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
+    machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
+    Rows say what was placed: ``{kind, key, path}``, the path in the folder. The result is an
+    Imported, and how many objects were ``renamed``.
     """
     rows = Rows(report)
+    renamed = 0
     with _open(params, report) as bundles:
-        done = import_bundles(
-            list(bundles),
-            path_of(params, "into"),
-            report,
-            lambda bundle, item, problem: tell_left(report, item, problem, bundles[bundle]),
-            lambda item, home: rows.add({"kind": item.kind, "key": item.key, "path": home}),
-        )
+        offered = _offered(session, params, bundles, report)
+
+        def placed(item: Item, home: str) -> None:
+            nonlocal renamed
+            rows.add({"kind": item.kind, "key": item.key, "path": home})
+            renamed += any(one.is_renamed(item) for one in offered)
+
+        def left(one: Named, item: Item, problem: Problem) -> None:
+            tell_left(report, one.origin(item), problem, bundles[offered[one]])
+
+        done = import_bundles(list(offered), path_of(params, "into"), report, left, placed)
     rows.send()
-    return asdict(done)
+    return {**asdict(done), "renamed": renamed}
 
 
-def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, and the target's
-    ``space``. With ``rows``, a row for each entry: ``{file, kind, key, path, inside, size,
-    outcome, code}``; inside is its path in the bundle.
+def _offered(
+    session: Session, params: dict[str, Any], bundles: Iterable[Bundle], report: Report
+) -> dict[Named, Bundle]:
+    """Bundles as an environment can take them."""
+    from torchkeeper.engine.renaming import for_environment
+
+    return {for_environment(session, params, bundle, report): bundle for bundle in bundles}
+
+
+def compare_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What ``import`` would do: ``files``, a Compared for each, ``needed`` bytes, the target's
+    ``space``, and how many new objects would be ``renamed``. With ``rows``, a row for each entry:
+    ``{file, kind, key, path, inside, size, outcome, code}``; inside is its path in the bundle.
     """
     into = path_of(params, "into")
     rows = Rows(report)
     told = bool(params.get("rows"))
+    renamed = 0
 
     with _open(params, report) as bundles:
+        offered = _offered(session, params, bundles, report)
 
-        def mark(
-            bundle: Bundle, item: Item, home: str, outcome: str, problem: Problem | None
-        ) -> None:
+        def mark(one: Named, item: Item, home: str, outcome: str, problem: Problem | None) -> None:
+            nonlocal renamed
+            renamed += outcome == "new" and one.is_renamed(item)
+            bundle, inside = offered[one], one.origin(item)
             if problem is not None:
-                tell_left(report, item, problem, bundles[bundle])
+                tell_left(report, inside, problem, bundles[bundle])
             if told:
                 code = problem.code if problem else None
                 about: dict[str, Any] = {
                     "kind": item.kind,
                     "key": item.key,
                     "path": home,
-                    "inside": item.path,
+                    "inside": inside.path,
                 }
                 about |= {"file": bundle.path, "size": item.size}
                 rows.add({**about, "outcome": outcome, "code": code})
 
-        found = compare(list(bundles), into, report, mark)
+        found = compare(list(offered), into, report, mark)
         files = [
             {"file": bundle.path, **one.to_json()}
             for bundle, one in zip(bundles, found, strict=True)
@@ -181,6 +219,7 @@ def compare_(_: Session, params: dict[str, Any], report: Report) -> dict[str, An
         "files": files,
         "needed": sum(one.needed for one in found),
         "space": asdict(space(into)),
+        "renamed": renamed,
     }
 
 

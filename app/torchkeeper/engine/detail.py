@@ -43,6 +43,7 @@ _INTERNAL = frozenset(
         "own_key",
         "libs",
         "instructions",
+        "requires",
     }
 )
 

@@ -106,6 +106,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     store.close()
     if is_server(store.place):
         return {**totals, "trash": None, "format": "redis", **others_in(store)}
+    from torchkeeper.stores.building import claims
     from torchkeeper.stores.bundle import Bundle
     from torchkeeper.stores.export import common_origin
 
@@ -113,7 +114,8 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     tell_refused(store, report)
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
-    return {**totals, "trash": None, "format": store.format, "made_in": made_in}
+    about = {"format": store.format, "made_in": made_in, **claims(store)}
+    return {**totals, "trash": None, **about}
 
 
 def _mark(items: list[Item]) -> str:
@@ -376,6 +378,8 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "compare": _late("compare_"),
     "import": _late("import_"),
     "target": _late("target"),
+    "origin": _late("origin", "renaming"),
+    "named": _late("named", "renaming"),
     "copy": _late("copy_", "copying"),
     "facts": _late("facts_", "servers"),
     "server": _late("server", "servers"),

@@ -53,6 +53,8 @@ class Session:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     #: Environments by name, as their probes told, for as long as the engine runs.
     environments: dict[str, Env] = field(default_factory=dict, repr=False)
+    #: Keys of objects in an environment, by the file they are in and their paths in it.
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
     #: What entries of the server that was last asked about name.

@@ -301,6 +301,47 @@ CATALOGUE: dict[str, Words] = {
     "path-taken": Words(
         "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
     ),
+    # Built objects that stay out of an environment (verdict/objects.py)
+    "object-torch": Words(
+        "It was built for another torch.",
+        "Built for {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, warm up and export with the same torch.",
+    ),
+    "object-python": Words(
+        "It was built for another Python.",
+        "Built for {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, warm up and export with the same version of Python.",
+    ),
+    "object-compiler": Words(
+        "It was built by another compiler.",
+        "Built by {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, use the same compiler: CXX names one.",
+    ),
+    "object-libc": Words(
+        "It was built for another C library.",
+        "Built with {there}, and here is {here}.",
+        "PyTorch builds it anew. To carry it, build on the older of the two systems.",
+    ),
+    "object-command": Words(
+        "It was built by another command than PyTorch would use here.",
+        "They differ: {differs}.",
+        "PyTorch builds it anew, unless the program asks for those options here, too.",
+    ),
+    "object-cpu": Words(
+        "It was built for another CPU.",
+        "{differs}.",
+        "PyTorch builds it anew. To carry it, warm up and export on a CPU like this one.",
+    ),
+    "object-misclaimed": Words(
+        "It is not what the manifest claims.",
+        "It may use {sets}, which the CPU does not have that it is said to be built on.",
+        "PyTorch builds it anew. Ask whoever made the bundle.",
+    ),
+    "object-unproven": Words(
+        "It is not known for which CPU it was built.",
+        "It records no instruction sets, and the bundle does not tell how it was built.",
+        "PyTorch builds it anew. Export it again, where it was built, with this version.",
+    ),
     # Redis servers
     "address-wrong": Words(
         "That is not the address of a Redis server.",

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.building import is_pair
 from torchkeeper.stores.items import CHUNK, File, Item, in_order, payload_digest
 from torchkeeper.stores.parts import ZIP_ERRORS, Member, Slice
 
@@ -48,8 +50,9 @@ class Refused:
 class Bundle:
     """A bundle that is open for reading.
 
-    format: "torchcache" or "mega-cache". made_in: as the manifest says, or None.
-    refused: what no place can hold.
+    format: "torchcache" or "mega-cache". made_in, native: as the manifest says, or None.
+    built: how objects were made, by the paths of their items, as far as the manifest tells and
+    what it says fits the files (``built_with``). refused: what no place can hold.
 
     Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged",
     "bundle-newer", "mega-cache-damaged", "not-a-bundle".
@@ -58,6 +61,8 @@ class Bundle:
     def __init__(self, path: str, report: Report) -> None:
         self.path = path
         self.made_in: dict[str, Any] | None = None
+        self.native: dict[str, Any] | None = None
+        self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
         self._items: list[Item] = []
         self._homes: set[tuple[str, str]] = set()
@@ -160,7 +165,7 @@ class Bundle:
         if listed.file_size > most:
             raise Problem("bundle-damaged", why="Its manifest is too large")
         said = manifest.begin(self._read_member(manifest.NAME))
-        self.made_in = said.made_in
+        self.made_in, self.native = said.made_in, said.native
         promised = {}
         for entry in said.entries:
             report.check()
@@ -248,6 +253,23 @@ class Bundle:
         files.sort()
         path = files[0].path if kind == "code" else home
         self._items.append(Item(kind, entry.key, path, files))
+        if kind == "code" and entry.built and self.native:
+            self._take_build(entry.built, self._items[-1], self.native)
+
+    def _take_build(self, built: Build, item: Item, native: dict[str, Any]) -> None:
+        """Remember how an object was made, where that can be so; else nobody has said it."""
+        named = (built.source, built.object) == tuple(manifest.FILES + f.path for f in item.files)
+        if named and is_pair(item) and built.command < len(native["commands"]):
+            self.built[item.path] = built
+
+    def built_with(self, item: Item) -> tuple[File, str] | None:
+        """The source of an item's object, and the portable text of the command that built it, as
+        the manifest claims; None where it does not tell.
+        """
+        built = self.built.get(item.path)
+        if built is None or self.native is None:
+            return None
+        return item.files[0], self.native["commands"][built.command]
 
     def _take_mega_cache(
         self,

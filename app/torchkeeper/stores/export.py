@@ -17,9 +17,11 @@ from typing import Any, BinaryIO, cast
 
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.building import Makers, Record
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import (
     CHUNK,
@@ -47,11 +49,13 @@ Left = Callable[[Item, Problem], None]
 
 @dataclass
 class Exported:
-    """What went into a bundle."""
+    """What went into a bundle; objects and described: as of ``building.Record``."""
 
     entries: int = 0
     files: int = 0
     bytes: int = 0
+    objects: int = 0
+    described: int = 0
     listed: list[Listed] = field(default_factory=list)
 
 
@@ -62,12 +66,13 @@ def export(
     report: Report,
     left: Left,
     replace: bool = True,
+    makers: Makers | None = None,
 ) -> Exported:
     """Write the entries to a bundle at ``output``, which appears when it is whole.
 
     What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
     nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
-    that is there stays too.
+    that is there stays too. ``makers`` tell how objects were built.
     Raises Problem("output-unwritable" | "output-exists") and passes Cancelled on; nothing stays
     behind then.
     """
@@ -85,7 +90,8 @@ def export(
     try:
         with os.fdopen(handle, "w+b", buffering=_BUFFER) as stream:
             done = Progress(report, sum(one.item.size for one in taken))
-            exported = _write(taken, source, cast(BufferedRandom, stream), done, report, left)
+            out = cast(BufferedRandom, stream)
+            exported = _write(taken, source, out, done, report, left, Record(makers))
             done.end()
         if not exported.entries:
             os.unlink(partial)
@@ -150,6 +156,7 @@ def _write(
     done: Progress,
     report: Report,
     left: Left,
+    record: Record,
 ) -> Exported:
     exported = Exported()
     reading = _Reading(source, Pouring(done))
@@ -176,11 +183,14 @@ def _write(
                     members.take_back(mark)
                     left(one.item, problem)
                 else:
-                    _account(exported, one, sha256, bundled(one.item.path), files)
+                    built = record.add(one.item, source, files)
+                    _account(exported, one, sha256, bundled(one.item.path), files, built)
+        exported.objects, exported.described = record.objects, record.described
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
             common_origin(one.facts.get("made_in") for one in taken),
             tuple(exported.listed),
+            record.native,
         )
         with archive.open(info(manifest.NAME), "w") as member:
             size = 0
@@ -211,7 +221,12 @@ def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Desc
 
 
 def _account(
-    exported: Exported, one: Described, sha256: str, path: str, files: tuple[ListedFile, ...]
+    exported: Exported,
+    one: Described,
+    sha256: str,
+    path: str,
+    files: tuple[ListedFile, ...],
+    built: Build | None = None,
 ) -> None:
     entry = one.entry
     if entry.kind == "autotune" and not files:
@@ -223,7 +238,7 @@ def _account(
     size = sum(file.size for file in files) if files else entry.size
     if files and files[0].path == path:
         path = files[0].path  # one text for both
-    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
+    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
 
 
 def _mega_cache(

@@ -12,6 +12,7 @@ from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.building import Makers, Record
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.export import (
     FILES,
@@ -37,7 +38,7 @@ class Planned:
     bytes: of the entries; size: of the whole bundle; room: what the disk needs while it is
     written. kinds: ``{kind, entries, files, bytes}`` in the order of KINDS. torches, devices:
     how many entries were made by and for which, the most first; None is not among them. made_in:
-    as the bundle will say.
+    as the bundle will say. objects, described: as of ``building.Record``.
     """
 
     entries: int
@@ -49,10 +50,19 @@ class Planned:
     torches: list[tuple[str, int]]
     devices: list[tuple[str, int]]
     made_in: dict[str, Any] | None
+    objects: int = 0
+    described: int = 0
 
 
-def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left) -> Planned:
+def plan(
+    chosen: Iterable[Described],
+    source: Source,
+    report: Report,
+    left: Left,
+    makers: Makers | None = None,
+) -> Planned:
     """What exporting these entries comes to. What would stay out goes to ``left``."""
+    record = Record(makers)
     taken = holdable(chosen, left)
     mega = _mega_cache(taken)
     members = [(manifest.MEGA_CACHE, mega, True)] if mega else []
@@ -65,10 +75,11 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
         path = bundled(one.item.path) if files else manifest.MEGA_CACHE
         sha256 = entry.sha256 or ""
         size = sum(file.size for file in files) if files else entry.size
-        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files))
+        built = record.add(one.item, source, files)
+        listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
-    whole = manifest.Manifest(made_by, made_in, tuple(listed))
+    whole = manifest.Manifest(made_by, made_in, tuple(listed), record.native)
     about = sum(map(len, whole.pieces()))
     size = _zip([*members, (manifest.NAME, about, False)])
     entries = [one.entry for one in taken]
@@ -82,6 +93,8 @@ def plan(chosen: Iterable[Described], source: Source, report: Report, left: Left
         torches=Counter(entry.torch for entry in entries if entry.torch).most_common(),
         devices=Counter(entry.device for entry in entries if entry.device).most_common(),
         made_in=made_in,
+        objects=record.objects,
+        described=record.described,
     )
 
 

@@ -23,6 +23,7 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.naming import Named
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
@@ -52,10 +53,13 @@ def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     last = {item.path: item for item in items if item.kind == "pgo"}
-    return [
-        (item, None if last.get(item.path, item) is item else Problem("superseded"))
-        for item in items
-    ]
+
+    def why_not(item: Item) -> Problem | None:
+        if last.get(item.path, item) is not item:
+            return Problem("superseded")
+        return offered.why_not(item) if isinstance(offered, Named) else None
+
+    return [(item, why_not(item)) for item in items]
 
 
 class Target:

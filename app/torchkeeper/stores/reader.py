@@ -243,6 +243,11 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         value = checked.get(name)
         if value is not None and not (isinstance(value, str) and len(value) <= _MAX_LIST):
             checked[name] = None
+    sets = checked.get("requires")
+    if not isinstance(sets, list) or not all(
+        isinstance(one, str) and len(one) <= _MAX_TEXT for one in sets
+    ):
+        checked["requires"] = None
     if not all(part.isdecimal() for part in (checked.get("widths") or "").split()):
         checked["widths"] = None
     taken = checked.get("compile_s")

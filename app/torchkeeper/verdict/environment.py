@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from torchkeeper.stores import places
-from torchkeeper.verdict import autograd, constants, machine
+from torchkeeper.verdict import autograd, commands, constants, machine
 
 
 def probe() -> dict[str, Any]:
@@ -30,9 +30,12 @@ def probe() -> dict[str, Any]:
     depend on the graph, null where they cannot be told. caches: {fxgraph, aotautograd}, whether
     programs look for them at all. autograd: as ``verdict.autograd.settings``. vector: the vector
     instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
-    none; cpu_capability: what torch's own kernels use. driver: of the GPUs. settings: {name, value,
-    by} of cache folders and switches.
+    none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as Linux
+    calls it; libc: the C library, null for another than the GNU one. native: how and for what
+    native code is built, as ``verdict.commands.native``. driver: of the GPUs. settings: {name,
+    value, by} of cache folders and switches.
     """
+    flags = machine.cpu_flags()
     facts: dict[str, Any] = {
         "python": platform.python_version(),
         "executable": sys.executable,
@@ -55,9 +58,12 @@ def probe() -> dict[str, Any]:
         "key_factors": None,
         "caches": None,
         "autograd": None,
-        "vector": machine.vector_instructions(),
+        "vector": machine.vector_instructions(flags),
         "vector_bits": None,
         "cpu_capability": None,
+        "cpu_flags": flags,
+        "libc": machine.libc(),
+        "native": None,
         "driver": machine.driver(),
         "settings": machine.settings(cache_dir()),
     }
@@ -83,6 +89,7 @@ def probe() -> dict[str, Any]:
             facts["caches"] = constants.caches()
             facts["autograd"] = autograd.settings()
             facts["vector_bits"] = constants.vector_bits()
+            facts["native"] = commands.native(facts)
     facts["devices"].append({"type": "cpu", "name": facts["cpu"], "arch": facts["machine"]})
     return facts
 

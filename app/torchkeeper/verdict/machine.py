@@ -31,8 +31,8 @@ _SECRET = (
 )
 
 
-def vector_instructions() -> list[str]:
-    """The vector instructions of this CPU, as Linux calls them; none where it does not say."""
+def cpu_flags() -> list[str]:
+    """All that this CPU can do, as Linux calls it; none where it does not say."""
     with (
         contextlib.suppress(OSError),
         open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
@@ -40,8 +40,20 @@ def vector_instructions() -> list[str]:
         for line in file:
             name, _, value = line.partition(":")
             if name.strip().lower() in ("flags", "features"):
-                return sorted({flag for flag in value.split() if _VECTOR.match(flag)})
+                return sorted(set(value.split()))
     return []
+
+
+def vector_instructions(flags: list[str]) -> list[str]:
+    """Those of a CPU's flags that are vector instructions."""
+    return [flag for flag in flags if _VECTOR.match(flag)]
+
+
+def libc() -> str | None:
+    """The C library under this process, as in "glibc 2.36"; None for another than the GNU one."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        return os.confstr("CS_GNU_LIBC_VERSION") or None
+    return None
 
 
 def driver() -> str | None:

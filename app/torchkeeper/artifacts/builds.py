@@ -1,0 +1,80 @@
+"""What a bundle says of how its built objects were made, all of it to be doubted.
+
+PyTorch names a built object after its source and the whole command that built it, paths of torch
+and of Python among it. So that another environment can find the name that it will look for, a
+bundle tells the commands with these paths replaced (``portable``), and of each object its source
+and which command built it. What of this is nonsense is as if it were not there: the object is then
+one whose making nobody recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+#: Characters of a version or a flag, and of a command; how many flags and commands there may be.
+#: Real ones have 100, 4,000, 150 and 20.
+_MAX_WORD, _MAX_COMMAND = 200, 20_000
+_MAX_FLAGS, _MAX_COMMANDS = 2000, 500
+_WORDS = ("torch", "torch_key", "python", "compiler", "libc")
+
+
+class Build(NamedTuple):
+    """How one object was made.
+
+    source, object: their paths in the zip. command: which of the manifest's commands.
+    """
+
+    source: str
+    object: str
+    command: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest says it."""
+        return self._asdict()
+
+
+def build_from(said: object) -> Build | None:
+    """What an entry of a manifest says of its making; None where it says none, or nonsense."""
+    if not isinstance(said, dict):
+        return None
+    source, made, command = (said.get(name) for name in Build._fields)
+    if not isinstance(source, str) or not isinstance(made, str) or source == made:
+        return None
+    if not isinstance(command, int) or isinstance(command, bool):
+        return None
+    return Build(source, made, command) if 0 <= command < _MAX_COMMANDS else None
+
+
+def origin_from(said: object) -> dict[str, Any] | None:
+    """What a manifest says of where its objects were built; None where it says nothing, or
+    nonsense.
+
+    ``{torch, torch_key, python, compiler, libc, cpu_flags, commands}``: python is the tag of its
+    extension modules, as ``cpython-311-x86_64-linux-gnu``; compiler the first line of its
+    ``--version``; libc, alone, may be None; cpu_flags: all that Linux says the CPU has, sorted;
+    commands: texts without the paths of torch, Python and the cache.
+    """
+    if not isinstance(said, dict):
+        return None
+    found: dict[str, Any] = {}
+    for name in _WORDS:
+        value = said.get(name)
+        if not (_is_text(value, _MAX_WORD) or (name == "libc" and value is None)):
+            return None
+        found[name] = value
+    for name, most, longest in (
+        ("cpu_flags", _MAX_FLAGS, _MAX_WORD),
+        ("commands", _MAX_COMMANDS, _MAX_COMMAND),
+    ):
+        values = said.get(name)
+        if not isinstance(values, list) or len(values) > most:
+            return None
+        if not all(_is_text(value, longest) for value in values):
+            return None
+        found[name] = list(values)
+    found["cpu_flags"] = sorted(set(found["cpu_flags"]))
+    return found
+
+
+def _is_text(value: object, longest: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= longest

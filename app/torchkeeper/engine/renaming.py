@@ -1,0 +1,95 @@
+"""What an environment makes of the built objects in bundles: under which names, and which not.
+
+``origin`` says whether there is anything to ask an environment for. Its own engine, under its own
+interpreter, then tells the names (the operation ``names``), and ``named`` gives them to this one,
+which knows the environment by ``know``. So ``import`` and ``compare`` with ``env`` place objects
+where that environment looks, and leave out those that it must not load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session, environments, path_of
+from torchkeeper.stores.building import claims, has_object
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.items import Item, Offered
+from torchkeeper.stores.naming import Named
+from torchkeeper.stores.store import read
+from torchkeeper.verdict import machine
+from torchkeeper.verdict.objects import why_not
+
+
+def origin(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What bundles say of where they were made, unproven: ``files``, for each ``{file, made_in,
+    native, objects, built}``, as of ``building.claims``.
+    """
+    found = []
+    for path in params["files"]:
+        with Bundle(path_of({"file": path}, "file"), report) as bundle:
+            found.append({"file": path, "made_in": bundle.made_in, **claims(bundle)})
+    return {"files": found}
+
+
+def named(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
+    """Remember the names of a file's objects in the environment that is to be asked for next:
+    ``rows`` of [path in the bundle, new key]; ``first``: and forget those that were told before.
+    """
+    file = path_of(params, "file")
+    rows = dict(params["rows"])
+    if not all(isinstance(text, str) for pair in rows.items() for text in pair):
+        raise TypeError("a name is a path and a key")
+    if params.get("first"):
+        session.names.pop(file, None)
+    known = session.names.setdefault(file, {})
+    known.update(rows)
+    return {"names": len(known)}
+
+
+def for_environment(
+    session: Session, params: Mapping[str, Any], bundle: Bundle, report: Report,
+    offered: Offered | None = None,
+) -> Named:  # fmt: skip
+    """The entries of a bundle, or those of them that are ``offered``, for the environment ``env``
+    of a request; without one, for this machine, under the names that they have.
+
+    Raises Problem("environment-forgotten").
+    """
+    python = params.get("env")
+    here: Mapping[str, Any]
+    if python is None:
+        here = {"cpu_flags": machine.cpu_flags(), "libc": machine.libc()}
+    else:
+        [here] = environments(session, {"envs": [python]}, True)
+    offered = bundle if offered is None else offered
+    made = [item for item in offered.items() if has_object(item)]
+    names = session.names.get(bundle.path, {}) if python is not None else {}
+    return Named(offered, names, _left_out(session, bundle, made, here, report))
+
+
+def _left_out(
+    session: Session,
+    bundle: Bundle,
+    made: Iterable[Item],
+    here: Mapping[str, Any],
+    report: Report,
+) -> dict[str, Problem]:
+    """Why objects must not be loaded here, by the paths of their items."""
+    found = {}
+    for batch in read(bundle, made, session.reader, report):
+        for one in batch:
+            built = bundle.built_with(one.item)
+            own = one.facts.get("requires")
+            problem = why_not(
+                # What is said of all objects is said only of those whose making is told.
+                bundle.native if built else None,
+                built[1] if built else None,
+                frozenset(own) if isinstance(own, (list, tuple)) else None,
+                here,
+            )
+            if problem is not None:
+                found[one.item.path] = problem
+    return found

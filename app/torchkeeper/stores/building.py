@@ -1,0 +1,149 @@
+"""Which command built each object that goes into a bundle.
+
+An environment tells every command that its PyTorch builds CPU code with (verdict.commands). One of
+them and a source give a name, and where that is the name of an object, it was this command: the
+name is a hash of both (artifacts.code.key_of).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torchkeeper.artifacts.builds import Build, origin_from
+from torchkeeper.artifacts.code import key_of
+from torchkeeper.stores.items import Item, Source
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.manifest import ListedFile
+    from torchkeeper.stores.bundle import Bundle
+
+#: Bytes of the largest source whose name is looked for; real ones have some 100 KB.
+_MAX_SOURCE = 8 << 20
+
+
+def is_pair(item: Item) -> bool:
+    """Whether an item is a C++ source and the object built of it, and no more than that."""
+    if item.kind != "code" or len(item.files) != 2:
+        return False
+    source, made = (file.name for file in item.files)
+    return source.endswith(".cpp") and source[:-4] == made[:-3] and made.endswith(".so")
+
+
+def has_object(item: Item) -> bool:
+    """Whether an item holds something built."""
+    return item.kind == "code" and any(file.name.endswith(".so") for file in item.files)
+
+
+class Makers(Protocol):
+    """Tells how objects were built. ``origin``: as ``builds.origin_from``, commands left out."""
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where, for all objects of which ``command`` tells something."""
+
+    def command(self, item: Item, source: Source) -> str | None:
+        """The portable text of the command that built an item's object, or None."""
+
+
+class Environment:
+    """The commands of an environment, against which names of objects are held."""
+
+    def __init__(self, origin: dict[str, Any], commands: Sequence[tuple[str, str]]) -> None:
+        self.origin = origin
+        self._commands = commands
+
+    def command(self, item: Item, source: Source) -> str | None:
+        """As ``Makers``. What cannot be read is told by whoever copies it."""
+        if not is_pair(item) or item.files[0].size > _MAX_SOURCE:
+            return None
+        try:
+            with source.open(item.files[0]) as stream:
+                data = stream.read(_MAX_SOURCE)
+        except OSError:
+            return None
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return None
+        for extra, portable in self._commands:
+            if key_of(text, extra) == item.key:
+                return portable
+        return None
+
+
+class Told:
+    """What a bundle says, for a bundle that is made of it."""
+
+    def __init__(self, bundle: Bundle, native: dict[str, Any]) -> None:
+        self.origin = {**native, "commands": []}
+        self._bundle = bundle
+
+    def command(self, item: Item, _: Source) -> str | None:
+        """As ``Makers``."""
+        found = self._bundle.built_with(item)
+        return found[1] if found else None
+
+
+def claims(bundle: Bundle) -> dict[str, Any]:
+    """What a bundle says of its objects: ``{native, objects, built}``.
+
+    native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
+    something built; built: of how many of these it is told how.
+    """
+    native = None
+    if bundle.native is not None:
+        native = {name: said for name, said in bundle.native.items() if name != "commands"}
+    objects = sum(map(has_object, bundle.items()))
+    return {"native": native, "objects": objects, "built": len(bundle.built)}
+
+
+def environment(builders: object) -> Environment | None:
+    """What an environment builds with, as its probe tells it (``native``: as ``origin_from``, but
+    with commands ``[{extra, portable}]``); None where that tells nothing of use.
+    """
+    if not isinstance(builders, Mapping):
+        return None
+    said = builders.get("commands")
+    commands = [
+        (one["extra"], one["portable"])
+        for one in (said if isinstance(said, list) else ())
+        if isinstance(one, dict)
+        and isinstance(one.get("extra"), str)
+        and isinstance(one.get("portable"), str)
+    ]
+    origin = origin_from({**builders, "commands": [portable for _, portable in commands]})
+    return Environment({**origin, "commands": []}, commands) if origin and commands else None
+
+
+@dataclass
+class Record:
+    """What a manifest will say of the objects of a bundle.
+
+    objects: how many entries hold one; described: of how many it is known how they were built.
+    """
+
+    makers: Makers | None = None
+    objects: int = 0
+    described: int = 0
+    _commands: dict[str, int] = field(default_factory=dict)
+
+    def add(self, item: Item, source: Source, files: Sequence[ListedFile]) -> Build | None:
+        """Note an entry that goes into the bundle, and its files as the manifest lists them."""
+        if not has_object(item):
+            return None
+        self.objects += 1
+        command = self.makers.command(item, source) if self.makers else None
+        if command is None or len(files) != 2:
+            return None
+        self.described += 1
+        number = self._commands.setdefault(command, len(self._commands))
+        return Build(files[0].path, files[1].path, number)
+
+    @property
+    def native(self) -> dict[str, Any] | None:
+        """Where the objects were built, with the commands that are meant; None of none."""
+        if self.makers is None or not self._commands:
+            return None
+        return {**self.makers.origin, "commands": list(self._commands)}

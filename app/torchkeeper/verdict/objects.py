@@ -1,0 +1,137 @@
+"""Whether a built object of a bundle may be placed where an environment finds it: by what is
+claimed of it, by what it records itself, and by what is here. Nothing is looked at.
+
+Its name tells less than what decides: the command says ``-march=native``, so that two CPUs share a
+name for different machine code, and the wrong one ends the program. Whatever is not certain to run
+here is left out; PyTorch then builds it anew, which takes time and harms nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+
+#: Words that are named of a command or a CPU.
+_MAX_WORDS = 6
+#: The name by which GCC was called, which it puts in front of its version.
+_CALLED = re.compile(r"^\S+ (?=\()")
+_LIBC = re.compile(r"(\w+) (\d{1,5})\.(\d{1,5})")
+_UNKNOWN = "not known"
+
+
+def why_not(
+    claim: Mapping[str, Any] | None,
+    portable: str | None,
+    own: frozenset[str] | None,
+    here: Mapping[str, Any],
+) -> Problem | None:
+    """Why a built object must be left out, or None where it may be placed.
+
+    claim: what a manifest says of where its objects were built (artifacts.builds.origin_from),
+    None where it does not. portable: the text of the command that built this one
+    (verdict.commands), None where that is not recorded. own: the instruction sets that it records
+    itself (artifacts.vectors.instruction_sets), None where it does not. here: what a probe tells
+    (verdict.environment), or of a machine without an environment only ``{cpu_flags, libc}``; torch
+    and its commands are then not compared, as nothing gets another name.
+    """
+    if claim is not None:
+        if problem := _other_maker(claim, portable, here.get("native")):
+            return problem
+        if _needs_newer_libc(claim.get("libc"), here.get("libc")):
+            there, now = (one.get("libc") or "another C library" for one in (claim, here))
+            return Problem("object-libc", there=str(there), here=str(now))
+    flags = _set(here.get("cpu_flags"))
+    if not flags:
+        return Problem("object-unproven")
+    claimed = _set(claim.get("cpu_flags")) if claim is not None and portable is not None else None
+    if own is None:
+        return _same_cpu(claimed, flags)
+    if own - flags:
+        return Problem("object-cpu", differs=f"{_named(own - flags)} is missing here")
+    if claimed is not None and own - claimed:
+        return Problem("object-misclaimed", sets=_named(own - claimed))
+    return None
+
+
+def _other_maker(claim: Mapping[str, Any], portable: str | None, native: Any) -> Problem | None:
+    """Who made it in another way than this environment would, as far as both are told."""
+    if portable is None or not isinstance(native, Mapping):
+        return None
+    if claim.get("torch") != native.get("torch"):
+        return _differing("object-torch", claim.get("torch"), native.get("torch"))
+    if claim.get("torch_key") != native.get("torch_key"):
+        return _differing("object-torch", _sources(claim), _sources(native))
+    if claim.get("python") != native.get("python"):
+        return _differing("object-python", claim.get("python"), native.get("python"))
+    there, here = claim.get("compiler"), native.get("compiler")
+    if _version(there) != _version(here):
+        return _differing("object-compiler", there, here)
+    commands = [
+        str(one.get("portable")) for one in native.get("commands") or () if isinstance(one, Mapping)
+    ]
+    if portable not in commands:
+        return Problem("object-command", differs=_difference(portable, commands))
+    return None
+
+
+def _differing(code: str, there: object, here: object) -> Problem:
+    return Problem(code, there=str(there or _UNKNOWN), here=str(here or _UNKNOWN))
+
+
+def _sources(native: Mapping[str, Any]) -> str:
+    return f"{native.get('torch')} (sources {str(native.get('torch_key'))[:12]})"
+
+
+def _version(compiler: object) -> str:
+    return _CALLED.sub("", str(compiler or _UNKNOWN))
+
+
+def _difference(portable: str, commands: Iterable[str]) -> str:
+    """The first words in which a command differs from the one here that is most like it."""
+    words = portable.split()
+    likeness = {text: set(text.split()) for text in commands}
+    if not likeness:
+        return " ".join(words[:_MAX_WORDS])
+    nearest = min(likeness, key=lambda text: len(likeness[text] ^ set(words)))
+    there = [word for word in words if word not in likeness[nearest]]
+    here = [word for word in nearest.split() if word not in set(words)]
+    said = (" ".join(some[:_MAX_WORDS]) or "nothing" for some in (there, here))
+    return "{}, here {}".format(*said)
+
+
+def _needs_newer_libc(there: object, here: object) -> bool:
+    """Whether a C library is newer than the one here or another one. What is not told is not GNU's
+    (verdict.machine.libc).
+    """
+    if there == here:
+        return False
+    found = [_LIBC.match(str(one or "")) for one in (there, here)]
+    if not (found[0] and found[1]) or found[0][1] != found[1][1]:
+        return True
+    newer, older = ((int(one[2]), int(one[3])) for one in found if one)
+    return newer > older
+
+
+def _same_cpu(claimed: frozenset[str] | None, flags: frozenset[str]) -> Problem | None:
+    """One that records nothing may use all that the CPU could that it was built on."""
+    if not claimed:
+        return Problem("object-unproven")
+    if claimed == flags:
+        return None
+    lacking, more = claimed - flags, flags - claimed
+    said = [f"{_named(lacking)} is missing here"] if lacking else []
+    said += [f"{_named(more)} is only here"] if more else []
+    return Problem("object-cpu", differs=" and ".join(said))
+
+
+def _set(flags: object) -> frozenset[str]:
+    return frozenset(map(str, flags)) if isinstance(flags, (list, tuple)) else frozenset()
+
+
+def _named(flags: frozenset[str]) -> str:
+    listed = sorted(flags)
+    more = f" and {len(listed) - _MAX_WORDS:,} more" if len(listed) > _MAX_WORDS else ""
+    return " ".join(listed[:_MAX_WORDS]) + more
