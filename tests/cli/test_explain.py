@@ -48,7 +48,7 @@ def test_every_condition_is_told(tk: Tk, filled: Path, torch_python: str) -> Non
     ran = tk("explain", filled, key, "--env", torch_python, OMP_NUM_THREADS=threads)
     assert ran.code == 0
     assert "only if the program has:" in ran.out
-    assert f", here {threads}  (cpp_runtime_thread_count)" in ran.out
+    assert f", here {threads}  (cpp_runtime_thread_count): set OMP_NUM_THREADS=" in ran.out
 
 
 def test_two_versions_of_torch(tk: Tk, kept_291: Path, filled: Path) -> None:

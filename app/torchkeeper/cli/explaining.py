@@ -113,7 +113,7 @@ def _print_verdict(row: Answer, env: Answer) -> None:
     output.line(f"{verdict} {here}")
     if verdict == "usable":
         output.line("A program that runs there with the defaults finds it.")
-    reasons, conditions = _listed(row.get("reasons")), _listed(row.get("conditions"))
+    reasons, conditions = _listed(row.get("reasons")), _listed(row.get("conditions"), True)
     if reasons:
         said = "what would decide is not known:" if verdict == "unknown" else "because of:"
         output.line(said)
@@ -123,14 +123,17 @@ def _print_verdict(row: Answer, env: Answer) -> None:
         output.lines([f"  {text}" for text in conditions])
 
 
-def _listed(differences: object) -> list[str]:
-    """A line for each, with what PyTorch calls it where that is not what it is called here."""
+def _listed(differences: object, conditions: bool = False) -> list[str]:
+    """A line for each, with what PyTorch calls it where that is not what it is called here; of
+    conditions also how a program meets them.
+    """
     said = []
     for one in differences if isinstance(differences, list) else []:
         if isinstance(one, dict):
             text, name = verdicts.difference(one), str(one.get("factor"))
             more = "" if name in text or name == "payload" else f"  ({name})"
-            said.append(printable(text + more, 1000))
+            done = verdicts.remedy(one) if conditions else ""
+            said.append(printable(text + more + (f": {done}" if done else ""), 1000))
     return said
 
 

@@ -380,6 +380,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "target": _late("target"),
     "origin": _late("origin", "renaming"),
     "named": _late("named", "renaming"),
+    "names": _late("names", "naming"),
     "copy": _late("copy_", "copying"),
     "facts": _late("facts_", "servers"),
     "server": _late("server", "servers"),

@@ -6,13 +6,17 @@ What entries have comes from strangers: whoever shows these words makes them pri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.link import say
 from torchkeeper.link.words import CATALOGUE, printable
 
+_THREADS = "cpp_runtime_thread_count"
+_HEADERS = "inductor_config[cpp_cache_precompile_headers]"
+#: The variable that says whether PyTorch precompiles its headers (torch/_inductor/config.py).
+_VARIABLE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 #: What a factor is called; others are called as PyTorch calls them.
 _NAMES = {
     "torch": "torch",
@@ -20,7 +24,8 @@ _NAMES = {
     "system_info[hash]": "the system",
     "system_info[device]": "the GPU",
     "system_info[version]": "CUDA or ROCm, and Triton",
-    "cpp_runtime_thread_count": "threads",
+    _THREADS: "threads",
+    _HEADERS: "precompiled headers",
     "cuda_matmul_settings": "matmul precision",
     "deterministic_algorithms_settings": "deterministic algorithms",
     "cache_key_tag": "cache key tag",
@@ -63,6 +68,25 @@ def difference(one: dict[str, Any]) -> str:
     return f"{said} {'none' if entry is None else entry}, here {'none' if here is None else here}"
 
 
+def remedy(one: dict[str, Any]) -> str:
+    """What a program does to meet a condition: ``set OMP_NUM_THREADS=2 or …``; empty where that
+    is its own affair.
+    """
+    name, entry = str(one.get("factor")), str(one.get("entry"))
+    if name == _THREADS and entry.isdecimal():
+        return f"set OMP_NUM_THREADS={entry} or torch.set_num_threads({entry})"
+    if name == _HEADERS and entry in ("True", "False"):
+        value = int(entry == "True")
+        return f"set {_VARIABLE}={value} where the program runs"
+    return ""
+
+
+def condition(one: dict[str, Any]) -> str:
+    """A difference that a program can change, and how it does where that is known."""
+    done = remedy(one)
+    return f"{difference(one)}: {done}" if done else difference(one)
+
+
 class _Missing(dict[str, str]):
     def __missing__(self, name: str) -> str:
         return "…"
@@ -72,7 +96,7 @@ def why(row: dict[str, Any]) -> str:
     """Why an entry has its verdict; empty where that says all."""
     verdict = row.get("verdict")
     if verdict == "conditional":
-        return "if the program has " + _listed(row.get("conditions"))
+        return "if the program has " + _listed(row.get("conditions"), condition)
     if verdict == "unknown":
         return "not known: " + _listed(row.get("reasons"))
     if verdict in ("stale", "broken"):
@@ -80,10 +104,10 @@ def why(row: dict[str, Any]) -> str:
     return ""
 
 
-def _listed(differences: object) -> str:
+def _listed(differences: object, said_as: Callable[[dict[str, Any]], str] = difference) -> str:
     every = [one for one in (differences if isinstance(differences, list) else [])
              if isinstance(one, dict)]  # fmt: skip
-    said = "; ".join(difference(one) for one in every[:_MAX_NAMED])
+    said = "; ".join(said_as(one) for one in every[:_MAX_NAMED])
     left = len(every) - _MAX_NAMED
     return f"{said} and {left:,} more" if left > 0 else said
 
@@ -105,8 +129,8 @@ class Why(str):
 
     @property
     def conditions(self) -> list[str]:
-        """Each condition in words that can be shown."""
-        return _each(self.row.get("conditions"))
+        """Each condition in words that can be shown, and how a program meets it."""
+        return _each(self.row.get("conditions"), condition)
 
 
 def told(row: object) -> tuple[str, Why]:
@@ -138,9 +162,9 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)[:_MAX_VALUE]
 
 
-def _each(differences: object) -> list[str]:
+def _each(differences: object, said_as: Callable[[dict[str, Any]], str] = difference) -> list[str]:
     every = differences if isinstance(differences, list) else []
-    return [printable(difference(one), 3 * _MAX_VALUE) for one in every]
+    return [printable(said_as(one), 3 * _MAX_VALUE) for one in every]
 
 
 def summary(answer: dict[str, Any]) -> str:

@@ -340,7 +340,7 @@ CATALOGUE: dict[str, Words] = {
     "object-unproven": Words(
         "It is not known for which CPU it was built.",
         "It records no instruction sets, and the bundle does not tell how it was built.",
-        "PyTorch builds it anew. Export it again, where it was built, with this version.",
+        "PyTorch builds it anew. Export it where it was built, with --env and the Python there.",
     ),
     # Redis servers
     "address-wrong": Words(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchkeeper.stores.bundle import Bundle
 
 #: Bytes of the largest source whose name is looked for; real ones have some 100 KB.
-_MAX_SOURCE = 8 << 20
+MAX_SOURCE = 8 << 20
 
 
 def is_pair(item: Item) -> bool:
@@ -56,11 +56,11 @@ class Environment:
 
     def command(self, item: Item, source: Source) -> str | None:
         """As ``Makers``. What cannot be read is told by whoever copies it."""
-        if not is_pair(item) or item.files[0].size > _MAX_SOURCE:
+        if not is_pair(item) or item.files[0].size > MAX_SOURCE:
             return None
         try:
             with source.open(item.files[0]) as stream:
-                data = stream.read(_MAX_SOURCE)
+                data = stream.read(MAX_SOURCE)
         except OSError:
             return None
         try:

@@ -16,6 +16,7 @@ import itertools
 import os
 import re
 import shlex
+import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -56,7 +57,7 @@ def native(facts: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "compiler": cxx.get("version"),
         "libc": facts.get("libc"),
-        "python": sysconfig.get_config_var("SOABI") or "",
+        "python": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
         "cpu_flags": facts.get("cpu_flags"),
         "threads": facts.get("threads"),
         "torch": facts.get("torch"),
@@ -81,6 +82,16 @@ def commands() -> list[dict[str, str]] | None:
         return _commands(cpu_vec_isa)
     except Exception:  # noqa: BLE001  # another torch may be built otherwise
         return None
+
+
+def key(source: str, extra: str) -> str:
+    """The name PyTorch gives to what it builds of a source, with a text of ``commands``.
+
+    Source: write in torch/_inductor/codecache.py. To be called in a ``constants.private_folder``.
+    """
+    from torch._inductor.codecache import get_hash  # noqa: TID251
+
+    return str(get_hash(source.strip(), extra, "code"))
 
 
 def _commands(cpu_vec_isa: Any) -> list[dict[str, str]]:

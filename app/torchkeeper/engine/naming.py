@@ -1,0 +1,57 @@
+"""The names under which this interpreter's PyTorch looks for the built objects in bundles.
+
+A name is a hash of the source and of how this PyTorch would build it here, and it is PyTorch itself
+that computes both. Sources are read as texts: nothing of a bundle is run, imported or unpickled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.bundles import Rows
+from torchkeeper.engine.session import Session, path_of
+from torchkeeper.stores.building import MAX_SOURCE
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.items import File
+from torchkeeper.verdict import commands, constants
+
+
+def names(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """A row ``{file, path, key}`` for each object in the bundles ``files`` that was built by a
+    command as this environment has: path is that of its entry in the bundle, key the name it has
+    to have here. The result is their ``count``.
+
+    Imports torch where a bundle tells how an object was built. Raises Problem as Bundle.
+    """
+    rows = Rows(report)
+    count = 0
+    here: dict[str, str] | None = None
+    for path in params["files"]:
+        with Bundle(path_of({"file": path}, "file"), report) as bundle, constants.private_folder():
+            for item in bundle.items():
+                report.check()
+                if (built := bundle.built_with(item)) is None:
+                    continue
+                source, portable = built
+                if here is None:
+                    told = commands.commands() or []
+                    here = {one["portable"]: one["extra"] for one in told}
+                extra, text = here.get(portable), _text(bundle, source)
+                if extra is None or text is None:
+                    continue
+                rows.add({"file": path, "path": item.path, "key": commands.key(text, extra)})
+                count += 1
+    rows.send()
+    return {"count": count}
+
+
+def _text(bundle: Bundle, source: File) -> str | None:
+    """A source as PyTorch has it; what cannot be read is told by whoever places it."""
+    if source.size > MAX_SOURCE:
+        return None
+    try:
+        with bundle.open(source) as stream:
+            return stream.read(MAX_SOURCE).decode()
+    except (OSError, UnicodeDecodeError):
+        return None
