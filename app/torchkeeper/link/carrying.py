@@ -1,7 +1,9 @@
 """Carrying built objects to another environment: what it is asked, and what is said of it.
 
-An export tells how objects were built: it is given ``builders``, which ``builders(facts)`` takes
-from the probe of the interpreter that filled the place.
+An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
+given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
+the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
+``described``; ``undescribed`` puts that into words.
 
 An import asks the environment that the entries are for. The steps, which ``tell`` does one after
 the other and the window as requests to engines (home: the app's own, one and the same in all
@@ -13,8 +15,9 @@ steps; there: that of the interpreter), ``facts`` being what its probe told:
    path, key}``;
 4. home ``named`` with each of ``requests(files, rows)``, which hold 500 names at most; for all
    files, so that names from another environment are forgotten;
-5. home ``compare`` or ``import`` ``{files, into, env: python}``. Both results say how many objects
-   are ``renamed``; what must not be loaded there is told as ``left``, with codes ``object-*``.
+5. home ``compare`` or ``import`` ``{files, into, env: python}``, or ``copy`` from a bundle to a
+   folder with ``env``. The results say how many objects are ``renamed``; what must not be loaded
+   there is told as ``left``, with codes ``object-*``.
 
 Without an interpreter that has a torch only step 5, without ``env``: objects keep their names, and
 go by the CPU and the libc of this machine alone.
@@ -84,7 +87,7 @@ def tell(
 
 
 def _rows_of(message: Message) -> list[Answer]:
-    return list(message.body["rows"]) if message.type == "rows" else []
+    return [row for row in message.rows if isinstance(row, dict)]
 
 
 def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
