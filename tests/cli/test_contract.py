@@ -21,8 +21,9 @@ def test_version(tk: Tk) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["places", "ls", "du", "show", "warm", "copy", "export", "import", "inspect", "purge", "undo",
-     "trash", "server", "ttl", "check", "env", "run", "runs", "verify", "shots"],
+    ["places", "ls", "du", "show", "warm", "prepare", "copy", "export", "import", "inspect",
+     "purge", "undo", "trash", "server", "ttl", "check", "env", "run", "runs", "verify",
+     "shots"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:
     ran = tk(command, "--help")
@@ -42,6 +43,7 @@ def test_every_command_has_help(tk: Tk, command: str) -> None:
         (["warm", "--into", "/tmp", "--env", "/nowhere"], 3), (["check"], 2),
         (["check", "/tmp", "--env", "/nowhere"], 3), (["env", "--env", "/nowhere"], 3),
         (["verify", "/nowhere"], 3), (["verify", "redis://h"], 2),
+        (["prepare", "--env", "/nowhere"], 3), (["prepare", "--into", "redis://h"], 2),
         (["warm", "--into", "redis://h"], 2), (["import", "x", "--into", "redis://h"], 2),
         (["export", "/tmp", "-o", "redis://h"], 2), (["inspect", "redis://h"], 2),
         (["undo", "redis://h"], 2), (["trash", "redis://h"], 2),

@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
+from tests.cli import conftest as commands
 from tests.snapshots import snapshot
-from tests.warm.conftest import Recorder
+from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.link import verified
 from torchkeeper.warm import verify as module
 from torchkeeper.warm.verify import Ran, verify
+
+tk = commands.tk
 
 
 @pytest.fixture
@@ -35,6 +38,7 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
 
 
 @pytest.mark.torch
+@pytest.mark.slow
 def test_an_object_that_is_built_again_is_seen(
     place: Path, with_torch: list[int], temporary: Path
 ) -> None:
@@ -76,6 +80,33 @@ def test_all_runs(place: Path, with_torch: list[int], temporary: Path) -> None:
     assert result["good"]
     assert result["ratios"]["warm_cold"] > 1.5
     assert result["ratios"]["prepared_cold"] > 3
+    assert os.listdir(temporary) == []
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_bundles_from_the_command_line(
+    built: Filled, tk: commands.Tk, torch_python: str, tmp_path: Path, temporary: Path
+) -> None:
+    """One that has all, and one without code, which PyTorch then builds again in silence."""
+    whole, bare = tmp_path / "whole.torchcache", tmp_path / "bare.torchcache"
+    env = {"TMPDIR": str(temporary)}
+    assert tk("export", built.place, "-o", whole, "--env", torch_python).code == 0
+    assert tk("export", built.place, "-o", bare, "--filter", "-kind:code").code == 0
+    asked = ("--env", torch_python, "--trust", "--quick", "--json")
+    ran = tk("verify", whole, *asked, timeout=600, **env)
+    assert ran.code == 0, ran.err
+    assert [row["outcome"] for row in ran.objects[:-1]] == ["hit"] * 7
+    assert (ran.result["good"], ran.result["rebuilt"], ran.result["left"]) == (True, 0, [])
+    kept = verified.last(str(whole))
+    assert kept is not None
+    assert kept.result["hits"] == 7
+    assert not kept.before_it_changed()
+    ran = tk("verify", bare, *asked, timeout=600, **env)
+    assert ran.code == 1
+    assert (ran.result["hits"], ran.result["misses"], ran.result["good"]) == (7, 0, False)
+    assert ran.result["rebuilt"] > 10
+    assert "the bundle needs its code" in ran.err
     assert os.listdir(temporary) == []
 
 
@@ -173,6 +204,14 @@ def test_what_cannot_be_verified(
     assert full.code == "verify-no-room"
     assert full.params["place"] == str(temporary)
     assert int(str(full.params["needed_mb"])) > int(str(full.params["free_mb"]))
+    assert os.listdir(temporary) == []
+
+
+def test_a_disk_that_fills_up_meanwhile(
+    fake_torch: Any, fixture_cache: Path, temporary: Path
+) -> None:
+    fake_torch("import errno, os; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
+    assert problem_of({"place": str(fixture_cache)}).code == "verify-no-room"
     assert os.listdir(temporary) == []
 
 

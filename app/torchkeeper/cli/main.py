@@ -205,6 +205,7 @@ COMMANDS = {
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("making:warm", "compile recipes into a place"),
     "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
+    "prepare": ("making:prepare", "build ahead what PyTorch builds once before CPU programs start"),
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
     "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
     "copy": ("copying:copy", "copy entries from any place to any other"),

@@ -1,4 +1,4 @@
-"""The command that compiles: warm."""
+"""The commands that compile: warm, prepare."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import interpreters, say
+from torchkeeper.link import interpreters, preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import DEVICE_REASONS, printable
 
@@ -22,6 +22,13 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
                          f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
+    command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "
+                         "such as a container with N cores: the number is part of the keys. By "
+                         "default as many as this machine gives")  # fmt: skip
+    command.add_argument("--portable", action="store_true", help="without precompiled headers, "
+                         "so that nothing is built where the cache is used, even in an empty "
+                         f"container. {preparing.VARIABLE}=0 has then to be set there, too: it is "
+                         "part of the keys")  # fmt: skip
     looking.add_json(command)
 
 
@@ -35,12 +42,45 @@ def warm(args: argparse.Namespace) -> int:
         params: dict[str, Any] = {"recipes": args.recipes or ["builtin"], "into": args.into}
         if args.device:
             params["device"] = args.device
+        if args.threads is not None:
+            params["threads"] = args.threads
+        if args.portable:
+            params["portable"] = True
         answer = asker.ask("warm", **params)
     hits = f"{answer['hits']} hits and {answer['misses']} misses"
     graphs = say.count(answer["graphs"], "graph", "graphs")
     added = say.count(answer["added"], "entry", "entries")
     said = f"{graphs} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
     output.result(args, {**answer, "left": asker.left}, said)
+    if args.threads is not None and not args.json:
+        output.note(preparing.threads(args.threads))
+    if args.portable and not args.json:
+        for text in preparing.portable_lines():
+            output.note(text)
+    return 0
+
+
+def add_prepare(command: argparse.ArgumentParser) -> None:
+    """Arguments of prepare."""
+    command.description = f"Prepare an environment for CPU programs. {preparing.WHY}"
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
+                         f"programs; by default {interpreters.VARIABLE}, else the app's "
+                         "own")  # fmt: skip
+    command.add_argument("--into", metavar="PLACE", type=looking.path, help=preparing.INTO)
+    looking.add_json(command)
+
+
+def prepare(args: argparse.Namespace) -> int:
+    """torchkeeper prepare"""
+    python = interpreters.chosen(args.env)
+    with Engine(python) as engine:
+        asker = Asker(engine, args.json)
+        if not args.json:
+            asker.on_finding = say_finding
+        answer = asker.ask("prepare", **({"into": args.into} if args.into else {}))
+    output.result(args, answer, preparing.said(answer))
+    if not args.json:
+        output.note(preparing.finds(answer))
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, say, verified, verifying
+from torchkeeper.link import carrying, interpreters, knowing, preparing, say, verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -24,27 +24,17 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
                          f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
-    command.add_argument("--threads", metavar="N", type=_threads,
+    command.add_argument("--threads", metavar="N", type=int,
                          help="the number of threads that programs will have there "
                          "(OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
     command.add_argument("--portable", action="store_true",
                          help="without precompiled headers, as programs run that set "
-                         "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0")  # fmt: skip
+                         f"{preparing.VARIABLE}=0")  # fmt: skip
     command.add_argument("--quick", action="store_true",
                          help="only the run with the target, nothing to compare with")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made it")  # fmt: skip
     looking.add_json(command)
-
-
-def _threads(text: str) -> int:
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if not 0 < count <= 10_000:
-        raise argparse.ArgumentTypeError("it is no number of threads")
-    return count
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -67,13 +57,12 @@ def verify(args: argparse.Namespace) -> int:
         left: list[Answer] = []
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
-            made, left = _unpack(args, target)
+            made, left = _unpack(args, python, target)
         result = _checked(_answer(args, python, target, scratch))
     one = verified.keep(place, before, python, result)
     _tell(args, one, left)
-    if not result["good"]:
-        for text in verifying.advice(result, made):
-            output.note(printable(text, 1000))
+    for text in verifying.advice(result, made):
+        output.note(printable(text, 1000))
     return 0 if result["good"] else 1
 
 
@@ -124,22 +113,26 @@ def _trusted(place: str) -> bool:
     return False
 
 
-def _unpack(args: argparse.Namespace, target: str) -> tuple[int | None, list[Answer]]:
-    """Place what a bundle holds in a folder; the threads that it was made with, and what was left.
+def _unpack(args: argparse.Namespace, python: str, target: str) -> tuple[int | None, list[Answer]]:
+    """Place what a bundle holds in a folder as it is imported for an environment: the threads that
+    it was made with, and what was left.
 
     Raises UserError.
     """
+    facts = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        made = asker.ask("list", place=args.place).get("made_in") or {}
-        asker.left.clear()
-        placed = asker.ask("import", files=[args.place], into=target)
+        [about] = carrying.tell(engine, python, facts, [args.place])
+        placed = asker.ask("import", files=[args.place], into=target, env=python)
     if not args.json:
         for text in output.left_lines(asker.left):
             output.note(text)
+        if placed["renamed"]:
+            many = say.count(placed["renamed"], "object", "objects")
+            output.note(f"{many} renamed for this environment")
     if not placed["entries"]:
         raise user_error("nothing-to-verify", {"place": args.place})
-    threads = made.get("threads")
+    threads = (about.get("made_in") or {}).get("threads")
     return threads if isinstance(threads, int) else None, asker.left
 
 

@@ -332,6 +332,12 @@ def _verify(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
     return verify(params, report)
 
 
+def _prepare(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    from torchkeeper.warm.prepare import prepare
+
+    return prepare(params, report)
+
+
 def _secret(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]:
     """The password of a server for what is asked from now on; None to forget it."""
     session.secrets.pop(params["place"], None)
@@ -402,4 +408,5 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "explain": _late("explain", "explaining"),
     "warm": _warm,
     "verify": _verify,
+    "prepare": _prepare,
 }

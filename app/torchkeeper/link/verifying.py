@@ -103,7 +103,9 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
 
     made_threads: how many threads the target says it was made with.
     """
-    said = []
+    said: list[str] = []
+    if result["good"]:
+        return said
     threads = result["threads"]
     if result["misses"] and made_threads and made_threads != threads:
         said.append(

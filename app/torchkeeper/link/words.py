@@ -762,6 +762,60 @@ CATALOGUE: dict[str, Words] = {
         "torch.compiler.save_cache_artifacts() returned nothing.",
         "Verify without the comparison: --quick.",
     ),
+    "threads-out-of-range": Words(
+        "{threads} is no number of threads.",
+        "A program has from 1 to {most}.",
+        "Give the number of cores that the program will have.",
+    ),
+    "threads-not-taken": Words(
+        "PyTorch does not take {threads} threads here, but {here}.",
+        "Something else than OMP_NUM_THREADS decides: a variable of OpenMP or MKL, or a "
+        "sitecustomize.",
+        "Take that away, or set the number there.",
+    ),
+    # Preparing
+    "headers-off": Words(
+        "There is nothing to prepare: no header is precompiled.",
+        "{variable}=0 is set, and programs that have it set need none.",
+        "Unset it to prepare for programs that have it not.",
+    ),
+    "headers-unknown": Words(
+        "There is nothing to prepare: torch {torch} precompiles no header.",
+        "",
+        "Choose another interpreter, if programs run under another.",
+    ),
+    "headers-elsewhere": Words(
+        "PyTorch would not look for headers in {wanted}.",
+        "It looks in {folder}, whatever it is told.",
+        "Leave --into out.",
+    ),
+    "header-refused": Words(
+        "The C++ compiler does not take the header that it precompiled.",
+        "{path} was built and is passed over, so that programs would gain nothing.",
+        "Name another compiler in CXX, or warm with --portable, which needs no header.",
+    ),
+    "openssl-missing": Words(
+        "No working openssl was found.",
+        "PyTorch names its precompiled headers by a checksum that it makes; without it, it "
+        "compiles nothing for the CPU.",
+        "Install openssl (on Debian: apt install openssl), or do without precompiled headers: "
+        "warm with --portable.",
+    ),
+    "prepare-failed": Words(
+        "The environment could not be prepared.",
+        "{why}",
+        "The log says more. Nothing half-written was left.",
+    ),
+    "prepare-killed": Words(
+        "The precompiling was ended by {signal}.",
+        "SIGKILL usually means that the machine ran out of memory. {why}",
+        "Nothing half-written was left.",
+    ),
+    "prepare-timeout": Words(
+        "Precompiling took longer than {limit_s} seconds and was stopped.",
+        "It usually takes less than a minute.",
+        "Try again; nothing half-written was left.",
+    ),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),

@@ -14,9 +14,9 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
@@ -33,6 +33,14 @@ _TAIL = 100
 #: Paths that are named of what was swept.
 _SWEPT = 50
 _LINE = 1 << 16
+
+
+class Codes(NamedTuple):
+    """What the problems of a kind of job are called that it does not tell itself."""
+
+    failed: str
+    killed: str
+    timeout: str
 
 
 @dataclass
@@ -91,16 +99,46 @@ def launch(
     return process
 
 
+def carry_out(
+    process: subprocess.Popen[bytes],
+    limit_s: float | None,
+    state: State,
+    report: Report,
+    answer: Callable[[bytes], None],
+    codes: Codes,
+    failed: Callable[[Collection[int]], None],
+) -> dict[str, Any]:
+    """Follow a job to its end, and end all that it started; returns its result.
+
+    failed: hears the ids of all its processes, which are gone, before anything is raised.
+    Raises Problem, and passes Cancelled on.
+    """
+    with process:
+        try:
+            follow(process, limit_s, state, report, answer, codes)
+            status = process.wait()
+        except BaseException:
+            failed(processes.end(process))
+            raise
+        # The leader is gone; what it started may not be.
+        pids = processes.end(process)
+        if state.result is None:
+            failed(pids)
+            raise why_not(state, status, report, codes)
+        return state.result
+
+
 def follow(
     process: subprocess.Popen[bytes],
     limit_s: float | None,
     state: State,
     report: Report,
     answer: Callable[[bytes], None],
+    codes: Codes,
 ) -> None:
     """Relay until the job has ended; ``answer`` takes each line that it tells, and fills ``state``.
 
-    Raises Cancelled, and Problem("warm-timeout") after ``limit_s`` seconds without a result.
+    Raises Cancelled, and Problem(codes.timeout) after ``limit_s`` seconds without a result.
     """
     assert process.stdout and process.stderr
     started = time.monotonic()
@@ -132,7 +170,7 @@ def follow(
                 if now > leave:
                     break
             elif limit_s is not None and now > started + limit_s:
-                raise Problem("warm-timeout", limit_s=limit_s)
+                raise Problem(codes.timeout, limit_s=limit_s)
     if log:
         _log(bytes(log), state, report)
     if process.poll() is None:
@@ -174,8 +212,11 @@ def _log(line: bytes, state: State, report: Report) -> None:
         report.finding(log=text)
 
 
-def why_not(state: State, status: int, report: Report) -> Problem:
-    """The problem that a job without a result had; its last words go to the log."""
+def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
+    """The problem that a job without a result had; its last words go to the log.
+
+    Where it told none: Problem(codes.killed) or Problem(codes.failed).
+    """
     if state.problem:
         return state.problem
     unsent = min(state.lines - LOG_LINES, _TAIL)
@@ -184,8 +225,8 @@ def why_not(state: State, status: int, report: Report) -> Problem:
             report.finding(log=text)
     why = state.failed or last_words(list(state.tail))
     if status < 0:
-        return Problem("warm-killed", signal=_signal_name(-status), why=why, step=state.step)
-    return Problem("warm-failed", why=why or f"exit status {status}", step=state.step)
+        return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
+    return Problem(codes.failed, why=why or f"exit status {status}", step=state.step)
 
 
 def last_words(lines: list[str]) -> str | None:

@@ -1,32 +1,22 @@
 """The compile job: the process that imports torch and compiles. Nothing else ever does.
 
-``supervise`` starts it and writes one JSON line with what to do to its standard input; it answers
-with JSON lines, each with one of ``device``, ``step``, ``graph``, ``progress``, ``result``,
-``problem`` or ``failed``. When its standard input closes, its engine is gone, and it ends with
-all it started.
+``supervise`` starts it (child.py says how they talk); besides its result it tells ``device``,
+``step``, ``graph`` and ``progress``.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import importlib.util
-import json
 import logging
 import os
-import signal
-import sys
-import threading
 import time
-import traceback
-from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import recipes
+from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
-
-Tell = Callable[..., None]
 
 #: What turns PyTorch's caches off (torch/compiler/config.py, torch/_inductor/config.py).
 _FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES")
@@ -37,93 +27,32 @@ _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 
 def main() -> None:
     """Run one job and exit: 0 done, 1 told why not."""
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    requests = os.dup(0)
-    # From here on torch, compilers and recipes may print, and read, what they like.
-    os.dup2(2, 1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    # Line by line, so that the log is live and in order.
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    lock = threading.Lock()
-
-    def tell(**what: Any) -> None:
-        with lock:
-            answers.write(json.dumps(what).encode() + b"\n")
-
-    job = _request(requests)
-    threading.Thread(target=_watch, args=(requests,), name="engine-watch", daemon=True).start()
-    faulthandler.enable()
-    status = 1
-    try:
-        tell(result=run(job, tell))
-        status = 0
-    except Problem as e:
-        tell(problem={"code": e.code, "params": e.params})
-    except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
-        traceback.print_exc()
-        tell(failed=said(e))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    sys.exit(status)
-
-
-def _request(handle: int) -> dict[str, Any]:
-    line = b""
-    while not line.endswith(b"\n"):
-        data = os.read(handle, 1 << 16)
-        if not data:
-            sys.exit(1)
-        line += data
-    job: dict[str, Any] = json.loads(line)
-    return job
-
-
-def _watch(handle: int) -> None:
-    with contextlib.suppress(OSError):
-        while os.read(handle, 1 << 12):
-            pass
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
-
-
-def said(error: BaseException) -> str:
-    """An exception in one line: its kind, the first thing it says, and what a compiler said."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    parts = [type(error).__name__, *lines[:1]]
-    # CppCompileError in torch/_inductor/exc.py: a title, the command, and then what matters.
-    if "Output:" in lines[:-1]:
-        parts.append(lines[lines.index("Output:") + 1])
-    return ": ".join(parts)[:1000]
+    serve(run)
 
 
 def run(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """Compile the recipes; returns the result without ``added``. Raises Problem.
 
-    ``load`` of the job is a file with a mega-cache, which is loaded before; ``save`` one that it
-    is written to afterwards. A mega-cache is code: only one that was saved by us is loaded.
+    Of the job: ``recipes`` and ``device``; ``threads``, what its environment has set, and has to
+    have had an effect; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
+    that it is to be written to. A mega-cache is code: only one that another job saved is loaded.
     """
-    names: list[str] = job["recipes"]
+    names, threads = job["recipes"], job["threads"]
     recipes.check(names)
-    if importlib.util.find_spec("torch") is None:
-        raise Problem("torch-missing", python=sys.executable)
-    try:
+    with importing_torch():
         import torch  # noqa: TID251
         import torch._dynamo  # noqa: TID251
         import torch._inductor.compile_fx  # noqa: TID251
         import torch._inductor.config  # noqa: TID251
         from torch._dynamo.utils import counters  # noqa: TID251
-    except Exception as e:
-        traceback.print_exc()
-        raise Problem("torch-broken", python=sys.executable, why=said(e)) from e
 
     _check_settings(torch)
+    if threads is not None and torch.get_num_threads() != threads:
+        raise Problem("threads-not-taken", threads=threads, here=torch.get_num_threads())
     device, about = choose_device(torch, job["device"])
     tell(device=about)
     if device == "cpu":
-        _check_compiler()
+        check_compiler()
 
     if job.get("load"):
         with open(job["load"], "rb") as file:
@@ -253,7 +182,7 @@ def _device_name(torch: Any, device: str) -> str:
     return device
 
 
-def _check_compiler() -> None:
+def check_compiler() -> None:
     """Raises Problem("compiler-missing") where torch would find no C++ compiler."""
     try:
         from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251

@@ -15,19 +15,26 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
-from torchkeeper.warm import processes, recipes, sweep
+from torchkeeper.warm import recipes, sweep
 from torchkeeper.warm.following import (
     LOG_LINE,
+    Codes,
     State,
-    follow,
+    carry_out,
     launch,
     make_writable,
     tell_swept,
-    why_not,
 )
 
+_CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
+#: Threads a program may be warmed for; kernels are run with so many.
+MOST_THREADS = 1024
+#: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
+_OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
+#: What has PyTorch precompile no header (torch/_inductor/config.py).
+_HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Job:
     recipes: tuple[str, ...]
     device: str | None
     limit_s: float | None
+    threads: int | None = None
+    portable: bool = False
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -57,9 +66,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        result = run(
-            job, environment(job.place), home, report, lambda pids: _sweep(marks, pids, report)
-        )
+        env = environment(job.place, job.threads, job.portable)
+        result = run(job, env, home, report, lambda pids: _sweep(marks, pids, report))
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -84,26 +92,20 @@ def run(
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """
     state = State()
-    request = {"recipes": job.recipes, "device": job.device, **more}
-    with _start(request, home, env) as process:
-        try:
-            follow(process, job.limit_s, state, report, lambda line: _answer(line, state, report))
-            status = process.wait()
-        except BaseException:
-            failed(processes.end(process))
-            raise
-        # The leader is gone; what it started may not be.
-        pids = processes.end(process)
-        if state.result is None:
-            failed(pids)
-            raise why_not(state, status, report)
-    return state.result
+    request = {"recipes": job.recipes, "device": job.device, "threads": job.threads, **more}
+
+    def answer(line: bytes) -> None:
+        _answer(line, state, report)
+
+    process = _start(request, home, env)
+    return carry_out(process, job.limit_s, state, report, answer, _CODES, failed)
 
 
 def checked(params: dict[str, Any]) -> Job:
     """The job in a request.
 
-    Raises Problem("bad-request", field=…) and Problem("recipe-unknown", recipe=…).
+    Raises Problem("bad-request", field=…), Problem("recipe-unknown", recipe=…) and
+    Problem("threads-out-of-range", threads=…, most=…).
     """
     place, names = params.get("into"), params.get("recipes") or ["builtin"]
     device, limit = params.get("device"), params.get("limit_s")
@@ -117,21 +119,35 @@ def checked(params: dict[str, Any]) -> Job:
         isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0
     ):
         raise Problem("bad-request", field="limit_s")
+    threads, portable = params.get("threads"), params.get("portable") or False
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
+        raise Problem("bad-request", field="threads")
+    if not isinstance(portable, bool):
+        raise Problem("bad-request", field="portable")
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     recipes.check(names)
-    return Job(os.path.abspath(place), tuple(names), device, limit)
+    return Job(os.path.abspath(place), tuple(names), device, limit, threads, portable)
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
     return {item.identity for item in folder.survey(place, report) if item.kind not in _SCRATCH}
 
 
-def environment(place: str) -> dict[str, str]:
+def environment(place: str, threads: int | None = None, portable: bool = False) -> dict[str, str]:
     """The engine's environment, made to fill ``place``.
 
-    Nothing else is set: PyTorch records every TORCH* variable in its entries, and threads,
-    affinity and OMP_NUM_THREADS are part of its keys.
+    Nothing else is set unless it is asked for: PyTorch records every TORCH* variable in its
+    entries, and threads, affinity and OMP_NUM_THREADS are part of its keys, as is whether headers
+    are precompiled.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    if threads is not None:
+        env = {k: v for k, v in env.items() if k not in _OTHER_THREADS}
+        # Otherwise MKL takes no more than there are cores.
+        env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
+    if portable:
+        env[_HEADERS] = "0"
     return filling(env, place)
 
 

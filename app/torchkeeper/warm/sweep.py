@@ -57,10 +57,10 @@ class _Found:
 
 def snapshot(root: str) -> dict[str, Mark]:
     """What ``sweep`` must not touch: everything of its concern that is there already."""
-    return {found.path: _mark(found.path) for found in _walk(root)}
+    return {found.path: mark(found.path) for found in _walk(root)}
 
 
-def _mark(path: str) -> Mark:
+def mark(path: str) -> Mark:
     try:
         status = os.lstat(path)
     except OSError:
@@ -122,7 +122,7 @@ def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[
     for found in _walk(root):
         old = before.get(found.path)
         # A folder's time changes with its files, so for those only being there counts.
-        if old is None or (not found.folder and old != _mark(found.path)):
+        if old is None or (not found.folder and old != mark(found.path)):
             new.append(found)
     kernels, nameless = [], []
     for found in new:
@@ -176,7 +176,7 @@ def _unfinished_build(
             return []
         for suffix in sure:
             target = os.path.join(folder, name + suffix)
-            if os.path.lexists(target) and before.get(target) != _mark(target):
+            if os.path.lexists(target) and before.get(target) != mark(target):
                 swept += _remove(target, "incomplete")
         return swept + _remove(found.path, "temporary")
 
@@ -251,13 +251,13 @@ def _nameless(paths: list[str]) -> list[Swept]:
 
     A live writer is done with one in a moment, so the ones that stand still are ours.
     """
-    marks = {path: _mark(path) for path in paths}
+    marks = {path: mark(path) for path in paths}
     if marks:
         time.sleep(_STILL)
     return [
         swept
-        for path, mark in marks.items()
-        if os.path.isdir(path) and _mark(path) == mark
+        for path, seen in marks.items()
+        if os.path.isdir(path) and mark(path) == seen
         for swept in _remove(path, "temporary")
     ]
 

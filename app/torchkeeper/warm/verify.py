@@ -14,6 +14,7 @@ of its own: an empty one, or a copy of nothing but the target.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
-from torchkeeper.warm import supervise
+from torchkeeper.warm import prepare, supervise
 
 RUNS = ("cold", "mega", "warm", "prepared")
 #: The runs that the target is judged by.
@@ -37,8 +38,11 @@ _JUDGED = ("warm", "prepared")
 _WORK = 400 << 20
 #: Bytes below which a disk is taken for full when something failed.
 _NOTHING = 1 << 20
+#: What whoever found the disk full says; a compiler then takes away what it had written.
+_FULL = os.strerror(errno.ENOSPC)
 #: Graphs and objects that the result names.
 _MAX_GRAPHS = 500
+_MAX_NAME = 100
 _MAX_BUILT = 50
 #: What ends a process that runs machine code which is not for its CPU, or damaged.
 _CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
@@ -99,7 +103,9 @@ class _Heard(Report):
     def finding(self, **what: Any) -> None:
         if "graph" in what and len(self.graphs) < _MAX_GRAPHS:
             graph = what["graph"]
-            self.graphs[graph["id"]] = {name: graph[name] for name in ("id", "name", "outcome")}
+            self.graphs[graph["id"]] = {
+                name: graph[name][:_MAX_NAME] for name in ("id", "name", "outcome")
+            }
         self._report.finding(**what)
 
     def check(self) -> None:
@@ -173,32 +179,54 @@ def _all_runs(
     mega = os.path.join(scratch, "mega-cache")
     done: dict[str, Ran] = {}
     for name in asked.runs:
+        if name == "prepared" and "warm" in done and not _uses_header(asked.job, done["warm"]):
+            continue
         report.finding(run={"name": name})
         folder = os.path.join(scratch, name)
         cache = os.path.join(folder, "cache")
-        os.makedirs(os.path.join(folder, "tmp"))
         more = {}
         try:
+            os.makedirs(os.path.join(folder, "tmp"))
             if name in _JUDGED:
                 duplicate(source, items, cache, report)
+                if name == "prepared":
+                    _prepare(os.path.join(folder, "tmp"), report)
             elif name == "cold" and "mega" in asked.runs:
                 more = {"save": mega}
             elif name == "mega":
                 more = {"load": mega}
             done[name] = _run(asked.job, folder, more, name, report)
-        except Problem as problem:
+        except (Problem, OSError) as e:
             free = space(scratch).free
-            if free is not None and free < _NOTHING:
-                raise _no_room(scratch, room(items), free) from problem
+            said = str(e.params) if isinstance(e, Problem) else str(e)
+            if _FULL in said or (free is not None and free < _NOTHING):
+                raise _no_room(scratch, room(items), free or 0) from e
+            if isinstance(e, OSError):
+                why = e.strerror or str(e)
+                raise Problem("place-unwritable", place=scratch, why=why) from e
             raise
         finally:
             discard(folder)
     return done
 
 
+def _uses_header(job: supervise.Job, ran: Ran) -> bool:
+    """Whether there is a header to prepare for such a run."""
+    return not job.portable and ran.result["device"] == "cpu"
+
+
+def _prepare(temporary: str, report: Report) -> None:
+    """Have the header built where the run will look. Where none is used, there is none to build."""
+    try:
+        prepare.prepare({"into": temporary}, report)
+    except Problem as problem:
+        if problem.code not in ("headers-off", "headers-unknown"):
+            raise
+
+
 def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Report) -> Ran:
     cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
-    env = environment(supervise.environment(cache), temporary)
+    env = environment(supervise.environment(cache, job.threads, job.portable), temporary)
     heard = _Heard(report)
     before = objects(cache)
     try:

@@ -1,0 +1,71 @@
+"""Preparing an environment, and doing without: the words, and what sets a variable."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: The variable that has PyTorch precompile no header, and what a program's environment needs.
+VARIABLE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
+SNIPPET = f"export {VARIABLE}=0"
+#: What --portable is, in a sentence.
+PORTABLE = (
+    "A portable cache needs no precompiled header: a program starts warm in an empty container, "
+    "unprepared."
+)
+#: What is to be done for it.
+PORTABLE_CONDITION = (
+    f"{VARIABLE}=0 is part of the keys of what was compiled: it has to be set where the program "
+    "runs. Without it nothing is found, and everything is compiled again. Set it there:"
+)
+#: What preparing is, in a sentence.
+WHY = (
+    "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
+    "first loads or compiles a kernel for the CPU. Prepared, a program does not wait for it."
+)
+#: What PLACE is, and why.
+INTO = (
+    "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
+    "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
+    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
+    "programs, name the folder torchinductor_<user> itself"
+)
+
+
+def said(answer: dict[str, Any]) -> str:
+    """What was prepared, in a line: how many headers, how large, and where."""
+    built, there = int(answer["built"]), int(answer["there"])
+    size, folder = say.size(int(answer["bytes"])), printable(str(answer["folder"]))
+    if not built:
+        return f"Prepared already: {say.count(there, 'header', 'headers')}, {size}, in {folder}."
+    known = f", {there:,} there already" if there else ""
+    seconds = say.seconds(float(answer["seconds"]))
+    return f"{say.count(built, 'header', 'headers')} built in {seconds}{known}: {size} in {folder}."
+
+
+def finds(answer: dict[str, Any]) -> str:
+    """Which programs find it: those with that temporary folder, of that user."""
+    above = os.path.dirname(str(answer["folder"]))
+    temporary, name = os.path.split(above)
+    user = name.removeprefix("torchinductor_")
+    return printable(
+        f"Programs of user {user} whose temporary folder is {temporary} find it, with this torch, "
+        "this C++ compiler and this CPU."
+    )
+
+
+def portable_lines() -> list[str]:
+    """What to know after a portable warm-up, the last line to be put where programs start."""
+    return [PORTABLE, PORTABLE_CONDITION, f"    {SNIPPET}"]
+
+
+def threads(count: int) -> str:
+    """What entries for a number of threads are for."""
+    many = say.count(count, "thread", "threads")
+    return (
+        f"Compiled for {many}: a program finds it with OMP_NUM_THREADS={count} or "
+        f"torch.set_num_threads({count}), or on a machine where that is the default."
+    )

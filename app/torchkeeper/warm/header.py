@@ -1,0 +1,229 @@
+"""The process that has PyTorch precompile its C++ headers, before a program waits for it.
+
+PyTorch builds such a header when it first compiles, or loads, a kernel for the CPU, also where
+all that it loads is built: ``_precompile_header`` in torch/_inductor/codecache.py, in a folder
+that it chooses when it is imported (``_HEADER_DIR``). The name holds the compiler, its command
+with the instruction set, and the header's text. So PyTorch itself is asked, by loading an empty
+kernel up to the point where it would be built.
+
+``prepare`` starts this process; besides its result it tells ``folder``, ``swept``, ``header`` and
+``progress``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.locks import take
+from torchkeeper.warm import sweep
+from torchkeeper.warm.child import Tell, importing_torch, serve
+from torchkeeper.warm.job import check_compiler
+
+#: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).
+SUFFIXES = (".gch", ".pch")
+_OFF = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
+
+
+def main() -> None:
+    """Run and exit: 0 done, 1 told why not."""
+    serve(lambda job, tell: run(job["into"], tell))
+
+
+def run(into: str | None, tell: Tell) -> dict[str, Any]:
+    """Build the headers that are not there; ``into``: the folder they belong in, None: whichever.
+
+    Returns folder, and for each header: path, built, bytes, seconds. Raises Problem.
+    """
+    with importing_torch():
+        import torch  # noqa: TID251
+        from torch._inductor import codecache, config, cpu_vec_isa, exc  # noqa: TID251
+    folder = getattr(codecache, "_HEADER_DIR", None)
+    if folder is None or not hasattr(codecache, "_precompile_header"):
+        raise Problem("headers-unknown", torch=str(torch.__version__), python=sys.executable)
+    if not config.cpp_cache_precompile_headers:
+        raise Problem("headers-off", variable=_OFF)
+    if into is not None and os.path.realpath(folder) != os.path.realpath(into):
+        raise Problem("headers-elsewhere", wanted=into, folder=folder)
+    # PyTorch has chosen its folder: what else is temporary goes where it is removed afterwards.
+    tempfile.tempdir = os.environ["TMPDIR"] = os.getcwd()
+    check_compiler()
+    swept = [asdict(one) for one in sweep.mend(folder)] if os.path.isdir(folder) else []
+    before = sweep.snapshot(folder)
+    tell(folder={"path": folder, "marks": before, "swept": swept})
+
+    makers = list(_makers(codecache, config))
+    headers: list[dict[str, Any]] = []
+
+    def look() -> None:
+        headers.clear()
+        for done, make in enumerate(makers):
+            tell(progress=[done, len(makers)])
+            make()
+
+    with _watched(codecache, tell, headers), _failures(folder):
+        try:
+            # Otherwise PyTorch tries out each instruction set first, which takes as long again.
+            with config.patch({"cpp.vec_isa_ok": True}):
+                look()
+        except exc.CppCompileError:
+            # An old compiler does not know the newest, and PyTorch then takes one that it knows.
+            traceback.print_exc()
+            sweep.sweep(folder, before, {os.getpid()})
+            cpu_vec_isa.valid_vec_isa_list.cache_clear()
+            look()
+    tell(progress=[len(makers), len(makers)])
+    return {"folder": folder, "headers": headers}
+
+
+def _makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
+    """What makes PyTorch look for each header that programs with these settings look for.
+
+    Loading a kernel asynchronously precompiles headers at once, and hands the kernel's own build
+    to a function, which here leaves it. Kernels of the usual wrapper in Python look for one header;
+    those of autotuned templates (``CppCodeCache``) for none; where the wrapper is in C++ they are
+    part of it (``CppWrapperCpu.generate`` in codegen/cpp_wrapper_cpu.py), and that looks for its
+    own, or for two if it is built separately.
+    """
+    if not getattr(config, "cpp_wrapper", False):
+        load = codecache.CppPythonBindingsCodeCache.load_async
+        yield functools.partial(load, "// nothing\n", submit_fn=_leave)
+        return
+    load = codecache.CppWrapperCodeCache.load_async
+    separate = bool(getattr(config, "cpp_wrapper_build_separate", False))
+    wanted = {
+        "optimized_code": "// nothing\n" if separate else None,
+        "needs_vec_isa": not separate,
+        "kernel_needs_vec_isa": True if separate else None,
+    }
+    known = inspect.signature(load).parameters
+    more = {name: value for name, value in wanted.items() if name in known}
+    yield functools.partial(load, "// nothing\n", submit_fn=_leave, **more)
+
+
+def _leave(_: object) -> None:
+    """The kernel's build, which is not wanted."""
+
+
+@contextlib.contextmanager
+def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Iterator[None]:
+    """Adds each header that is looked for to ``headers``, once PyTorch has it."""
+    original = codecache._precompile_header
+    # Without what it remembers of this process, which a second try must not be told.
+    build = getattr(original, "__wrapped__", original)
+
+    def watched(header: str, command: str, **options: Any) -> Any:
+        before = _built_in(codecache._HEADER_DIR)
+        begun = time.monotonic()
+        path = build(header, command, **dict(options))
+        there = _built(path)
+        built = there is not None and before.get(there) != sweep.mark(there)
+        if there is not None and not _usable(path, command):
+            if built:
+                raise Problem("header-refused", path=there)
+            # For another CPU or compiler, or cut short: with it every kernel takes as long as
+            # without.
+            _remove(there, codecache._HEADER_LOCK_DIR)
+            path = build(header, command, **dict(options))
+            there, built = _built(path), True
+            if there is not None and not _usable(path, command):
+                raise Problem("header-refused", path=there)
+        if there is None:
+            raise Problem("prepare-failed", why="No precompiled header has appeared")
+        told = {"path": there, "built": built, "bytes": os.path.getsize(there),
+                "seconds": time.monotonic() - begun}  # fmt: skip
+        headers.append(told)
+        tell(header=told)
+        return path
+
+    codecache._precompile_header = watched
+    try:
+        yield
+    finally:
+        codecache._precompile_header = original
+
+
+def _built(path: str) -> str | None:
+    return next((path + end for end in SUFFIXES if os.path.isfile(path + end)), None)
+
+
+def _built_in(folder: str) -> dict[str, sweep.Mark]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return {}
+    paths = [os.path.join(folder, name) for name in names if name.endswith(SUFFIXES)]
+    return {path: sweep.mark(path) for path in paths}
+
+
+def _usable(path: str, command: str) -> bool:
+    """Whether the compiler takes the precompiled header, with the command that it is for.
+
+    g++ passes over one that does not fit it or this CPU, and is then slow; -H has it say which it
+    takes. Of other compilers, and where g++ says nothing, it is not known: True.
+    """
+    if not path or not os.path.isfile(path + ".gch"):
+        return True
+    words = [word for word in shlex.split(command) if word != "i"]
+    if "-o" in words:
+        at = words.index("-o")
+        del words[at : at + 2]
+    words = [word for word in words if not word.startswith(("-l", "-L"))]
+    source = os.path.join(os.getcwd(), "nothing.cpp")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("\n")
+    said = subprocess.run(
+        [*words, "-include", path, "-H", "-fsyntax-only", source],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    lines = said.stderr.splitlines()
+    return f"x {path}.gch" not in lines and (f"! {path}.gch" in lines or said.returncode != 0)
+
+
+def _remove(path: str, locks: str) -> None:
+    """Take a useless header away; not while another process is at work on it."""
+    stem = os.path.basename(path).partition(".")[0]
+    handle, free = take(os.path.join(locks, f"{stem}.lock"))
+    try:
+        if free:
+            os.unlink(path)
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _failures(folder: str) -> Iterator[None]:
+    """What goes wrong with a reason of its own, as a Problem; anything else as it is."""
+    try:
+        yield
+    except OSError as e:
+        traceback.print_exc()
+        if e.filename == "openssl":
+            raise Problem("openssl-missing") from e
+        if isinstance(e.filename, str) and e.filename.startswith(folder):
+            raise Problem("place-unwritable", place=folder, why=e.strerror) from e
+        raise
+    except IndexError as e:
+        # PyTorch takes a checksum from what openssl printed, and that was nothing.
+        names = [frame.name for frame in traceback.extract_tb(e.__traceback__)]
+        if names[-1:] != ["_get_file_checksum"]:
+            raise
+        traceback.print_exc()
+        raise Problem("openssl-missing") from e

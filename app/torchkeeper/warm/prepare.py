@@ -1,0 +1,195 @@
+"""Prepares an environment: has its PyTorch precompile its C++ headers where programs will look.
+
+That is ``<temporary folder>/torchinductor_<user>/precompiled_headers``, whatever
+TORCHINDUCTOR_CACHE_DIR says: the folder that is named here is therefore the temporary folder of
+the programs, or already ``torchinductor_<user>`` in it, for programs of another user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import places
+from torchkeeper.warm import sweep
+from torchkeeper.warm.following import (
+    LOG_LINE,
+    Codes,
+    State,
+    carry_out,
+    launch,
+    make_writable,
+    tell_swept,
+)
+
+#: What PyTorch calls the folder of its headers (torch/_inductor/codecache.py).
+HEADERS = "precompiled_headers"
+#: What it puts before the user's name (torch/_inductor/runtime/cache_dir_utils.py).
+_PREFIX = "torchinductor_"
+#: Where Python looks for the temporary folder (tempfile.py), and for the user's name (getpass.py).
+_TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+_USER = ("LOGNAME", "USER", "LNAME", "USERNAME")
+_HEADERS_AT_MOST = 20
+_CODES = Codes("prepare-failed", "prepare-killed", "prepare-timeout")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where headers go: a temporary folder, and a user who is not ours; None: as for us."""
+
+    temporary: str | None = None
+    user: str | None = None
+
+    @property
+    def folder(self) -> str | None:
+        """The headers' folder, where it is not left to PyTorch."""
+        if self.temporary is None:
+            return None
+        default = os.path.basename(places.default_folder())
+        name = default if self.user is None else _PREFIX + self.user
+        return os.path.join(self.temporary, name, HEADERS)
+
+
+@dataclass
+class _Work(State):
+    """What is known of the process that prepares: where it works, and what was there before."""
+
+    folder: str | None = None
+    before: dict[str, sweep.Mark] | None = None
+
+
+def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Build the headers that programs will look for and that are not there.
+
+    params: into, limit_s; both may be missing. Returns built, there, bytes (of all), seconds and
+    folder. Findings: ``header`` {path, built, bytes, seconds}, ``swept``, ``log``. Raises Problem,
+    or passes Cancelled on; in both cases no process is left, and nothing half-written is.
+    """
+    target, limit = checked(params)
+    made = [] if target.temporary is None else _make_writable(target.temporary)
+    home = tempfile.mkdtemp(prefix="torchkeeper-prepare-")
+    state = _Work()
+
+    def answer(line: bytes) -> None:
+        _answer(line, state, report)
+
+    began = time.monotonic()
+    try:
+        request = {"into": target.folder}
+        process = launch("header", request, environment(target, home), home)
+        result = carry_out(
+            process, limit, state, report, answer, _CODES, lambda pids: _sweep(state, pids, report)
+        )
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        if state.result is None:
+            for folder in reversed(made):
+                _remove_empty(folder)
+    return {**result, "seconds": time.monotonic() - began}
+
+
+def checked(params: dict[str, Any]) -> tuple[Target, float | None]:
+    """Where to build, and seconds at most. Raises Problem("bad-request", field=…)."""
+    into, limit = params.get("into"), params.get("limit_s")
+    if into is not None and (not isinstance(into, str) or not into or "\0" in into):
+        raise Problem("bad-request", field="into")
+    if limit is not None and (
+        isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0
+    ):
+        raise Problem("bad-request", field="limit_s")
+    if into is None:
+        return Target(), limit
+    above, name = os.path.split(os.path.abspath(into))
+    if name == HEADERS and os.path.basename(above).startswith(_PREFIX):
+        above, name = os.path.split(above)
+    if name.startswith(_PREFIX) and len(name) > len(_PREFIX):
+        return Target(above, name[len(_PREFIX) :]), limit
+    return Target(os.path.abspath(into)), limit
+
+
+def environment(target: Target, home: str) -> dict[str, str]:
+    """The engine's environment, made to be that of a program which uses ``target``.
+
+    What PyTorch writes besides, to try out the compiler, goes to the folder ``home``.
+    """
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    env["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(home, "cache")
+    if target.temporary is not None:
+        env |= dict.fromkeys(_TEMPORARY, target.temporary)
+    if target.user is not None:
+        env |= dict.fromkeys(_USER, target.user)
+    return env
+
+
+def _make_writable(folder: str) -> list[str]:
+    """The folders that had to be made, the outermost first. Raises Problem("place-unwritable")."""
+    missing = []
+    while not os.path.lexists(folder) and folder not in missing:
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    make_writable(missing[0] if missing else folder)
+    return missing[::-1]
+
+
+def _remove_empty(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)  # not if something came of it
+
+
+def _answer(line: bytes, state: _Work, report: Report) -> None:
+    """Take one line of the process; torch runs there, so that nothing of it is taken on trust."""
+    try:
+        answer = json.loads(line)
+        [(what, value)] = answer.items()
+        if what == "progress":
+            report.progress(int(value[0]), int(value[1]), "headers")
+        elif what == "folder":
+            folder = str(value["path"])
+            if os.path.isabs(folder) and os.path.basename(folder) == HEADERS:
+                state.before = {
+                    str(path): (int(mark[0]), int(mark[1]), int(mark[2]))
+                    for path, mark in value["marks"].items()
+                }
+                state.folder = folder
+            swept = [sweep.Swept(str(one["path"]), str(one["why"])) for one in value["swept"]]
+            tell_swept(report, swept)
+        elif what == "header":
+            report.finding(header=_header(value))
+        elif what == "result":
+            headers = [_header(one) for one in value["headers"][:_HEADERS_AT_MOST]]
+            built = sum(one["built"] for one in headers)
+            state.result = {
+                "built": built,
+                "there": len(headers) - built,
+                "bytes": sum(one["bytes"] for one in headers),
+                "folder": str(value["folder"]),
+            }
+        elif what == "problem":
+            state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
+        elif what == "failed":
+            state.failed = str(value)[:1000]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return
+
+
+def _header(value: Any) -> dict[str, Any]:
+    return {
+        "path": str(value["path"]),
+        "built": bool(value["built"]),
+        "bytes": int(value["bytes"]),
+        "seconds": float(value["seconds"]),
+    }
+
+
+def _sweep(state: _Work, pids: Collection[int], report: Report) -> None:
+    if state.folder is not None and state.before is not None:
+        tell_swept(report, sweep.sweep(state.folder, state.before, pids))
