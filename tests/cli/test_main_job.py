@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -114,9 +115,16 @@ def test_a_bundle_hits_in_stock_torch(
 def test_kernels_hit_after_import(tk: Tk, kernels: Path, tmp_path: Path, torch_python: str) -> None:
     bundle, target = tmp_path / "k.torchcache", tmp_path / "target"
     assert tk("export", kernels, "-o", bundle).code == 0
+    # Where PyTorch has them; their group files name their new folder, and nothing else.
+    (target / "fxgraph").mkdir(parents=True)
     assert tk("import", bundle, "--into", target, "--trust").code == 0
+    groups = list((target / "triton" / "0").glob("*/__grp__*.json"))
+    assert len(groups) == 2
+    for group in groups:
+        paths = json.loads(group.read_bytes())["child_paths"].values()
+        assert {os.path.dirname(path) for path in paths} == {str(group.parent)}
     before = snapshot(target)
-    env = {**os.environ, "TRITON_CACHE_DIR": str(target)}
+    env = {**os.environ, "TRITON_CACHE_DIR": str(target / "triton" / "0")}
     script = str(DATA / "triton_kernels.py")
     subprocess.run([torch_python, script], env=env, check=True, timeout=120)
     assert snapshot(target) == before, "Triton compiled again"

@@ -250,7 +250,8 @@ def test_a_bundle_is_code_of_others(
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    assert window.jobs.jobs[0].result["entries"] == 44
+    # The others are objects of which nothing tells for which CPU they were built.
+    assert window.jobs.jobs[0].result["entries"] == 19
     assert payloads(tmp_path / "t", "fxgraph") == payloads(kept_291, "fxgraph")
     click(qtbot, dialog.result_page.close_)
 

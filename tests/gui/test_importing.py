@@ -71,7 +71,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert not dialog.known
     assert table(dialog)["FX graph"][2:] == ["", "", ""]
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
-    assert dialog.news.text().startswith("44 new (")
+    assert dialog.news.text().startswith("19 new (")
     assert dialog.room.text().startswith("The folder will be made.")
     dialog.target.combo.setEditText(str(good))
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
@@ -101,14 +101,14 @@ def test_many_files_are_one_job(
     shutil.copy(good, again)
     window = open_window()
     dialog = look(qtbot, window, tmp_path / "t", good, more, again)
-    assert dialog.news.text().startswith("46 new (")
-    assert "44 there already" in dialog.news.text(), "the copy brings nothing new"
+    assert dialog.news.text().startswith("21 new (")
+    assert "19 there already" in dialog.news.text(), "the copy brings nothing new"
     click(qtbot, dialog.go)
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert job.state is State.DONE, list(job.log)
     assert job.title == "Import 3 files"
-    assert (job.result["entries"], job.result["exists"]) == (46, 44)
+    assert (job.result["entries"], job.result["exists"]) == (21, 19)
     assert job.done == job.total == sum(file.bytes for file in dialog.files)
     click(qtbot, dialog.result_page.close_)
 

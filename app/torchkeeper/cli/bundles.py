@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import carrying, interpreters, knowing, protected, say, verdicts
+from torchkeeper.cli.carrying import (
+    advise,
+    here_of,
+    maker_of,
+    note_undescribed,
+    renamed,
+    tell_names,
+)
+from torchkeeper.link import carrying, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
@@ -51,7 +58,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
     # Who knows how objects are built: nobody does for a server, which holds none.
-    maker = None if is_server(args.place) else _maker(args)
+    maker = None if is_server(args.place) else maker_of(args)
     with Engine() as engine:
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
@@ -60,26 +67,9 @@ def export(args: argparse.Namespace) -> int:
         answer = asker.ask("export", place=args.place, output=args.output, select=select,
                            replace=not args.no_clobber,
                            builders=carrying.builders(maker))  # fmt: skip
-    _note_undescribed(args, answer, maker)
+    note_undescribed(args, answer, maker)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
-
-
-def _maker(args: argparse.Namespace) -> Answer | None:
-    """The facts of the interpreter whose torch may have built objects, or None: without one,
-    what is exported is the same, less what a bundle says of its objects.
-    """
-    try:
-        return knowing.environment(interpreters.chosen(args.env))
-    except UserError:
-        if args.env:
-            raise
-        return None
-
-
-def _note_undescribed(args: argparse.Namespace, answer: Answer, maker: Answer | None) -> None:
-    if not args.json and (said := carrying.undescribed(answer, maker)):
-        output.note(said)
 
 
 def _plan_export(
@@ -87,7 +77,7 @@ def _plan_export(
 ) -> int:
     answer = asker.ask("plan_export", place=args.place, select=select,
                        builders=carrying.builders(maker))  # fmt: skip
-    _note_undescribed(args, answer, maker)
+    note_undescribed(args, answer, maker)
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
     said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."
@@ -145,7 +135,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    here = _here(args, [args.file])
+    here = here_of(args, [args.file])
     asker, answer = _look_inside(args, args.file, here)
     entries = asker.entries()
     if args.json:
@@ -160,22 +150,6 @@ def inspect(args: argparse.Namespace) -> int:
         for text in output.left_lines(asker.left):
             output.note(text)
     return 1 if answer["broken"] or failures(asker.left) else 0
-
-
-def _here(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
-    """``{python, torch, facts}`` of the interpreter whose verdicts are wanted; None where there is
-    no torch and none was named, or nothing that could be judged.
-    """
-    if not all(map(os.path.isfile, files)):
-        return None
-    try:
-        python = interpreters.chosen(args.env)
-        facts = knowing.environment(python)
-    except UserError:
-        if args.env:
-            raise
-        return None
-    return {"python": python, "torch": facts["torch"], "facts": facts}
 
 
 def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tuple[Asker, Answer]:
@@ -257,7 +231,7 @@ def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
         protected.check(args.into)
-    here = _here(args, args.files)
+    here = here_of(args, args.files)
     if args.dry_run or not args.trust:
         inside = []
         for file in args.files:
@@ -278,15 +252,16 @@ def import_(args: argparse.Namespace) -> int:
             return 1
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        env = _tell_names(args, engine, here)
+        env, abouts = tell_names(args, engine, args.files, here)
         answer = asker.ask("import", files=args.files, into=args.into, env=env) | {"env": env}
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
-    if answer["renamed"]:
-        said += f"; {say.count(answer['renamed'], 'object', 'objects')} renamed for "
-        said += "this environment"
-    return _end(args, answer, asker, said, empty="There was nothing to import.")
+    said += renamed(answer)
+    code = _end(args, answer, asker, said, empty="There was nothing to import.")
+    if answer["entries"]:
+        advise(args, abouts, env)
+    return code
 
 
 def _summed(files: list[Answer]) -> Answer:
@@ -307,25 +282,6 @@ def _new_kinds(files: list[Answer]) -> dict[str, int]:
     return found
 
 
-def _tell_names(args: argparse.Namespace, engine: Engine, here: Answer | None) -> str | None:
-    """Have an engine know the names that objects have in an environment; the name of that, or None
-    without one.
-    """
-    if here is not None:
-        abouts = carrying.tell(engine, here["python"], here["facts"], args.files)
-        if not args.json:
-            for said in {carrying.threads(one["made_in"], here["facts"]): None for one in abouts}:
-                if said:
-                    output.note(said)
-        return str(here["python"])
-    found = engine.call("origin", {"files": args.files})["files"]
-    if not args.json and any(one["built"] for one in found):
-        output.note(
-            "There is no interpreter with a torch: objects keep their names. Name one with --env."
-        )
-    return None
-
-
 def _compare(
     args: argparse.Namespace,
     inside: list[tuple[str, list[Entry], Answer]],
@@ -334,7 +290,7 @@ def _compare(
     """Print what is inside and what of it is new in the target; 1 as ``_end``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        env = _tell_names(args, engine, here)
+        env, _ = tell_names(args, engine, args.files, here)
         answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json, env=env)
     files = answer.pop("files")
     found = _summed(files)
@@ -369,6 +325,9 @@ def _compare(
         output.line(f"  there    {_held(found['there'])}")
         if found["differs"]["entries"]:
             output.line(f"  differs  {_held(found['differs'])}; what is there is kept")
+        if answer["renamed"]:
+            count = say.count(answer["renamed"], "object", "objects")
+            output.line(f"  renamed  {count} of them, for this environment")
         output.line(f"  disk     {_room(answer['needed'], answer['space'])}")
         _warn(answers)
         if not args.dry_run:

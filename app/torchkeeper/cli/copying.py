@@ -8,7 +8,8 @@ import os
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
-from torchkeeper.link import protected, say
+from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
+from torchkeeper.link import carrying, protected, say
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
@@ -38,11 +39,16 @@ def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
         protected.check(args.target)
-    if not args.dry_run and os.path.isfile(args.source) and what_is(args.target) != "bundle":
+    from_file, what = os.path.isfile(args.source), what_is(args.target)
+    if not args.dry_run and from_file and what != "bundle":
         _ask(args)
+    names = from_file and what == "folder"
+    here = here_of(args, [args.source]) if names else None
+    maker = maker_of(args) if what == "bundle" and not is_server(args.source) else None
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = known(engine, args.filter, args.env)
+        env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:
             answer = asker.ask(
                 "copy",
@@ -52,6 +58,8 @@ def copy(args: argparse.Namespace) -> int:
                 replace=args.replace,
                 alone=args.alone,
                 select={"filter": args.filter, "envs": envs},
+                builders=carrying.builders(maker),
+                env=env,
             )
         except KeyboardInterrupt:
             if is_server(args.target) and not args.dry_run:
@@ -89,4 +97,5 @@ def _said(args: argparse.Namespace, answer: Answer, failed: bool) -> str:
     held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
     target = printable(args.target)
     said = f"Would copy {held} to {target}" if args.dry_run else f"{held} copied to {target}"
-    return said + (f"; {there} there already" if answer["exists"] else "")
+    said += f"; {there} there already" if answer["exists"] else ""
+    return said + renamed(answer)

@@ -103,9 +103,10 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
 
 
 def add_env(command: argparse.ArgumentParser) -> None:
-    """--env, whose verdicts are wanted."""
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked for "
-                         f"verdicts; by default {VARIABLE}, else the app's own")  # fmt: skip
+    """--env, whose verdicts are wanted, or whose names of built objects."""
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked, "
+                         "for verdicts and for the names of built objects; by default "
+                         f"{VARIABLE}, else the app's own")  # fmt: skip
 
 
 def add_places(command: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.bundles import Rows, target
+from torchkeeper.engine.bundles import Rows, makers_of, target
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -26,9 +26,10 @@ from torchkeeper.stores.beforehand import check_target
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.naming import Named
 from torchkeeper.stores.needs import needed, with_needed
 from torchkeeper.stores.space import space
 from torchkeeper.stores.store import Store, read
@@ -39,7 +40,10 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     with ``replace``. With the entries go those that they need, unless they are to go ``alone``.
     Rows say what was put into a folder: ``{kind, key, path}``, the path there.
 
-    The result is a stores.copying.Copied with the names of both.
+    A bundle is told by ``builders`` how objects were built, as of ``export``; from one, a folder
+    gets objects for the environment ``env``, as of ``import``.
+
+    The result is a stores.copying.Copied with the names of both, and how many were ``renamed``.
 
     With ``dry``, only say what that would come to: a Foretold with the names of both, and
     ``there``, what is at ``into`` as the operation ``target`` says it, None for a server. The
@@ -48,11 +52,23 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     place, into = place_of(params, "place"), place_of(params, "into")
     store = session.store(place, report)
     rows = Rows(report)
+    offers: list[Named] = []
 
     def left(item: Item, problem: Problem) -> None:
-        tell_left(report, item, problem)
+        tell_left(report, offers[0].origin(item) if offers else item, problem)
+
+    def names(offered: Offered) -> Named:
+        from torchkeeper.engine.renaming import for_environment
+
+        assert isinstance(store, Bundle)
+        offers.append(for_environment(session, params, store, report, offered))
+        return offers[0]
+
+    renamed = 0
 
     def placed(item: Item, home: str) -> None:
+        nonlocal renamed
+        renamed += bool(offers) and offers[0].is_renamed(item)
         rows.add({"kind": item.kind, "key": item.key, "path": home})
 
     more: dict[str, Any] = {}
@@ -64,12 +80,16 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         if isinstance(store, Bundle):
             tell_refused(store, report)
         chosen = _chosen(session, store, params, report)
+        makers = makers_of(store, params)
+        renaming = names if isinstance(store, Bundle) else None
         if dry:
-            done: Copied = plan_copy(store, chosen, into, report, left, password)
+            done: Copied = plan_copy(store, chosen, into, report, left, password, makers, renaming)
             more["there"] = _there(session, into, done.what, report)
         else:
             try:
-                done = copy(store, chosen, into, report, left, replace, placed, password)
+                done = copy(
+                    store, chosen, into, report, left, replace, placed, password, makers, renaming
+                )
             except Problem as problem:
                 if problem.code == "server-broke-off":
                     rows.send()  # that stays
@@ -79,7 +99,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         raise lost.problem from lost
     finally:
         store.close()
-    return {**asdict(done), **more, "place": place, "into": into}
+    return {**asdict(done), **more, "renamed": renamed, "place": place, "into": into}
 
 
 def _chosen(

@@ -1,20 +1,24 @@
 """Carrying built objects to another environment: what it is asked, and what is said of it.
 
-An export tells how objects were built: it is given ``builders``, which ``builders(facts)`` takes
-from the probe of the interpreter that filled the place.
+An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
+given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
+the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
+``described``; ``undescribed`` puts that into words.
 
 An import asks the environment that the entries are for. The steps, which ``tell`` does one after
 the other and the window as requests to engines (home: the app's own, one and the same in all
 steps; there: that of the interpreter), ``facts`` being what its probe told:
 
-1. home ``origin {files}`` -> ``files: [{file, made_in, native, objects, built}]``;
+1. home ``origin {files}`` -> ``files: [{file, made_in, native, objects, built, headers,
+   portable}]`` (``stores.building.claims``);
 2. home ``know {python, env: facts}``;
 3. only for the files of which ``asks(about, facts)``: there ``names {files}`` -> rows ``{file,
    path, key}``;
 4. home ``named`` with each of ``requests(files, rows)``, which hold 500 names at most; for all
    files, so that names from another environment are forgotten;
-5. home ``compare`` or ``import`` ``{files, into, env: python}``. Both results say how many objects
-   are ``renamed``; what must not be loaded there is told as ``left``, with codes ``object-*``.
+5. home ``compare`` or ``import`` ``{files, into, env: python}``, or ``copy`` from a bundle to a
+   folder with ``env``. The results say how many objects are ``renamed``; what must not be loaded
+   there is told as ``left``, with codes ``object-*``.
 
 Without an interpreter that has a torch only step 5, without ``env``: objects keep their names, and
 go by the CPU and the libc of this machine alone.
@@ -27,7 +31,7 @@ from typing import Any
 
 from torchkeeper.engine import wire
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import say
+from torchkeeper.link import preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
@@ -84,7 +88,7 @@ def tell(
 
 
 def _rows_of(message: Message) -> list[Answer]:
-    return list(message.body["rows"]) if message.type == "rows" else []
+    return [row for row in message.rows if isinstance(row, dict)]
 
 
 def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -99,7 +103,22 @@ def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
         said.append(("compiler", f"{claim.get('compiler')}{libc}"))
         vector = " ".join(vector_instructions(list(claim.get("cpu_flags") or ())))
         said.append(("CPU", vector or "no vector instructions"))
+    if count := int(about.get("portable") or 0):
+        said.append(("portable", f"{count:,} of them, for programs with {preparing.VARIABLE}=0"))
     return [(name, printable(value)) for name, value in said]
+
+
+def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]:
+    """What to do where objects of bundles were placed for an interpreter, a text for each line."""
+    said: list[str] = []
+    counts = [(int(one.get("headers") or 0), int(one.get("portable") or 0)) for one in abouts]
+    if any(portable for _, portable in counts):
+        said += preparing.portable_lines()
+    if python is not None and any(headers for headers, _ in counts):
+        said.append(
+            f"{preparing.WHY} Prepare it with: torchkeeper prepare --env {printable(python)}"
+        )
+    return said
 
 
 def undescribed(answer: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:

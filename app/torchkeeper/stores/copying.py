@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.beforehand import check_other, what_is
+from torchkeeper.stores.building import Makers
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item, Offered, Source
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from torchkeeper.stores.redis.describing import FromServer
 
 Left = Callable[[Item, Problem], None]
+#: What a folder is given instead of what a bundle offers (stores.naming).
+Names = Callable[[Offered], Offered]
 #: How often what a server has lost by being started anew is put there once more.
 _ROUNDS = 5
 
@@ -62,13 +65,16 @@ def copy(
     replace: bool = False,
     placed: Callable[[Item, str], None] | None = None,
     password: str | None = None,
+    makers: Makers | None = None,
+    names: Names | None = None,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
     A folder is made where it is missing, a bundle is written anew: over one that is there only
     with ``replace``. A payload that is there is never overwritten by a different one.
     A server has one payload for each key: of several the newest goes.
-    ``placed`` hears of each entry that was put into a folder, and its path there.
+    ``placed`` hears of each entry that was put into a folder, and its path there. ``makers`` tell
+    a bundle how objects were built, ``names`` a folder under which names it gets them.
     Raises Problem as beforehand.check_other and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
@@ -79,7 +85,9 @@ def copy(
     check_other(source, target)
     be_patient(source)
     try:
-        return _copy(what, source, chosen, target, report, left, replace, placed, password)
+        return _copy(
+            what, source, chosen, target, report, left, replace, placed, password, makers, names
+        )
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
 
@@ -94,16 +102,19 @@ def _copy(
     replace: bool,
     placed: Callable[[Item, str], None] | None,
     password: str | None,
+    makers: Makers | None,
+    names: Names | None,
 ) -> Copied:
     if what == "bundle":
         from torchkeeper.stores.export import export
 
         chosen, where = for_bundle(source, chosen, left)
-        made = export(list(chosen), where, target, report, left, replace)
+        made = export(list(chosen), where, target, report, left, replace, makers)
         return Copied(what, made.entries, made.files, made.bytes)
     if what == "server":
         return _publish(source, newest(chosen, left), target, password, report, left)
     offered = offer(source, chosen, report, left)
+    offered = names(offered) if names else offered
     from torchkeeper.stores.importing import import_bundle
 
     done = import_bundle(offered, target, report, left, placed)
@@ -117,6 +128,8 @@ def plan_copy(
     report: Report,
     left: Left,
     password: str | None = None,
+    makers: Makers | None = None,
+    names: Names | None = None,
 ) -> Foretold:
     """What ``copy`` would do, by the same rules; nothing is written.
 
@@ -126,7 +139,7 @@ def plan_copy(
     check_other(source, target)
     be_patient(source)
     try:
-        return _foretold(what, source, chosen, target, report, left, password)
+        return _foretold(what, source, chosen, target, report, left, password, makers, names)
     except Lost as lost:
         raise lost.problem from lost
 
@@ -139,12 +152,14 @@ def _foretold(
     report: Report,
     left: Left,
     password: str | None,
+    makers: Makers | None,
+    names: Names | None,
 ) -> Foretold:
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
         chosen, where = for_bundle(source, chosen, left)
-        planned = plan(chosen, where, report, left)
+        planned = plan(chosen, where, report, left, makers)
         kinds = [_all_new(one) for one in planned.kinds]
         return Foretold(
             what, planned.entries, planned.files, planned.bytes, kinds=kinds, needed=planned.room
@@ -159,6 +174,7 @@ def _foretold(
             left(item, problem)
 
     offered = offer(source, chosen, report, left)
+    offered = names(offered) if names else offered
     counts = compare([offered], target, report, mark)[0].to_json()
     new: dict[str, int] = counts["new"]
     there: dict[str, int] = counts["there"]

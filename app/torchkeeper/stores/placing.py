@@ -53,13 +53,10 @@ def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     last = {item.path: item for item in items if item.kind == "pgo"}
-
-    def why_not(item: Item) -> Problem | None:
-        if last.get(item.path, item) is not item:
-            return Problem("superseded")
-        return offered.why_not(item) if isinstance(offered, Named) else None
-
-    return [(item, why_not(item)) for item in items]
+    return [
+        (item, None if last.get(item.path, item) is item else Problem("superseded"))
+        for item in items
+    ]
 
 
 class Target:
@@ -74,9 +71,17 @@ class Target:
     def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         """What is to be done for an entry.
 
-        Raises Problem("key-taken" | "link-in-place") and as ``deliver`` for what is offered, and
-        OSError for what cannot be read in the folder.
+        Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, and why
+        it must not be placed (``Named.why_not``) where it is not there, and OSError for what
+        cannot be read in the folder.
         """
+        plan = self._plan(item, offered, pouring)
+        why = offered.why_not(item) if plan.todo and isinstance(offered, Named) else None
+        if why is not None:
+            raise why
+        return plan
+
+    def _plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
         todo, replaced, there = [], [], []

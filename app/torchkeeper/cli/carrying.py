@@ -1,0 +1,85 @@
+"""What commands ask an environment about built objects: how it builds them, and under which names
+it looks for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Answer
+from torchkeeper.link import carrying, interpreters, knowing, say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+
+
+def maker_of(args: argparse.Namespace) -> Answer | None:
+    """The facts of the interpreter whose torch may have built objects, or None: without one,
+    what is exported is the same, less what a bundle says of its objects.
+    """
+    try:
+        return knowing.environment(interpreters.chosen(args.env))
+    except UserError:
+        if args.env:
+            raise
+        return None
+
+
+def note_undescribed(args: argparse.Namespace, answer: Answer, maker: Answer | None) -> None:
+    """Say of how many objects a bundle does not tell how they were built."""
+    if not args.json and (said := carrying.undescribed(answer, maker)):
+        output.note(said)
+
+
+def here_of(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
+    """``{python, torch, facts}`` of the interpreter whose verdicts are wanted; None where there is
+    no torch and none was named, or nothing that could be judged.
+    """
+    if not all(map(os.path.isfile, files)):
+        return None
+    try:
+        python = interpreters.chosen(args.env)
+        facts = knowing.environment(python)
+    except UserError:
+        if args.env:
+            raise
+        return None
+    return {"python": python, "torch": facts["torch"], "facts": facts}
+
+
+def tell_names(
+    args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Answer | None
+) -> tuple[str | None, list[Answer]]:
+    """Have an engine know the names that objects in files have in an environment; the name of
+    that, or None without one, and what is said of the files (stores.building.claims).
+    """
+    if here is not None:
+        abouts = carrying.tell(engine, here["python"], here["facts"], files)
+        if not args.json:
+            for said in {carrying.threads(one["made_in"], here["facts"]): None for one in abouts}:
+                if said:
+                    output.note(said)
+        return str(here["python"]), abouts
+    abouts = engine.call("origin", {"files": list(files)})["files"]
+    if not args.json and any(one["built"] for one in abouts):
+        output.note(
+            "There is no interpreter with a torch: objects keep their names. Name one with --env."
+        )
+    return None, abouts
+
+
+def advise(args: argparse.Namespace, abouts: Sequence[Answer], python: str | None) -> None:
+    """Say what is to be done for programs to be fast with what was placed."""
+    if not args.json:
+        for text in carrying.advice(abouts, python):
+            output.note(text)
+
+
+def renamed(answer: Answer) -> str:
+    """How many objects have got the name that an environment will look for, as a sentence's end."""
+    count = answer["renamed"]
+    return (
+        f"; {say.count(count, 'object', 'objects')} renamed for this environment" if count else ""
+    )

@@ -1,0 +1,233 @@
+"""Bundles for an environment: what a manifest may claim, nonsense and lies among it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stores.building import NATIVE, pairs, rename
+from tests.stores.test_bundle import edit
+from torchkeeper.artifacts.code import key_of
+from torchkeeper.engine.wire import Message
+from torchkeeper.link import carrying
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import CATALOGUE, UserError
+from torchkeeper.verdict import machine
+
+FIRST, SECOND = (one["extra"] for one in NATIVE["commands"])
+#: A target with the same torch elsewhere: the texts in its names are others.
+HERE = {**NATIVE, "cpu_flags": machine.cpu_flags(), "commands": [
+    {**one, "extra": one["extra"].replace("/home/me", "/opt")} for one in NATIVE["commands"]
+]}  # fmt: skip
+THERE = {**NATIVE, "cpu_flags": machine.cpu_flags()}
+FACTS = {"torch": NATIVE["torch"], "threads": 2, "cpu_flags": HERE["cpu_flags"],
+         "libc": NATIVE["libc"], "native": HERE}  # fmt: skip
+Change = Callable[[Any], None]
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine() as engine:
+        engine.call("know", {"python": "/here", "env": FACTS})
+        yield engine
+
+
+@pytest.fixture(scope="module", params=["kept_291", "filled"])
+def bundle(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """Of objects that record nothing, and of those that record for which CPU they are; and the
+    cache, all whose objects were built by the first command.
+    """
+    folder = tmp_path_factory.mktemp(request.param)
+    cache = Path(shutil.copytree(request.getfixturevalue(request.param), folder / "cache"))
+    rename(cache, FIRST)
+    with Engine() as engine:
+        output = str(folder / "b.torchcache")
+        params = {"place": str(cache), "output": output, "builders": THERE}
+        done = engine.call("export", params)
+    assert done["objects"] == done["described"] == len(pairs(cache))
+    return Path(output), cache
+
+
+def records(bundle: tuple[Path, Path]) -> bool:
+    return "filled" in str(bundle[0])
+
+
+def look(engine: Engine, file: Path, into: Path, **params: Any) -> tuple[Any, list[Any]]:
+    """What an import would come to, and what would be left."""
+    told: list[Message] = []
+    found = engine.call("compare", {**params, "files": [str(file)], "into": str(into)}, told.append)
+    [counts] = found["files"]
+    left = [message.body["left"] for message in told if "left" in message.body]
+    assert counts["left"]["entries"] + counts["differs"]["entries"] == len(left)
+    assert {one["code"] for one in left} <= set(CATALOGUE)
+    return {**counts, "renamed": found["renamed"]}, left
+
+
+def bring(engine: Engine, file: Path, into: Path, **params: Any) -> tuple[Any, list[Any]]:
+    """The results of an import and what was left; a comparison before has said the same."""
+    foretold, left = look(engine, file, into, **params)
+    told: list[Message] = []
+    done = engine.call("import", {**params, "files": [str(file)], "into": str(into)}, told.append)
+    assert foretold["new"]["entries"] == done["entries"]
+    assert foretold["there"]["entries"] == done["exists"]
+    assert foretold["renamed"] == done["renamed"]
+    assert [message.body["left"] for message in told if "left" in message.body] == left
+    return done, left
+
+
+def says(**changes: Any) -> Change:
+    return lambda said: said["native"].update(changes)
+
+
+def misdirect(said: Any) -> None:
+    for entry in said["entries"]:
+        if "built" in entry:
+            entry["built"]["command"] = 10**6
+
+
+CLAIMS: dict[str, tuple[Change, str]] = {
+    "another torch": (says(torch="2.8.0"), "object-torch"),
+    "other sources of torch": (says(torch_key="cd34"), "object-torch"),
+    "another Python": (says(python="cpython-310-x86_64-linux-gnu"), "object-python"),
+    "another compiler": (says(compiler="clang version 17.0.1"), "object-compiler"),
+    "a newer libc": (says(libc="glibc 99.1"), "object-libc"),
+    "another command": (says(commands=["None {cxx} i -Ofast"]), "object-command"),
+    "another CPU": (says(cpu_flags=["sse4_1"]), "object-cpu"),
+}
+
+
+def test_what_was_built_otherwise_is_left_out_and_the_rest_is_placed(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    objects = {str(path.relative_to(cache)) for path in pairs(cache)}
+    other = tmp_path / "other.torchcache"
+    # Of those that record for which CPU they are, only what is said of that differs.
+    for name in ["another CPU"] if records(bundle) else CLAIMS:
+        change, code = CLAIMS[name]
+        if records(bundle):
+            code = "object-misclaimed"
+        edit(file, other, change)
+        counts, left = look(engine, other, tmp_path / "t", env="/here")
+        assert {one["path"] for one in left} == objects, name
+        assert Counter(one["code"] for one in left) == {code: len(objects)}, name
+        assert counts["left"]["entries"] == len(objects)
+        assert counts["new"]["entries"] > 10
+    done, again = bring(engine, other, tmp_path / "t", env="/here")
+    assert (done["entries"], again) == (counts["new"]["entries"], left)
+    assert not list((tmp_path / "t").rglob("*.so"))
+    assert list((tmp_path / "t" / "fxgraph").iterdir())
+
+
+NONSENSE: dict[str, Change] = {
+    "no claim": lambda said: said.pop("native"),
+    "null": lambda said: said.update(native=None),
+    "a list": lambda said: said.update(native=[[[]]]),
+    "no flags": says(cpu_flags=None),
+    "flags of everything": says(cpu_flags=[{}, 1.5]),
+    "numbers": says(torch=2, commands=[1]),
+    "too long": says(commands=["x" * 10**6]),
+    "no command": says(commands=[]),
+    "a command that is not there": misdirect,
+}
+
+
+def test_nonsense_is_as_if_nothing_was_said(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    objects = [str(path.relative_to(cache)) for path in pairs(cache)]
+    other = tmp_path / "other.torchcache"
+    for name in ["null"] if records(bundle) else NONSENSE:
+        edit(file, other, NONSENSE[name])
+        _, left = look(engine, other, tmp_path / "t", env="/here")
+        wanted = [] if records(bundle) else objects
+        assert {one["path"] for one in left} == set(wanted), name
+        assert {one["code"] for one in left} <= {"object-unproven"}, name
+    done, left = bring(engine, other, tmp_path / "t", env="/here")
+    assert (done["renamed"], len(left)) == (0, len(wanted))
+    placed = [path for path in objects if (tmp_path / "t" / path).exists()]
+    assert placed == [path for path in objects if path not in wanted]
+    assert list((tmp_path / "t" / "fxgraph").iterdir())
+
+
+def test_objects_get_the_names_that_were_told(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    [about] = engine.call("origin", {"files": [str(file)]})["files"]
+    assert (about["built"], about["objects"]) == (len(pairs(cache)),) * 2
+    assert "commands" not in about["native"]
+    assert (about["headers"], about["portable"]) == (0, 0), "the commands are no real ones"
+    assert carrying.asks(about, FACTS)
+    assert not carrying.asks(about, {**FACTS, "native": {**HERE, "torch_key": "?"}})
+    extra = HERE["commands"][0]["extra"]
+    rows = [
+        {"file": str(file), "path": str(source.relative_to(cache)),
+         "key": key_of(source.read_text(), extra)}
+        for source in pairs(cache)
+    ]  # fmt: skip
+    # Names of another environment are forgotten.
+    for old in ([{**row, "key": "c" + "a" * 51} for row in rows], rows):
+        for params in carrying.requests([str(file)], old):
+            engine.call("named", params)
+    done, left = bring(engine, file, tmp_path / "t", env="/here")
+    assert (done["renamed"], left) == (len(rows), [])
+    for row, source in zip(rows, pairs(cache), strict=True):
+        rest = source.name.partition(".")[2]
+        new = tmp_path / "t" / row["key"][1:3] / f"{row['key']}.{rest}"
+        assert new.read_bytes() == source.read_bytes()
+        assert new.with_suffix(".so").read_bytes() == source.with_suffix(".so").read_bytes()
+    again, _ = bring(engine, file, tmp_path / "t", env="/here")
+    assert (again["entries"], again["renamed"]) == (0, 0)
+
+
+def test_without_an_environment_names_are_kept_and_the_machine_decides(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    done, left = bring(engine, file, tmp_path / "t")
+    assert (done["renamed"], left) == (0, [])
+    assert all((tmp_path / "t" / p.relative_to(cache)).exists() for p in pairs(cache))
+    edit(file, tmp_path / "other.torchcache", says(cpu_flags=["sse4_1"], torch="1.0"))
+    _, left = bring(engine, tmp_path / "other.torchcache", tmp_path / "o")
+    code = "object-misclaimed" if records(bundle) else "object-cpu"
+    assert {one["code"] for one in left} == {code}
+
+
+def test_what_is_asked_wrongly_is_refused(bundle: tuple[Path, Path], engine: Engine) -> None:
+    file = str(bundle[0])
+    with pytest.raises(UserError) as caught:
+        engine.call("import", {"file": file, "into": "/x", "env": "/forgotten"})
+    assert caught.value.code == "environment-forgotten"
+    for rows in ([["a", 1]], [[1, "a"]], "ab", [["a"]], 5):
+        with pytest.raises(UserError):
+            engine.call("named", {"file": file, "rows": rows, "first": True})
+
+
+def test_what_is_advised() -> None:
+    plain = {"headers": 2, "portable": 0}
+    [said] = carrying.advice([plain], "/py")
+    assert said.endswith("torchkeeper prepare --env /py")
+    assert carrying.advice([plain], None) == []
+    assert carrying.advice([{"headers": 0, "portable": 0}], "/py") == []
+    portable = carrying.advice([{"headers": 0, "portable": 2}], None)
+    assert portable[-1].strip() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
+    assert len(carrying.advice([plain, {"headers": 0, "portable": 2}], "/py")) == len(portable) + 1
+
+
+def test_many_names_are_told_in_several_requests() -> None:
+    rows = [{"file": "/a", "path": str(number), "key": "k"} for number in range(1001)]
+    told = list(carrying.requests(["/a", "/b"], [*rows, {"file": "/c", "path": "p", "key": "k"}]))
+    assert [(one["file"], len(one["rows"]), one["first"]) for one in told] == [
+        ("/a", 500, True), ("/a", 500, False), ("/a", 1, False), ("/b", 0, True),
+    ]  # fmt: skip
+    assert all(len(json.dumps(one)) < 1 << 20 for one in told)
