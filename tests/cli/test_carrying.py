@@ -1,0 +1,97 @@
+"""Objects that another environment built: under the names of this one, or left out with why."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+from tests.stores.building import pairs
+from tests.stores.test_bundle import edit
+from torchkeeper.artifacts.code import key_of
+from torchkeeper.link import probes
+from torchkeeper.link.process import Engine
+
+
+def moved(cache: Path, native: Any) -> tuple[Any, int]:
+    """Name all objects of a cache as torch would have done at another path; what a probe there
+    would have told of how it builds, and how many have another name.
+    """
+    commands = [
+        {**one, "extra": one["extra"].replace(" -I/", " -I/elsewhere/")}
+        for one in native["commands"]
+    ]
+    count = 0
+    for source in pairs(cache):
+        old, _, _ = source.name.partition(".")
+        text = source.read_text()
+        [(there, here)] = [
+            (there["extra"], here["extra"])
+            for there, here in zip(commands, native["commands"], strict=True)
+            if key_of(text, here["extra"]) == old
+        ]
+        count += there != here
+        key = key_of(text, there)
+        (cache / key[1:3]).mkdir(exist_ok=True)
+        for file in (source, source.with_suffix(".so")):
+            file.rename(cache / key[1:3] / file.name.replace(old, key))
+    return {**native, "commands": commands}, count
+
+
+@pytest.mark.torch
+def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
+    tk: Tk, filled: Path, warm_cache: Path, tmp_path: Path, torch_python: str
+) -> None:
+    builders, count = moved(warm_cache, probes.probe(torch_python)["native"])
+    assert count >= 5
+    bundle, other = tmp_path / "b.torchcache", tmp_path / "other.torchcache"
+    with Engine() as engine:
+        params = {"place": str(warm_cache), "output": str(bundle), "builders": builders}
+        done = engine.call("export", params)
+    assert done["described"] == done["objects"] == len(pairs(warm_cache))
+    target = tmp_path / "t"
+    ran = tk("import", bundle, "--into", target, "--trust", "--env", torch_python)
+    assert (ran.code, ran.err) == (0, "")
+    assert f"; {count} objects renamed for this environment\n" in ran.out
+    wanted = {p: a[1] for p, a in snapshot(filled, times=False).items() if a[1]}
+    there = {p: a[1] for p, a in snapshot(target, times=False).items() if a[1]}
+    assert there == {p: c for p, c in wanted.items() if not p.endswith(".lock")}
+    again = tk("import", bundle, "--into", target, "--dry-run", "--env", torch_python, "--json")
+    assert (again.code, again.result["entries"], again.result["left"]) == (0, 0, [])
+
+    def lie(said: Any) -> None:
+        said["native"] |= {"torch": "2.8.0", "threads": 64}
+        said["made_in"]["threads"] = 64
+
+    edit(bundle, other, lie)
+    left = tk("import", other, "--into", tmp_path / "o", "--trust", "--env", torch_python)
+    assert left.code == 0
+    assert f"and {len(pairs(warm_cache)) - 1} more: It was built for another torch." in left.err
+    assert "Built for 2.8.0, and here is 2.13.0" in left.err
+    assert "OMP_NUM_THREADS=64" in left.err
+    assert not list((tmp_path / "o").rglob("*.so"))
+    assert (tmp_path / "o" / "fxgraph").is_dir()
+
+
+def test_without_a_torch_everything_works_and_it_is_said(
+    tk: Tk, kept_291: Path, tmp_path: Path
+) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
+    env = {"TORCHKEEPER_TORCH_PYTHON": str(tmp_path / "bare" / "bin" / "python")}
+    bundle = tmp_path / "b.torchcache"
+    ran = tk("export", kept_291, "-o", bundle, **env)
+    assert ran.code == 0
+    assert "25 objects are not described: there is no interpreter with a torch." in ran.err
+    inside = tk("inspect", bundle, **env)
+    assert "  objects  25, of 0 it is told how they were built\n" in inside.out
+    done = tk("import", bundle, "--into", tmp_path / "t", "--trust", "--json", **env)
+    assert done.code == 0
+    assert done.result["env"] is None
+    assert {one["code"] for one in done.result["left"]} == {"object-unproven"}
