@@ -166,6 +166,7 @@ def test_objects_get_the_names_that_were_told(
     [about] = engine.call("origin", {"files": [str(file)]})["files"]
     assert (about["built"], about["objects"]) == (len(pairs(cache)),) * 2
     assert "commands" not in about["native"]
+    assert (about["headers"], about["portable"]) == (0, 0), "the commands are no real ones"
     assert carrying.asks(about, FACTS)
     assert not carrying.asks(about, {**FACTS, "native": {**HERE, "torch_key": "?"}})
     extra = HERE["commands"][0]["extra"]
@@ -210,6 +211,17 @@ def test_what_is_asked_wrongly_is_refused(bundle: tuple[Path, Path], engine: Eng
     for rows in ([["a", 1]], [[1, "a"]], "ab", [["a"]], 5):
         with pytest.raises(UserError):
             engine.call("named", {"file": file, "rows": rows, "first": True})
+
+
+def test_what_is_advised() -> None:
+    plain = {"headers": 2, "portable": 0}
+    [said] = carrying.advice([plain], "/py")
+    assert said.endswith("torchkeeper prepare --env /py")
+    assert carrying.advice([plain], None) == []
+    assert carrying.advice([{"headers": 0, "portable": 0}], "/py") == []
+    portable = carrying.advice([{"headers": 0, "portable": 2}], None)
+    assert portable[-1].strip() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
+    assert len(carrying.advice([plain, {"headers": 0, "portable": 2}], "/py")) == len(portable) + 1
 
 
 def test_many_names_are_told_in_several_requests() -> None:

@@ -9,7 +9,14 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.cli.carrying import here_of, maker_of, note_undescribed, renamed, tell_names
+from torchkeeper.cli.carrying import (
+    advise,
+    here_of,
+    maker_of,
+    note_undescribed,
+    renamed,
+    tell_names,
+)
 from torchkeeper.link import carrying, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
@@ -245,13 +252,16 @@ def import_(args: argparse.Namespace) -> int:
             return 1
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        env = tell_names(args, engine, args.files, here)
+        env, abouts = tell_names(args, engine, args.files, here)
         answer = asker.ask("import", files=args.files, into=args.into, env=env) | {"env": env}
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     said += renamed(answer)
-    return _end(args, answer, asker, said, empty="There was nothing to import.")
+    code = _end(args, answer, asker, said, empty="There was nothing to import.")
+    if answer["entries"]:
+        advise(args, abouts, env)
+    return code
 
 
 def _summed(files: list[Answer]) -> Answer:
@@ -280,7 +290,7 @@ def _compare(
     """Print what is inside and what of it is new in the target; 1 as ``_end``."""
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        env = tell_names(args, engine, args.files, here)
+        env, _ = tell_names(args, engine, args.files, here)
         answer = asker.ask("compare", files=args.files, into=args.into, rows=args.json, env=env)
     files = answer.pop("files")
     found = _summed(files)

@@ -51,9 +51,9 @@ def here_of(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
 
 def tell_names(
     args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Answer | None
-) -> str | None:
+) -> tuple[str | None, list[Answer]]:
     """Have an engine know the names that objects in files have in an environment; the name of
-    that, or None without one.
+    that, or None without one, and what is said of the files (stores.building.claims).
     """
     if here is not None:
         abouts = carrying.tell(engine, here["python"], here["facts"], files)
@@ -61,13 +61,20 @@ def tell_names(
             for said in {carrying.threads(one["made_in"], here["facts"]): None for one in abouts}:
                 if said:
                     output.note(said)
-        return str(here["python"])
-    found = engine.call("origin", {"files": list(files)})["files"]
-    if not args.json and any(one["built"] for one in found):
+        return str(here["python"]), abouts
+    abouts = engine.call("origin", {"files": list(files)})["files"]
+    if not args.json and any(one["built"] for one in abouts):
         output.note(
             "There is no interpreter with a torch: objects keep their names. Name one with --env."
         )
-    return None
+    return None, abouts
+
+
+def advise(args: argparse.Namespace, abouts: Sequence[Answer], python: str | None) -> None:
+    """Say what is to be done for programs to be fast with what was placed."""
+    if not args.json:
+        for text in carrying.advice(abouts, python):
+            output.note(text)
 
 
 def renamed(answer: Answer) -> str:

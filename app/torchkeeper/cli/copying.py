@@ -48,7 +48,7 @@ def copy(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = known(engine, args.filter, args.env)
-        env = tell_names(args, engine, [args.source], here) if names else None
+        env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:
             answer = asker.ask(
                 "copy",

@@ -9,7 +9,8 @@ An import asks the environment that the entries are for. The steps, which ``tell
 the other and the window as requests to engines (home: the app's own, one and the same in all
 steps; there: that of the interpreter), ``facts`` being what its probe told:
 
-1. home ``origin {files}`` -> ``files: [{file, made_in, native, objects, built}]``;
+1. home ``origin {files}`` -> ``files: [{file, made_in, native, objects, built, headers,
+   portable}]`` (``stores.building.claims``);
 2. home ``know {python, env: facts}``;
 3. only for the files of which ``asks(about, facts)``: there ``names {files}`` -> rows ``{file,
    path, key}``;
@@ -30,7 +31,7 @@ from typing import Any
 
 from torchkeeper.engine import wire
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import say
+from torchkeeper.link import preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
@@ -102,7 +103,22 @@ def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
         said.append(("compiler", f"{claim.get('compiler')}{libc}"))
         vector = " ".join(vector_instructions(list(claim.get("cpu_flags") or ())))
         said.append(("CPU", vector or "no vector instructions"))
+    if count := int(about.get("portable") or 0):
+        said.append(("portable", f"{count:,} of them, for programs with {preparing.VARIABLE}=0"))
     return [(name, printable(value)) for name, value in said]
+
+
+def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]:
+    """What to do where objects of bundles were placed for an interpreter, a text for each line."""
+    said: list[str] = []
+    counts = [(int(one.get("headers") or 0), int(one.get("portable") or 0)) for one in abouts]
+    if any(portable for _, portable in counts):
+        said += preparing.portable_lines()
+    if python is not None and any(headers for headers, _ in counts):
+        said.append(
+            f"{preparing.WHY} Prepare it with: torchkeeper prepare --env {printable(python)}"
+        )
+    return said
 
 
 def undescribed(answer: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 #: Bytes of the largest source whose name is looked for; real ones have some 100 KB.
 MAX_SOURCE = 8 << 20
 
+#: What PyTorch defines when it builds kernels, and only where it precompiles headers for them
+#: (torch/_inductor/cpp_builder.py).
+_OF_KERNEL, _HEADERS = "TORCH_INDUCTOR_CPP_WRAPPER", "TORCH_INDUCTOR_PRECOMPILE_HEADERS"
+
 
 def is_pair(item: Item) -> bool:
     """Whether an item is a C++ source and the object built of it, and no more than that."""
@@ -87,16 +91,28 @@ class Told:
 
 
 def claims(bundle: Bundle) -> dict[str, Any]:
-    """What a bundle says of its objects: ``{native, objects, built}``.
+    """What a bundle says of its objects: ``{native, objects, built, headers, portable}``.
 
     native: as ``origin_from``, but for the commands, or None. objects: how many entries hold
-    something built; built: of how many of these it is told how.
+    something built; built: of how many of these it is told how; headers and portable: how many
+    kernels of these are for programs that precompile headers, and for those that do not.
     """
     native = None
     if bundle.native is not None:
         native = {name: said for name, said in bundle.native.items() if name != "commands"}
     objects = sum(map(has_object, bundle.items()))
-    return {"native": native, "objects": objects, "built": len(bundle.built)}
+    commands = bundle.native["commands"] if bundle.native is not None else []
+    kernels = [
+        text for one in bundle.built.values() if _OF_KERNEL in (text := commands[one.command])
+    ]
+    headers = sum(_HEADERS in text for text in kernels)
+    return {
+        "native": native,
+        "objects": objects,
+        "built": len(bundle.built),
+        "headers": headers,
+        "portable": len(kernels) - headers,
+    }
 
 
 def environment(builders: object) -> Environment | None:
