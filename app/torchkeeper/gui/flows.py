@@ -62,11 +62,13 @@ class Flows(QObject):
         if place is None:
             return None
         bundle = window.listing.what == "file"
+        beside = window.verifications.of(place)
         dialog = VerifyDialog(
             window, window.here.environments, window.jobs, place,
             lambda env, runs, options: window.operations.verify(
                 place, env, runs, options, bundle=bundle
             ),
+            beside.line if beside is not None else "",
         )  # fmt: skip
         self._open(dialog)
         return dialog

@@ -78,6 +78,8 @@ class Window(Shell):
         self._servers: Servers | None = None
         self._here: Here | None = None
         self._verifications: Verifications | None = None
+        #: The place that was last looked at for its verification, and what it was like.
+        self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
@@ -223,13 +225,20 @@ class Window(Shell):
             self._verifications = made = Verifications(self.engines, self)
             made.changed.connect(self._show_verified)
             self.places.rowsInserted.connect(self._look_verified)
-            self.listing.over.connect(lambda news: made.look([self.place or ""] if news else []))
+            self.listing.over.connect(self._look_again)
             self.head.beside.clicked.connect(lambda *_: self.actions_["verify"].trigger())
             self._look_verified()
         return self._verifications
 
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
+
+    def _look_again(self, *_: object) -> None:
+        """The place that is shown may be another since it was verified."""
+        seen = self.place, self.listing.mark
+        if seen != self._marked or not self.listing.mark:
+            self._marked = seen
+            self.verifications.look([self.place or ""])
 
     def _show_verified(self) -> None:
         self.places.told_verified(self.verifications.known)

@@ -50,6 +50,8 @@ class VerifyDialog(WorkDialog):
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
         )
         self._lay_out(last)
+        self.options.changed.connect(self._suit)
+        self.runs["cold"].toggled.connect(self._suit)
         self.environment.changed.connect(self._say)
         self._say()
 
@@ -114,6 +116,16 @@ class VerifyDialog(WorkDialog):
     def chosen(self) -> list[str]:
         """The runs that are to be compared, in their order."""
         return [name for name, box in self.runs.items() if box.isChecked()]
+
+    def _suit(self) -> None:
+        """A mega-cache is what a cold run has saved; without headers there is none to prepare."""
+        for name, able in (
+            ("mega", self.runs["cold"].isChecked()),
+            ("prepared", not self.options.portable),
+        ):
+            self.runs[name].setEnabled(able)
+            if not able:
+                self.runs[name].setChecked(False)
 
     def _say(self) -> None:
         facts = self.environment.facts
