@@ -63,6 +63,16 @@ def test_another_torch_is_asked_again(python: str, tmp_path: Path) -> None:
     assert probes.identity(python) != before
 
 
+def test_what_another_version_of_ours_kept_is_asked_again(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have asked for less than is needed now."""
+    said = probes.probe(python)
+    assert probes.kept(probes.identity(python)) == said
+    monkeypatch.setattr(travel, "archive", lambda: Path("engine-0123456789abcdef.zip"))
+    assert probes.kept(probes.identity(python)) is None
+
+
 @pytest.mark.parametrize(
     "variable",
     ["CUDA_VISIBLE_DEVICES", "TORCHINDUCTOR_CACHE_DIR", "PATH", "CI", "SOME_SETTING"],
