@@ -82,6 +82,9 @@ def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
     ran = tk("warm", "nothing-of-the-kind", "--into", tmp_path / "p")
     assert ran.code == 2
     assert "nothing-of-the-kind" in ran.err
+    ran = tk("warm", "--into", tmp_path / "p", "--threads", "0")
+    assert ran.code == 2
+    assert "0 is no number of threads" in ran.err
     (tmp_path / "file").touch()
     ran = tk("warm", "--into", tmp_path / "file" / "p")
     assert ran.code == 1

@@ -170,7 +170,12 @@ def test_nothing_is_kept_where_nothing_can_be(place: Path, tmp_path: Path) -> No
 
 def test_in_a_sentence() -> None:
     assert verifying.outcome(result()) == (
-        "Good: of 2 graphs 2 hits, 0 misses; 0 objects built again; 8.0 × as fast as cold."
+        "Good: of 2 graphs 2 hits, 0 misses; 0 objects built again; as it is 8.0 × as fast as cold."
+    )
+    ratios = {"warm_cold": 8.0, "warm_mega": 7, "prepared_cold": 9.96, "prepared_mega": 9}
+    assert verifying.outcome(result(ratios=ratios)).endswith(
+        "again; as it is 8.0 × as fast as cold and 7.0 × as fast as a stock mega-cache; "
+        "prepared 10.0 × as fast as cold and 9.0 × as fast as a stock mega-cache."
     )
     bad = result(good=False, misses=1, rebuilt=1)
     assert "Not good: of 2 graphs 2 hits, 1 miss; 1 object built again" in verifying.outcome(bad)

@@ -39,6 +39,9 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
         ({"into": "x", "recipes": [1]}, "recipes"),
         ({"into": "x", "device": 0}, "device"),
         ({"into": "x", "limit_s": 0}, "limit_s"),
+        ({"into": "x", "threads": "2"}, "threads"),
+        ({"into": "x", "threads": True}, "threads"),
+        ({"into": "x", "portable": 1}, "portable"),
         ({"into": "x", "limit_s": True}, "limit_s"),
         ({"into": "x", "limit_s": float("nan")}, "limit_s"),
     ],
@@ -46,6 +49,14 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
 def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> None:
     problem = problem_of(params)
     assert (problem.code, problem.params) == ("bad-request", {"field": field})
+    assert jobs == []
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1025])
+def test_numbers_of_threads_that_no_program_has(threads: int, jobs: list[int]) -> None:
+    problem = problem_of({"into": "x", "threads": threads})
+    assert problem.code == "threads-out-of-range"
+    assert problem.params == {"threads": threads, "most": 1024}
     assert jobs == []
 
 
@@ -205,6 +216,14 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     monkeypatch.setenv("TRITON_CACHE_DIR", "/place/triton/0")
     assert supervise.environment("/place")["TRITON_CACHE_DIR"] == "/place/triton/0"
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")  # it would decide
+    usual = supervise.environment("/place")
+    assert supervise.environment("/place", threads=4, portable=True) == {
+        **{name: value for name, value in usual.items() if name != "MKL_NUM_THREADS"},
+        "OMP_NUM_THREADS": "4",
+        "MKL_DYNAMIC": "FALSE",
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+    }
 
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:

@@ -192,13 +192,15 @@ def test_what_cannot_be_verified(
     for wrong in (
         {"place": 3},
         {"runs": ["hot"]},
-        {"runs": ["mega", "warm"]},
+        {"runs": ["mega"]},
         {"runs": ["cold"]},
         {"runs": 3},
         {"scratch": "relative"},
         {"limit_s": "soon"},
     ):
         assert problem_of({"place": place, **wrong}).code == "bad-request", wrong
+    asked = module.checked({"place": place, "runs": ["warm", "mega"]})
+    assert asked.runs == ("cold", "mega", "warm")
     monkeypatch.setattr(module, "_WORK", 1 << 60)
     full = problem_of({"place": place})
     assert full.code == "verify-no-room"

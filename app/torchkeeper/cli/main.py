@@ -48,6 +48,7 @@ _WRONG = frozenset(
         "key-ambiguous",
         "kinds-differ",
         "recipe-unknown",
+        "threads-out-of-range",
         "wrong-usage",
         "address-wrong",
         "environment-wanted",

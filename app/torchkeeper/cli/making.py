@@ -81,6 +81,8 @@ def prepare(args: argparse.Namespace) -> int:
     output.result(args, answer, preparing.said(answer))
     if not args.json:
         output.note(preparing.finds(answer))
+        if warning := preparing.warning(answer):
+            output.note(warning)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 from torchkeeper.link import say
@@ -54,6 +55,20 @@ def finds(answer: dict[str, Any]) -> str:
     return printable(
         f"Programs of user {user} whose temporary folder is {temporary} find it, with this torch, "
         "this C++ compiler and this CPU."
+    )
+
+
+def warning(answer: dict[str, Any]) -> str:
+    """What is still to be done before another user's programs can use what was prepared; or
+    nothing.
+    """
+    user = answer.get("user")
+    if not user:
+        return ""
+    above = os.path.dirname(str(answer["folder"]))
+    return printable(
+        f"Programs of {user} take a lock beside the header, so the folder has to be theirs: "
+        f"chown -R {shlex.quote(str(user))} {shlex.quote(above)}"
     )
 
 

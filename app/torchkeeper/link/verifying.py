@@ -79,18 +79,21 @@ def outcome(result: Answer) -> str:
     built = say.count(result["rebuilt"], "object", "objects")
     how = "Good" if result["good"] else "Not good"
     said = f"{how}: of {graphs} {', '.join(found)}; {built} built again"
-    ratios = [
-        f"{ratio(result['ratios'][name])} as fast as {of}"
-        for name, of in ((f"{fastest(result)}_cold", "cold"), (f"{fastest(result)}_mega", "a "
-                         "stock mega-cache"))
-        if name in result["ratios"]
-    ]  # fmt: skip
-    return "; ".join([said, *ratios]) + "."
+    return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
-def fastest(result: Answer) -> str:
-    """The last run with the target: prepared, where that was asked for."""
-    return "prepared" if "prepared" in result["seconds"] else "warm"
+def _compared(ratios: Answer) -> list[str]:
+    """How fast the runs with the target were beside the others."""
+    told = []
+    for name in ("warm", "prepared"):
+        found = [
+            f"{ratio(ratios[f'{name}_{other}'])} as fast as {of}"
+            for other, of in (("cold", "cold"), ("mega", "a stock mega-cache"))
+            if f"{name}_{other}" in ratios
+        ]
+        if found:
+            told.append(f"{TITLES[name]} {' and '.join(found)}")
+    return told
 
 
 def ratio(value: float) -> str:

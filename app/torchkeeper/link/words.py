@@ -786,8 +786,8 @@ CATALOGUE: dict[str, Words] = {
     ),
     "headers-elsewhere": Words(
         "PyTorch would not look for headers in {wanted}.",
-        "It looks in {folder}, whatever it is told.",
-        "Leave --into out.",
+        "It would look in {folder}, whatever it is told.",
+        "Name that folder, or leave --into out.",
     ),
     "header-refused": Words(
         "The C++ compiler does not take the header that it precompiled.",

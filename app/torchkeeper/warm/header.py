@@ -193,7 +193,9 @@ def _usable(path: str, command: str) -> bool:
         check=False,
     )
     lines = said.stderr.splitlines()
-    return f"x {path}.gch" not in lines and (f"! {path}.gch" in lines or said.returncode != 0)
+    if f"! {path}.gch" in lines:
+        return said.returncode == 0  # one that is cut short is taken, and then cannot be read
+    return f"x {path}.gch" not in lines
 
 
 def _remove(path: str, locks: str) -> None:

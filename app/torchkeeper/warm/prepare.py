@@ -44,7 +44,7 @@ _CODES = Codes("prepare-failed", "prepare-killed", "prepare-timeout")
 
 @dataclass(frozen=True)
 class Target:
-    """Where headers go: a temporary folder, and a user who is not ours; None: as for us."""
+    """Where headers go: a temporary folder, and whose programs look there; None: as for us."""
 
     temporary: str | None = None
     user: str | None = None
@@ -58,6 +58,12 @@ class Target:
         name = default if self.user is None else _PREFIX + self.user
         return os.path.join(self.temporary, name, HEADERS)
 
+    @property
+    def foreign(self) -> str | None:
+        """The user, where it is another than the one who prepares."""
+        own = os.path.basename(places.default_folder()).removeprefix(_PREFIX)
+        return None if self.user in (None, own) else self.user
+
 
 @dataclass
 class _Work(State):
@@ -70,9 +76,10 @@ class _Work(State):
 def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Build the headers that programs will look for and that are not there.
 
-    params: into, limit_s; both may be missing. Returns built, there, bytes (of all), seconds and
-    folder. Findings: ``header`` {path, built, bytes, seconds}, ``swept``, ``log``. Raises Problem,
-    or passes Cancelled on; in both cases no process is left, and nothing half-written is.
+    params: into, limit_s; both may be missing. Returns built, there, bytes (of all), seconds,
+    folder, and user, where it is for another one's programs. Findings: ``header`` {path, built,
+    bytes, seconds}, ``swept``, ``log``. Raises Problem, or passes Cancelled on; in both cases no
+    process is left, and nothing half-written is.
     """
     target, limit = checked(params)
     made = [] if target.temporary is None else _make_writable(target.temporary)
@@ -94,7 +101,7 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
         if state.result is None:
             for folder in reversed(made):
                 _remove_empty(folder)
-    return {**result, "seconds": time.monotonic() - began}
+    return {**result, "seconds": time.monotonic() - began, "user": target.foreign}
 
 
 def checked(params: dict[str, Any]) -> tuple[Target, float | None]:

@@ -145,7 +145,7 @@ def verify(params: Answer, report: Report) -> Answer:
 def checked(params: Answer) -> Asked:
     """What a request asks for. Raises Problem("bad-request" | "recipe-unknown" | "verify-server").
 
-    Without ``runs`` all are asked for; the mega run needs the cold one.
+    Without ``runs`` all are asked for; the mega run takes the cold one along, which it needs.
     """
     place = params.get("place")
     if isinstance(place, str) and is_server(place):
@@ -154,11 +154,12 @@ def checked(params: Answer) -> Asked:
     runs = params.get("runs") or RUNS
     if not isinstance(runs, (list, tuple)) or not set(runs) <= set(RUNS):
         raise Problem("bad-request", field="runs")
-    if ("mega" in runs and "cold" not in runs) or not set(runs) & set(_JUDGED):
+    if not set(runs) & set(_JUDGED):
         raise Problem("bad-request", field="runs")
     scratch = params.get("scratch")
     if scratch is not None and (not isinstance(scratch, str) or not os.path.isabs(scratch)):
         raise Problem("bad-request", field="scratch")
+    runs = {*runs, "cold"} if "mega" in runs else set(runs)
     return Asked(job, tuple(name for name in RUNS if name in runs))
 
 
