@@ -122,7 +122,9 @@ def test_a_dialog_grows_with_what_it_says(
         "torch-broken", {"python": samples.PYTHON, "why": "libcudart.so.13 is missing. " * 8}
     )
     dialog = window.flows.warm()
+    qtbot.waitUntil(lambda: "torch 2.9.1" in dialog.environment.text())
     low = dialog.height()
+    dialog.choice_of.choose(samples.PYTHON)
     qtbot.waitUntil(lambda: "cannot be imported" in dialog.environment.text())
     qtbot.waitUntil(lambda: dialog.height() > low)
     combo = dialog.target.combo
@@ -137,6 +139,7 @@ def test_without_an_interpreter_warm_says_so(
     qtbot: QtBot, window: Window, engines: SampleEngines
 ) -> None:
     engines.failing["interpreters"] = user_error("torch-missing", {})
+    window.here.environments.remove("/none")
     dialog = window.flows.warm()
     qtbot.waitUntil(lambda: "TORCHKEEPER_TORCH_PYTHON" in dialog.environment.text())
     dialog.reject()

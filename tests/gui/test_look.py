@@ -138,6 +138,10 @@ STATES = {
     "environments": "menu-environments environments environments-failed environments-without "
     "environments-old environments-asking",
     "runs": "runs runs-reading runs-empty runs-forget runs-failed",
+    "beside": "window-verified window-not-good window-verified-changed",
+    "verify": "verify verify-starting verify-working verify-good verify-bad verify-failed",
+    "prepare": "prepare prepare-no-folder prepare-working prepare-done prepare-there",
+    "warmed": "warm-portable warm-working warm-done-portable",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (
