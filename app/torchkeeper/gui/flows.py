@@ -167,11 +167,12 @@ class Flows(QObject):
             window,
             window.engines,
             window.jobs,
-            Chosen(place, selection, len(chosen), size, is_bundle),
+            Chosen(place, selection, len(chosen), size, is_bundle, window.listing.result),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
-            lambda into, replace, alone: window.operations.copy(
-                place, selection, into, replace, alone
+            lambda into, replace, alone, builders, named: window.operations.copy(
+                place, selection, into, replace, alone, builders, named
             ),
+            window.here.environments,
         )
         self._open(dialog)
         return dialog

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
 
-#: The switch that a portable cache is made, and found, with (torch/_inductor/config.py).
-SWITCH = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
 #: So many threads can be asked for.
 _MOST = 4096
 
