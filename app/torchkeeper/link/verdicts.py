@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
-from torchkeeper.link import say
+from torchkeeper.link import preparing, say
 from torchkeeper.link.words import CATALOGUE, printable
 
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"
-#: The variable that says whether PyTorch precompiles its headers (torch/_inductor/config.py).
-_VARIABLE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 #: What a factor is called; others are called as PyTorch calls them.
 _NAMES = {
     "torch": "torch",
@@ -77,7 +75,7 @@ def remedy(one: dict[str, Any]) -> str:
         return f"set OMP_NUM_THREADS={entry} or torch.set_num_threads({entry})"
     if name == _HEADERS and entry in ("True", "False"):
         value = int(entry == "True")
-        return f"set {_VARIABLE}={value} where the program runs"
+        return f"set {preparing.VARIABLE}={value} where the program runs"
     return ""
 
 
