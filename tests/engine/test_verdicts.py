@@ -183,7 +183,8 @@ def test_what_was_built_must_run_here(engine: Engine, warm_cache: Path, torch_py
         return found
 
     assert list(said()) == ["usable"]
-    assert list(said(vector=env["vector"][1:])) == ["stale"]
+    # Of those that every Linux names; another, as amx_bf16, may be there all the same.
+    assert list(said(vector=[v for v in env["vector"] if v != "fma"])) == ["stale"]
     (reason,) = said(vector=[v for v in env["vector"] if v != "avx2"])["stale"]["reasons"]
     assert (reason["factor"], reason["entry"]) == ("vector instructions", "avx2")
     assert list(said(vector=[])) == ["unknown"]

@@ -341,6 +341,28 @@ def test_another_users_programs(
 
 @pytest.mark.torch
 @pytest.mark.slow
+def test_a_compiler_that_knows_less_than_the_cpu(
+    temporary: Path, torch_python: str, tmp_path: Path, started: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As with an old g++ on a new CPU: PyTorch takes a lesser set of instructions then."""
+    compiler = tmp_path / "old" / "g++"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        '#!/bin/sh\ncase "$*" in *-mavx512*|*-mamx*) echo unknown option; exit 1;; esac\n'
+        'exec g++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    assert prepare.prepare({}, Recorder())["built"] == 1
+    before = headers_in(temporary)
+    code = "import torch; torch.compile(lambda x: x.sin() + 1)(torch.rand(9))"
+    subprocess.run([torch_python, "-c", code], capture_output=True, check=True)
+    assert headers_in(temporary) == before
+
+
+@pytest.mark.torch
+@pytest.mark.slow
 def test_threads_change_one_factor_of_every_graph(
     built: Filled, tmp_path: Path, with_torch: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

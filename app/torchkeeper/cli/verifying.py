@@ -13,6 +13,9 @@ from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 
+#: Objects of a run that are named as having been built again.
+_NAMED = 10
+
 
 def add_verify(command: argparse.ArgumentParser) -> None:
     """Arguments of verify."""
@@ -72,7 +75,7 @@ def _answer(args: argparse.Namespace, python: str, target: str, scratch: str) ->
         with Engine(python) as engine:
             asker = Asker(engine, args.json)
             if not args.json:
-                asker.on_finding = _say
+                asker.on_finding = _Live()
             return asker.ask("verify", **_asked(args, target, scratch))
     except UserError as error:
         if error.params.get("place") == target:
@@ -136,14 +139,25 @@ def _unpack(args: argparse.Namespace, python: str, target: str) -> tuple[int | N
     return threads if isinstance(threads, int) else None, asker.left
 
 
-def _say(what: Answer) -> None:
-    if isinstance(run := what.get("run"), dict):
-        name = str(run.get("name"))
-        output.note(verifying.BEGINNINGS.get(name, printable(name)))
-    elif isinstance(built := what.get("built"), dict):
-        output.note(printable(f"  built   {built.get('path')}"))
-    elif "graph" not in what:  # those are in the table
-        making.say_finding(what)
+class _Live:
+    """Says on standard error what is going on, a line for each thing."""
+
+    def __init__(self) -> None:
+        self._built = 0
+
+    def __call__(self, what: Answer) -> None:
+        if isinstance(run := what.get("run"), dict):
+            name = str(run.get("name"))
+            self._built = 0
+            output.note(verifying.BEGINNINGS.get(name, printable(name)))
+        elif isinstance(built := what.get("built"), dict):
+            self._built += 1
+            if self._built <= _NAMED:
+                output.note(printable(f"  built again: {built.get('path')}"))
+            elif self._built == _NAMED + 1:
+                output.note("  and more")
+        elif "graph" not in what:  # those are in the table
+            making.say_finding(what)
 
 
 def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) -> None:

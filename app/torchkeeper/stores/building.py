@@ -56,7 +56,7 @@ class Environment:
 
     def __init__(self, origin: dict[str, Any], commands: Sequence[tuple[str, str]]) -> None:
         self.origin = origin
-        self._commands = commands
+        self._commands = list(commands)
 
     def command(self, item: Item, source: Source) -> str | None:
         """As ``Makers``. What cannot be read is told by whoever copies it."""
@@ -71,8 +71,10 @@ class Environment:
             text = data.decode()
         except UnicodeDecodeError:
             return None
-        for extra, portable in self._commands:
+        for number, (extra, portable) in enumerate(self._commands):
             if key_of(text, extra) == item.key:
+                # The next was built by the same, most likely.
+                self._commands.insert(0, self._commands.pop(number))
                 return portable
         return None
 
