@@ -116,14 +116,14 @@ def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) 
 
 
 def test_no_tool_drops_out_of_a_narrow_window(qtbot: QtBot, window: Window) -> None:
-    qtbot.waitUntil(lambda: "torch" in window.here.chooser.text())
+    qtbot.waitUntil(window.here.chooser.isVisible)
     last = window.tools.widgetForAction(window.actions_["refresh"])
     first = window.tools.widgetForAction(window.actions_["warm"])
     whole = first.width()
-    window.resize(860, 600)
+    window.resize(780, 600)
     qtbot.waitUntil(lambda: first.width() < whole)
     qtbot.waitUntil(last.isVisible)
-    assert last.mapTo(window, last.rect().topRight()).x() < 860
+    assert last.mapTo(window, last.rect().topRight()).x() < window.width()
     window.resize(1360, 800)
     qtbot.waitUntil(lambda: first.width() == whole)
 
