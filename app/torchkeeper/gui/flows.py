@@ -69,6 +69,7 @@ class Flows(QObject):
                 place, env, runs, options, bundle=bundle
             ),
             beside.line if beside is not None else "",
+            window.listing.result,
         )  # fmt: skip
         self._open(dialog)
         return dialog

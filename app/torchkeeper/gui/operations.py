@@ -411,6 +411,8 @@ class Operations(QObject):
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
         if job.kind == "verify" and laps.heard(job.laps, one):
+            if "run" in one:
+                job.done, job.total = 0, None
             self._jobs.touch(job)
             return self._lap(one)
         if isinstance(removed := one.get("removed"), dict):
@@ -435,6 +437,8 @@ class Operations(QObject):
             return self.tr("Step: {}").format(job.note)
         if isinstance(graph, dict):
             return self._graph(graph)
+        if isinstance(one.get("header"), dict):
+            return self._header(one["header"])
         if isinstance(swept, dict):
             return self.tr("Removed {} that an interrupted compile had left.").format(
                 say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
@@ -460,6 +464,14 @@ class Operations(QObject):
         run = one.get("run")
         name = str(run.get("name")) if isinstance(run, dict) else ""
         return self.tr("Run: {} ({})").format(laps.title(name), laps.about(name))
+
+    def _header(self, header: dict[str, Any]) -> str:
+        path = printable(os.path.basename(str(header.get("path") or "")), 120)
+        size = say.size(notes.number(header, "bytes"))
+        text = self.tr("Header built: {} ({})")
+        if not header.get("built"):
+            text = self.tr("Header there already: {} ({})")
+        return text.format(path, size)
 
     def _graph(self, graph: dict[str, Any]) -> str:
         outcome = {

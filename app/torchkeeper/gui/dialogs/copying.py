@@ -162,9 +162,9 @@ class CopyDialog(WorkDialog):
         self._left.clear()
         self.replace.setChecked(False)
         into = self.target.path
-        if into is None or self.job is not None:
+        if into is None or self.job is not None or self._asks_for_names():
             self._plan_of.forget()
-        elif not self._asks_for_names():
+        else:
             chosen = self._chosen
             alone = not self.needed.isChecked()
             naming = self._names.naming
