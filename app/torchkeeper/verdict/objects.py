@@ -9,13 +9,13 @@ here is left out; PyTorch then builds it anew, which takes time and harms nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 
-#: Words that are named of a command or a CPU.
-_MAX_WORDS = 6
+#: Words that are named of a command or a CPU, and characters of one: a manifest says what it likes.
+_MAX_WORDS, _MAX_WORD = 6, 120
 #: The name by which GCC was called, which it puts in front of its version.
 _CALLED = re.compile(r"^\S+ (?=\()")
 _LIBC = re.compile(r"(\w+) (\d{1,5})\.(\d{1,5})")
@@ -94,12 +94,15 @@ def _difference(portable: str, commands: Iterable[str]) -> str:
     words = portable.split()
     likeness = {text: set(text.split()) for text in commands}
     if not likeness:
-        return " ".join(words[:_MAX_WORDS])
+        return _first(words)
     nearest = min(likeness, key=lambda text: len(likeness[text] ^ set(words)))
     there = [word for word in words if word not in likeness[nearest]]
     here = [word for word in nearest.split() if word not in set(words)]
-    said = (" ".join(some[:_MAX_WORDS]) or "nothing" for some in (there, here))
-    return "{}, here {}".format(*said)
+    return f"{_first(there) or 'nothing'}, here {_first(here) or 'nothing'}"
+
+
+def _first(words: Sequence[str]) -> str:
+    return " ".join(word[:_MAX_WORD] for word in words[:_MAX_WORDS])
 
 
 def _needs_newer_libc(there: object, here: object) -> bool:
@@ -134,4 +137,4 @@ def _set(flags: object) -> frozenset[str]:
 def _named(flags: frozenset[str]) -> str:
     listed = sorted(flags)
     more = f" and {len(listed) - _MAX_WORDS:,} more" if len(listed) > _MAX_WORDS else ""
-    return " ".join(listed[:_MAX_WORDS]) + more
+    return _first(listed) + more
