@@ -115,6 +115,19 @@ def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) 
     assert window.head.title.toolTip().endswith("_and_still_more_of_it")
 
 
+def test_no_tool_drops_out_of_a_narrow_window(qtbot: QtBot, window: Window) -> None:
+    qtbot.waitUntil(window.here.chooser.isVisible)
+    last = window.tools.widgetForAction(window.actions_["refresh"])
+    first = window.tools.widgetForAction(window.actions_["warm"])
+    whole = first.width()
+    window.resize(780, 600)
+    qtbot.waitUntil(lambda: first.width() < whole)
+    qtbot.waitUntil(last.isVisible)
+    assert last.mapTo(window, last.rect().topRight()).x() < window.width()
+    window.resize(1360, 800)
+    qtbot.waitUntil(lambda: first.width() == whole)
+
+
 def test_a_dialog_grows_with_what_it_says(
     qtbot: QtBot, window: Window, engines: SampleEngines
 ) -> None:

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
 from tests.link.test_verified import result
 from torchkeeper.gui import laps
+from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.environments import KEY
@@ -79,6 +80,20 @@ def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     assert laps.progress(prepared) == "waiting"
     laps.finish(runs, {"seconds": {"cold": 20.0, "warm": 2.5}})
     assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)
+
+
+def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) -> None:
+    options = CompileOptions("", "")
+    qtbot.addWidget(options)
+    assert options.params == {}
+    options.suggest(4, True)
+    options.say({"threads": 2})
+    assert options.params == {"threads": 4, "portable": True}
+    options.say({"threads": 4})
+    assert options.params == {"portable": True}, "so it is by itself"
+    options.spin.setValue(8)
+    options.say({"threads": 2})
+    assert options.params == {"threads": 8, "portable": True}, "what was chosen stays"
 
 
 def test_the_last_verification_is_beside_each_place(
@@ -257,7 +272,8 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     assert not imported.left.isVisible(), imported.left.text()
     click(qtbot, imported.go)
     done(qtbot, window)
-    assert imported.result_page.more.offer.isVisible()
+    assert imported.result_page.more.snippet.isVisible()
+    assert not imported.result_page.more.offer.isVisible(), "there is no header to prepare"
     imported.accept()
 
 

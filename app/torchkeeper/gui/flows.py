@@ -69,6 +69,7 @@ class Flows(QObject):
                 place, env, runs, options, bundle=bundle
             ),
             beside.line if beside is not None else "",
+            window.listing.result,
         )  # fmt: skip
         self._open(dialog)
         return dialog
@@ -167,11 +168,12 @@ class Flows(QObject):
             window,
             window.engines,
             window.jobs,
-            Chosen(place, selection, len(chosen), size, is_bundle),
+            Chosen(place, selection, len(chosen), size, is_bundle, window.listing.result),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
-            lambda into, replace, alone: window.operations.copy(
-                place, selection, into, replace, alone
+            lambda into, replace, alone, builders, named: window.operations.copy(
+                place, selection, into, replace, alone, builders, named
             ),
+            window.here.environments,
         )
         self._open(dialog)
         return dialog

@@ -122,9 +122,12 @@ class Job:
         """How much is done, from 0 to 1; None where nobody knows."""
         if self.state is State.DONE:
             return 1.0
-        if not self.total:
-            return None
-        return max(0.0, min(1.0, self.done / self.total))
+        part = max(0.0, min(1.0, self.done / self.total)) if self.total else None
+        if self.laps:
+            # What an engine says of its progress is of one run.
+            over = sum(lap.seconds is not None for lap in self.laps)
+            return (over + (part or 0.0) * (over < len(self.laps))) / len(self.laps)
+        return part
 
 
 def _tr(text: str) -> str:
@@ -146,11 +149,27 @@ def state_text(job: Job) -> str:
     parts = []
     if job.unit == "bytes" and job.total:
         parts.append(progress_text(job))
+    elif job.laps and job.state is State.RUNNING:
+        parts.append(lap_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.note:
         parts.append(job.note)
     return " · ".join(parts) or _tr("Running")
+
+
+def lap_text(job: Job) -> str:
+    """How far a verification is: run 3 of 4, step 5 of 8."""
+    over = sum(lap.seconds is not None for lap in job.laps)
+    if all(lap.began is None for lap in job.laps):
+        return job.note or _tr("Starting…")
+    whole = len(job.laps)
+    text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
+    if job.total:
+        text += _tr(", step {} of {}").format(
+            f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
+        )
+    return text
 
 
 def progress_text(job: Job) -> str:

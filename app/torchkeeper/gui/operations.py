@@ -157,16 +157,24 @@ class Operations(QObject):
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start)
 
-    def import_files(self, files: Sequence[str], into: str, named: Naming | None = None) -> Job:
+    def import_files(
+        self,
+        files: Sequence[str],
+        into: str,
+        named: Naming | None = None,
+        abouts: Sequence[Mapping[str, Any]] = (),
+    ) -> Job:
         """Put what files hold into a place: all of it or, cancelled, nothing.
 
-        named: the environment whose PyTorch has named the objects, and the names.
+        named: the environment whose PyTorch has named the objects, and the names. abouts: what the
+        files say of their objects (``stores.building.claims``).
         """
         params: dict[str, Any] = {"files": list(files), "into": into}
-        asked: dict[str, Any] = {}
+        asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
         if named is not None:
             params["env"] = named.python
-            asked = {"python": named.python, "offer_prepare": True}
+            headers = any(about.get("headers") for about in abouts)
+            asked |= {"python": named.python, "offer_prepare": headers}
         before = () if named is None else named.before
         start = _Start("import", params, note=notes.of_import, before=before)
         if len(files) == 1:
@@ -175,15 +183,26 @@ class Operations(QObject):
             title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, "import", into, start, asked)
 
-    def copy(self, place: str, selection: Selection, into: str, replace: bool, alone: bool) -> Job:
+    def copy(
+        self,
+        place: str,
+        selection: Selection,
+        into: str,
+        replace: bool,
+        alone: bool,
+        builders: dict[str, Any] | None = None,
+        named: Naming | None = None,
+    ) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing.
 
         A bundle that is there stays unless ``replace``; what the entries need goes with them
-        unless they are to go ``alone``.
+        unless they are to go ``alone``. builders: as of ``export``; named: as of ``import_files``.
         """
         params = {"place": place, "into": into, "select": selection.select,
-                  "replace": replace, "alone": alone}  # fmt: skip
-        start = _Start("copy", params, hold=selection.hold, note=notes.of_import)
+                  "replace": replace, "alone": alone, "builders": builders,
+                  "env": named.python if named is not None else None}  # fmt: skip
+        before = named.before if named is not None else ()
+        start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
         return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
@@ -392,6 +411,8 @@ class Operations(QObject):
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
         if job.kind == "verify" and laps.heard(job.laps, one):
+            if "run" in one:
+                job.done, job.total = 0, None
             self._jobs.touch(job)
             return self._lap(one)
         if isinstance(removed := one.get("removed"), dict):
@@ -416,6 +437,8 @@ class Operations(QObject):
             return self.tr("Step: {}").format(job.note)
         if isinstance(graph, dict):
             return self._graph(graph)
+        if isinstance(one.get("header"), dict):
+            return self._header(one["header"])
         if isinstance(swept, dict):
             return self.tr("Removed {} that an interrupted compile had left.").format(
                 say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
@@ -441,6 +464,14 @@ class Operations(QObject):
         run = one.get("run")
         name = str(run.get("name")) if isinstance(run, dict) else ""
         return self.tr("Run: {} ({})").format(laps.title(name), laps.about(name))
+
+    def _header(self, header: dict[str, Any]) -> str:
+        path = printable(os.path.basename(str(header.get("path") or "")), 120)
+        size = say.size(notes.number(header, "bytes"))
+        text = self.tr("Header built: {} ({})")
+        if not header.get("built"):
+            text = self.tr("Header there already: {} ({})")
+        return text.format(path, size)
 
     def _graph(self, graph: dict[str, Any]) -> str:
         outcome = {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Milliseconds until what was asked for in the meantime is looked up together.
 _SOON_MS = 30
+_MINUTE_MS = 60_000
 
 
 class Beside(NamedTuple):
@@ -103,6 +104,10 @@ class Verifications(QObject):
         self._soon.setSingleShot(True)
         self._soon.setInterval(_SOON_MS)
         self._soon.timeout.connect(self._look)
+        # What is said of a time is another a minute later.
+        self._minute = QTimer(self)
+        self._minute.setInterval(_MINUTE_MS)
+        self._minute.timeout.connect(self.changed)
 
     def of(self, place: str) -> Beside | None:
         """The last verification of a place, as far as it was looked for."""
@@ -126,6 +131,8 @@ class Verifications(QObject):
             every = {place: Beside(*one) for place, one in told["verified"].items()}
             before = {place: self._known.pop(place, None) for place in places}
             self._known |= every
+            if self._known and not self._minute.isActive():
+                self._minute.start()
             if any(before[place] != every.get(place) for place in places):
                 self.changed.emit()
 

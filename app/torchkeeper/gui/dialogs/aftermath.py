@@ -7,12 +7,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.dialogs.compileoptions import SWITCH
 from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable
 from torchkeeper.gui.jobs import Job, State
-
-#: What is set where programs run that use a portable cache.
-SNIPPET = f"export {SWITCH}"
+from torchkeeper.link import preparing
 
 
 class Snippet(QWidget):
@@ -53,8 +50,13 @@ class Aftermath(QWidget):
         self.graphs_title = forms.label("", "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
-        self.why = forms.label("", wrap=True)
-        self.snippet = Snippet(SNIPPET)
+        self.condition = forms.label(
+            self.tr("It is portable. {} is part of the keys of what was compiled: where it is not "
+                    "set, nothing is found, and all is compiled again. Set it where programs "
+                    "run:").format(f"{preparing.VARIABLE}=0"), wrap=True,
+        )  # fmt: skip
+        self.why = forms.label(preparing.WHY, wrap=True)
+        self.snippet = Snippet(preparing.SNIPPET)
         self.offer = forms.button(self.tr("&Prepare this environment…"))
         self.offer.setAutoDefault(False)
         self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
@@ -65,8 +67,9 @@ class Aftermath(QWidget):
         for widget in (self.table, self.graphs_title):
             whole.addWidget(widget)
         whole.addWidget(self.graphs, 1)
-        whole.addWidget(self.why)
+        whole.addWidget(self.condition)
         whole.addWidget(self.snippet)
+        whole.addWidget(self.why)
         whole.addLayout(line)
         self.setLayout(whole)
 
@@ -74,26 +77,20 @@ class Aftermath(QWidget):
         """Show what there is; False where there is nothing, and nothing is seen."""
         done = job.state is State.DONE
         verified = done and job.kind == "verify"
-        portable = done and job.kind in ("warm", "verify") and bool(job.asked.get("portable"))
+        portable = done and bool(job.asked.get("portable"))
+        if job.kind == "import":
+            done = done and bool(job.result.get("entries"))
+            portable = portable and done
         self._python = str(job.asked.get("python") or "")
         offered = done and bool(job.asked.get("offer_prepare")) and bool(self._python)
         for widget, seen in (
             (self.table, verified), (self.graphs_title, verified), (self.graphs, verified),
-            (self.snippet, portable), (self.offer, offered), (self.why, portable or offered),
+            (self.condition, portable), (self.snippet, portable),
+            (self.why, offered), (self.offer, offered),
         ):  # fmt: skip
             widget.setVisible(seen)
         if verified:
             self._verified(job)
-        if portable:
-            self.why.setText(
-                self.tr("It is portable: programs find these entries only where this is set, "
-                        "which is a key factor. Set it where they run:")
-            )  # fmt: skip
-        elif offered:
-            self.why.setText(
-                self.tr("The first compile in each temporary folder builds a header of about "
-                        "149 MB, even if every object is there. To have that done ahead of time:")
-            )  # fmt: skip
         return verified or portable or offered
 
     def _verified(self, job: Job) -> None:

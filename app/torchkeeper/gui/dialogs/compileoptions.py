@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
 
-#: The switch that a portable cache is made, and found, with (torch/_inductor/config.py).
-SWITCH = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
 #: So many threads can be asked for.
 _MOST = 4096
 
@@ -23,12 +21,14 @@ class CompileOptions(QWidget):
     def __init__(self, threads_help: str, portable_help: str) -> None:
         """What each is good for in this dialog."""
         super().__init__()
+        self._fitting: int | None = None
+        self._touched = False
         self.spin = QSpinBox()
         self.spin.setRange(0, _MOST)
         self.spin.setFixedWidth(240)
         self.spin.setAccelerated(True)
         self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
-        self.spin.valueChanged.connect(lambda *_: self.changed.emit())
+        self.spin.valueChanged.connect(self._touch)
         self.box = QCheckBox(self.tr("Por&table: without the precompiled header"))
         self.box.setAccessibleDescription(portable_help)
         self.box.toggled.connect(lambda *_: self.changed.emit())
@@ -42,6 +42,11 @@ class CompileOptions(QWidget):
         self.setLayout(whole)
         self.say(None)
 
+    def suggest(self, threads: int | None, portable: bool) -> None:
+        """What fits: this number where programs have another by themselves, and the switch."""
+        self._fitting = threads
+        self.box.setChecked(portable)
+
     def say(self, facts: dict[str, Any] | None) -> None:
         """Name the number that programs use in an environment, where it is known."""
         own = (facts or {}).get("threads")
@@ -50,6 +55,13 @@ class CompileOptions(QWidget):
             if isinstance(own, int) and not isinstance(own, bool) and own > 0
             else self.tr("As programs here")
         )
+        if not self._touched and self._fitting and own is not None:
+            self.spin.setValue(0 if own == self._fitting else self._fitting)
+            self._touched = False
+
+    def _touch(self) -> None:
+        self._touched = True
+        self.changed.emit()
 
     @property
     def threads(self) -> int | None:

@@ -28,7 +28,8 @@ from torchkeeper.gui.places import Place
 from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable
 
-Start = Callable[[Sequence[str], str, Naming | None], Job]
+#: The files, the target, the names of objects there, and what the files say of their objects.
+Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], Job]
 
 
 class ImportDialog(WorkDialog):
@@ -291,7 +292,8 @@ class ImportDialog(WorkDialog):
         if into is not None:
             self._compare_of.forget()
             files = [file.path for file in self.chosen]
-            self.follow(self._start(files, into, self.names.naming))
+            abouts = [file.about for file in self.chosen]
+            self.follow(self._start(files, into, self.names.naming, abouts))
 
     def choose_again(self) -> None:
         super().choose_again()

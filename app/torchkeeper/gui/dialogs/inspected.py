@@ -12,6 +12,9 @@ from torchkeeper.gui.dialogs import environment
 from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable, user_error
 
+#: What a listing tells of native objects (stores/building.py).
+_CLAIMS = ("native", "objects", "built", "headers", "portable")
+
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Inspected", text)
@@ -68,7 +71,7 @@ class Inspected:
         made_in = found.get("made_in")
         self.made_in = made_in if isinstance(made_in, dict) else None
         self.format = str(found.get("format") or "")
-        self.claims = {name: found.get(name) for name in ("native", "objects", "built")}
+        self.claims = {name: found.get(name) for name in _CLAIMS}
         self.ready = True
 
     def fail(self, error: UserError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -36,8 +36,11 @@ class VerifyDialog(WorkDialog):
         place: str,
         start: Start,
         last: str = "",
+        about: Mapping[str, Any] | None = None,
     ) -> None:
-        """last: what the last verification came to, in words; empty without one."""
+        """last: what the last verification came to, in words; empty without one. about: where a
+        bundle was made, and what it says of its objects (``made_in``, stores/building.py).
+        """
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Verify"))
         self._place = place
@@ -50,8 +53,10 @@ class VerifyDialog(WorkDialog):
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
         )
         self._lay_out(last)
+        self._fit(about or {})
         self.options.changed.connect(self._suit)
         self.runs["cold"].toggled.connect(self._suit)
+        self._suit()
         self.environment.changed.connect(self._say)
         self._say()
 
@@ -116,6 +121,13 @@ class VerifyDialog(WorkDialog):
     def chosen(self) -> list[str]:
         """The runs that are to be compared, in their order."""
         return [name for name, box in self.runs.items() if box.isChecked()]
+
+    def _fit(self, about: Mapping[str, Any]) -> None:
+        """Begin with what a bundle says that it was made for."""
+        made_in = about.get("made_in")
+        threads = made_in.get("threads") if isinstance(made_in, dict) else None
+        portable = bool(about.get("portable")) and not about.get("headers")
+        self.options.suggest(threads if isinstance(threads, int) else None, portable)
 
     def _suit(self) -> None:
         """A mega-cache is what a cold run has saved; without headers there is none to prepare."""

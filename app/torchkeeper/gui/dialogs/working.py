@@ -23,7 +23,7 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.ending import Outcome
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.outcome import left_summary, outcome
-from torchkeeper.gui.jobs import Job, JobsModel, State, progress_text, state_text
+from torchkeeper.gui.jobs import Job, JobsModel, State, lap_text, progress_text, state_text
 from torchkeeper.stores.names import is_server
 
 #: What the bar counts to.
@@ -107,7 +107,11 @@ class ProgressPage(QWidget):
     def _numbers(self, job: Job) -> str:
         if job.state is State.RUNNING and job.total and job.unit == "bytes":
             return progress_text(job)
-        if job.state is State.RUNNING and job.unit in ("steps", "runs") and job.total:
+        if job.state is State.RUNNING and job.laps:
+            return lap_text(job)
+        if job.state is State.RUNNING and job.kind == "prepare":
+            return self.tr("Building what is not there yet, which takes some seconds…")
+        if job.state is State.RUNNING and job.unit == "steps" and job.total:
             return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
         if job.state is State.RUNNING and job.total:
             return self.tr("Reading the entries, {} of {}").format(

@@ -247,9 +247,11 @@ class SampleEngines(Engines):
             rows = [entry for entry in rows if entry.kind != "lock"]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
                     **samples.CLAIMS}  # fmt: skip
+            if "64-cores" in place:
+                more["made_in"] = {**samples.MADE_IN, "threads": 64}
             if place.endswith(".bin"):
                 more |= {"made_in": None, "format": "mega-cache", "native": None,
-                         "objects": 0, "built": 0}  # fmt: skip
+                         "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
         if is_server(place):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
@@ -272,8 +274,8 @@ def _foretold(
     free = 1_200_000 if "full" in where else 78_100_000_000
     space = {"free": free, "why": None, "exists": "missing" not in where}
     is_there = where.rpartition("/")[2].startswith("there")
-    about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
-    there = {"what": "file" if is_there else "missing", **about, "space": space}
+    known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
+    there = {"what": "file" if is_there else "missing", **known, "space": space}
     if op == "target":
         return there
     portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
@@ -287,8 +289,8 @@ def _foretold(
         for entry in every:
             if entry not in portable:
                 code = "entry-broken" if entry.problem else "kind-not-portable"
-                params = {"kind": entry.kind, "problem": entry.problem}
-                listener.findings([{"left": {"code": code, "params": params}}])
+                about = {"kind": entry.kind, "problem": entry.problem}
+                listener.findings([{"left": {"code": code, "params": about}}])
     if op == "copy":
         same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:

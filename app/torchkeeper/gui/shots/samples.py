@@ -25,7 +25,7 @@ CLAIMS = {
         "compiler": "g++ (Ubuntu 13.3.0-6ubuntu2) 13.3.0", "libc": "glibc 2.39",
         "cpu_flags": ["avx", "avx2", "avx512f", "fma"],
     },
-    "objects": 11, "built": 11,
+    "objects": 11, "built": 11, "headers": 9, "portable": 0,
 }  # fmt: skip
 LEFT: list[dict[str, Any]] = [
     {"kind": "code", "key": f"c{n}kkzanes3ggbbmq7", "path": f"{n}k/c{n}kkzanes3ggbbmq7.main.so",

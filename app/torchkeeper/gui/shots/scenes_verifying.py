@@ -90,7 +90,7 @@ def _verify(stage: Stage) -> None:
     job.laps[:2] = [_lap("cold"), _lap("mega")]
     warm = _lap("warm")
     job.laps[2] = Lap("warm", time.monotonic() - 4.2, None, warm.graphs[:3])
-    window.jobs.progress(job, 2, 4, "runs")
+    window.jobs.progress(job, 3, 8, "steps")
     stage.take("verify-working", dialog)
     job.laps[:] = [_lap(name) for name in laps.LAPS]
     job.started = time.time() - 64
@@ -126,7 +126,6 @@ def _prepare(stage: Stage) -> None:
         dialog = window.flows.prepare()
         job = _job(window, dialog, "prepare", f"Prepare {samples.PYTHON}")
         if name == "done":
-            job.note = "cpp_wrapper headers"
             stage.take("prepare-working", dialog)
         assert job.started is not None
         job.started -= 11.4
