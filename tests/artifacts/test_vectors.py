@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import inert, vectors
+from torchkeeper.artifacts import code, inert, vectors
 from torchkeeper.verdict.machine import cpu_flags, vector_instructions
 
 
@@ -144,3 +144,15 @@ def test_long_texts_take_no_time() -> None:
     vectors.widths("at::vec::" + "; x0 += " * 200_000)
     vectors.instructions(b"GNU C" * 500_000)
     vectors.instruction_sets(b"GNU C" * 500_000)
+
+
+def test_of_several_objects_that_are_loaded_together_all_count() -> None:
+    older = b"GNU C++17 -march=x86-64-v2\0"
+    newer = b"GNU C++17 -march=x86-64-v3 -mavx512f\0"
+    for texts in ({"a.so": newer, "b.so": older}, {"a.so": older, "b.so": newer}):
+        found = code.facts(texts, full=False)
+        assert {"avx512f", "popcnt"} <= set(found["requires"])
+        assert "avx512f" in found["instructions"].split()
+    for texts in ({"a.so": b"", "b.so": older}, {"a.so": older, "b.so": b""}):
+        found = code.facts(texts, full=False)
+        assert (found["requires"], found["instructions"]) == (None, None)
