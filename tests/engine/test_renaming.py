@@ -226,9 +226,14 @@ def test_a_bundle_of_a_bundle_claims_no_more_than_that(
     old, again, copied = (tmp_path / f"{name}.torchcache" for name in ("old", "again", "copied"))
     edit(file, old, lambda said: said.update(native=None))
     params = {"place": str(old), "builders": THERE}
-    assert engine.call("plan_export", params)["described"] == 0
+    planned = engine.call("plan_export", params)
     done = engine.call("export", {**params, "output": str(again)})
     assert (done["objects"], done["described"]) == (len(pairs(cache)), 0)
+    assert planned["maker"] == done["maker"] == {"what": "bundle", "torch": None}
+    params["place"] = str(file)
+    claimed = {"what": "bundle", "torch": NATIVE["torch"]}
+    assert engine.call("plan_export", {**params, "builders": None})["maker"] == claimed
+    params["place"] = str(old)
     engine.call("copy", {**params, "into": str(copied)})
     assert again.read_bytes() == copied.read_bytes()
     _, left = look(engine, again, tmp_path / "t", env="/here")
