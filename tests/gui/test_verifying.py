@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -319,3 +320,39 @@ def test_the_result_page_says_what_to_do(
     assert "Import the bundle again" in page.text.text()
     assert page.more.graphs.topLevelItemCount() == 1
     dialog.accept()
+
+
+def test_a_verification_is_cancelled_while_its_place_does_not_answer(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    torch_that_waits: Path,
+    fixture_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, answer, real = threading.Event(), threading.Event(), verified.mark
+
+    def as_on_a_dead_mount(place: str) -> str | None:
+        begun.set()
+        answer.wait(60)
+        return real(place)
+
+    window = open_window(fixture_cache)
+    dialog = asked(qtbot, window)
+    monkeypatch.setattr(verified, "mark", as_on_a_dead_mount)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(begun.is_set, timeout=PATIENCE)
+    click(qtbot, dialog.progress.cancel)
+    try:
+        qtbot.waitUntil(lambda: not job.active, timeout=5_000)
+    finally:
+        answer.set()
+    assert state(job) is State.CANCELLED
+    # What it says after all starts nothing.
+    qtbot.waitUntil(
+        lambda: not any(t.name == "torchkeeper-look" for t in threading.enumerate()),
+        timeout=PATIENCE,
+    )
+    idle(qtbot, window)
+    assert not torch_that_waits.exists()
+    dialog.reject()
