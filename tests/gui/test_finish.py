@@ -115,6 +115,19 @@ def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) 
     assert window.head.title.toolTip().endswith("_and_still_more_of_it")
 
 
+def test_no_tool_drops_out_of_a_narrow_window(qtbot: QtBot, window: Window) -> None:
+    qtbot.waitUntil(window.here.chooser.isVisible)
+    last = window.tools.widgetForAction(window.actions_["refresh"])
+    first = window.tools.widgetForAction(window.actions_["warm"])
+    whole = first.width()
+    window.resize(780, 600)
+    qtbot.waitUntil(lambda: first.width() < whole)
+    qtbot.waitUntil(last.isVisible)
+    assert last.mapTo(window, last.rect().topRight()).x() < window.width()
+    window.resize(1360, 800)
+    qtbot.waitUntil(lambda: first.width() == whole)
+
+
 def test_a_dialog_grows_with_what_it_says(
     qtbot: QtBot, window: Window, engines: SampleEngines
 ) -> None:
@@ -122,7 +135,9 @@ def test_a_dialog_grows_with_what_it_says(
         "torch-broken", {"python": samples.PYTHON, "why": "libcudart.so.13 is missing. " * 8}
     )
     dialog = window.flows.warm()
+    qtbot.waitUntil(lambda: "torch 2.9.1" in dialog.environment.text())
     low = dialog.height()
+    dialog.choice_of.choose(samples.PYTHON)
     qtbot.waitUntil(lambda: "cannot be imported" in dialog.environment.text())
     qtbot.waitUntil(lambda: dialog.height() > low)
     combo = dialog.target.combo
@@ -137,6 +152,7 @@ def test_without_an_interpreter_warm_says_so(
     qtbot: QtBot, window: Window, engines: SampleEngines
 ) -> None:
     engines.failing["interpreters"] = user_error("torch-missing", {})
+    window.here.environments.remove("/none")
     dialog = window.flows.warm()
     qtbot.waitUntil(lambda: "TORCHKEEPER_TORCH_PYTHON" in dialog.environment.text())
     dialog.reject()

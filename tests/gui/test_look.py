@@ -105,11 +105,12 @@ STATES = {
     "export-reading export-unreadable export-nothing",
     "import": "import-one import-several import-bad import-same import-no-room "
     "import-new-folder import-no-target import-reading import-comparing import-stale "
-    "import-asking",
+    "import-asking import-naming import-threads",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "
-    "import-left import-nothing-new import-failed",
+    "import-left import-prepare import-prepare-left import-portable import-nothing-new "
+    "import-failed",
     "copy": "copy copy-selected copy-bundle copy-replace copy-nothing-new copy-new-folder "
     "copy-no-room copy-no-target copy-onto-itself copy-comparing copy-none copy-from-bundle",
     "copying": "copy-working copy-cancelled",
@@ -138,6 +139,10 @@ STATES = {
     "environments": "menu-environments environments environments-failed environments-without "
     "environments-old environments-asking",
     "runs": "runs runs-reading runs-empty runs-forget runs-failed",
+    "beside": "window-verified window-not-good window-verified-changed",
+    "verify": "verify verify-starting verify-working verify-good verify-bad verify-failed",
+    "prepare": "prepare prepare-no-folder prepare-working prepare-done prepare-there",
+    "warmed": "warm-portable warm-working warm-done-portable",
 }
 #: What is held in every run of the tests; it has a window, a menu and a dialog of each sort.
 SOME = (

@@ -21,6 +21,7 @@ class Situation(NamedTuple):
     place_added: bool = False
     place_is_folder: bool = False
     place_is_server: bool = False
+    place_is_bundle: bool = False
     chosen_server: bool = False
     read_only: bool = False
     shown: bool = False
@@ -155,6 +156,14 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
+    Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
+         _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
+            "times as fast as cold"),
+         lambda s: s.place_is_folder or s.place_is_bundle,
+         "verify", "cache", 0, ("places",), _n("Verify…")),
+    Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
+         _n("Build the header that the first compile of an environment builds otherwise"),
+         _always, "prepare", "cache", 0),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
@@ -362,5 +371,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

@@ -51,6 +51,9 @@ class Engines(QObject):
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
     _runs = Signal(int, object)
+    _mark = Signal(int, str)
+    _verified = Signal(int, object)
+    _keep_verified = Signal(int, object)
     _scratch = Signal(int)
     _discard = Signal(str)
     _shut_down = Signal()
@@ -81,6 +84,9 @@ class Engines(QObject):
         self._protected.connect(self.worker.find_protected)
         self._protect.connect(self.worker.protect)
         self._runs.connect(self.worker.find_runs)
+        self._mark.connect(self.worker.mark)
+        self._verified.connect(self.worker.find_verified)
+        self._keep_verified.connect(self.worker.keep_verified)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -113,12 +119,13 @@ class Engines(QObject):
         hold: Sequence[tuple[str, str]] = (),
         password: str | None = None,
         login_of: str | None = None,
+        before: Sequence[tuple[str, dict[str, Any]]] = (),
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
         self._start.emit(
             Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
-                    password, login_of)
+                    password, login_of, tuple(before))
         )  # fmt: skip
         return ticket
 
@@ -182,6 +189,27 @@ class Engines(QObject):
         """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
         ticket = self._ticket(listener)
         self._runs.emit(ticket, list(forget))
+        return ticket
+
+    def mark(self, place: str, listener: Listener) -> int:
+        """What a place is like, so that a change is seen; the result is ``{"mark"}``."""
+        ticket = self._ticket(listener)
+        self._mark.emit(ticket, place)
+        return ticket
+
+    def verified(self, places: Sequence[str], listener: Listener) -> int:
+        """The last verification of places; the result is as of ``Worker.find_verified``."""
+        ticket = self._ticket(listener)
+        self._verified.emit(ticket, list(places))
+        return ticket
+
+    def keep_verified(
+        self, place: str, before: str | None, python: str, result: dict[str, Any],
+        listener: Listener,
+    ) -> int:  # fmt: skip
+        """Keep the result of a verification; the result is ``{"verified"}``."""
+        ticket = self._ticket(listener)
+        self._keep_verified.emit(ticket, (place, before, python, result))
         return ticket
 
     def scratch(self, listener: Listener) -> int:

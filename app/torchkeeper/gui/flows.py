@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QDir, QObject
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.copying import CopyDialog
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
+    from torchkeeper.gui.dialogs.preparing import PrepareDialog
     from torchkeeper.gui.dialogs.runs import RunsDialog
+    from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
+    from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.window import Window
 
 
@@ -43,12 +46,49 @@ class Flows(QObject):
         """Ask what to compile, then do."""
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
+        window = self._window
         dialog = WarmDialog(
-            self._window, self._window.engines, self._window.places.places, self._window.place
-        )
-        dialog.accepted.connect(lambda: self._warm(dialog))
-        dialog.open()
+            window, window.here.environments, window.jobs, window.places.places, window.place,
+            self._warm,
+        )  # fmt: skip
+        self._open(dialog)
         return dialog
+
+    def verify(self) -> VerifyDialog | None:
+        """Ask how the place that is shown is to be measured, then do."""
+        from torchkeeper.gui.dialogs.verifying import VerifyDialog
+
+        window, place = self._window, self._window.place
+        if place is None:
+            return None
+        bundle = window.listing.what == "file"
+        beside = window.verifications.of(place)
+        dialog = VerifyDialog(
+            window, window.here.environments, window.jobs, place,
+            lambda env, runs, options: window.operations.verify(
+                place, env, runs, options, bundle=bundle
+            ),
+            beside.line if beside is not None else "",
+            window.listing.result,
+        )  # fmt: skip
+        self._open(dialog)
+        return dialog
+
+    def prepare(self, python: str = "") -> PrepareDialog:
+        """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""
+        from torchkeeper.gui.dialogs.preparing import PrepareDialog
+
+        window = self._window
+        dialog = PrepareDialog(
+            window, window.here.environments, window.jobs, window.operations.prepare, python
+        )
+        self._open(dialog)
+        return dialog
+
+    def _open(self, dialog: WorkDialog) -> None:
+        self.results.attend(dialog)
+        dialog.prepare.connect(self.prepare)
+        dialog.open()
 
     def show_runs(self) -> RunsDialog:
         """Show the runs that are kept, beside the window; there is one such list."""
@@ -63,11 +103,9 @@ class Flows(QObject):
         open_one.activateWindow()
         return open_one
 
-    def _warm(self, dialog: WarmDialog) -> None:
-        into = dialog.target.path
-        if into is not None:
-            self._adopt(into)
-            self._window.operations.warm(dialog.python, [str(dialog.recipe.currentData())], into)
+    def _warm(self, python: str, recipes: list[str], into: str, options: dict[str, Any]) -> Job:
+        self._adopt(into)
+        return self._window.operations.warm(python, recipes, into, options)
 
     def _adopt(self, path: str) -> None:
         """A folder that something is written into is a place from now on."""
@@ -101,10 +139,12 @@ class Flows(QObject):
             selection,
             len(chosen),
             self._bundle_name(place),
-            lambda output, replace: window.operations.export(place, selection, output, replace),
+            lambda output, replace, builders: window.operations.export(
+                place, selection, output, replace, builders
+            ),
+            window.here.environments,
         )
-        self.results.attend(dialog)
-        dialog.open()
+        self._open(dialog)
         return dialog
 
     def copy(self, into: str | None = None) -> CopyDialog | None:
@@ -128,14 +168,14 @@ class Flows(QObject):
             window,
             window.engines,
             window.jobs,
-            Chosen(place, selection, len(chosen), size, is_bundle),
+            Chosen(place, selection, len(chosen), size, is_bundle, window.listing.result),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
-            lambda into, replace, alone: window.operations.copy(
-                place, selection, into, replace, alone
+            lambda into, replace, alone, builders, named: window.operations.copy(
+                place, selection, into, replace, alone, builders, named
             ),
+            window.here.environments,
         )
-        self.results.attend(dialog)
-        dialog.open()
+        self._open(dialog)
         return dialog
 
     def _bundle_name(self, place: str) -> str:
@@ -183,8 +223,7 @@ class Flows(QObject):
             self._window.operations.import_files,
             self._window.here.environments,
         )
-        self.results.attend(dialog)
-        dialog.open()
+        self._open(dialog)
         return dialog
 
     def compare_selected(self) -> None:

@@ -47,12 +47,15 @@ class Here(QObject):
         self.verdicts.changed.connect(self._changed)
         window.listing.changed.connect(self._say)
         self.environments.changed.connect(self._say)
+        # The button is as wide as what it says.
+        self.environments.changed.connect(window.fit_tools)
         self.bar.wanted.connect(self.show_only)
         self.bar.insisted.connect(self.verdicts.insist)
         window.head.box.textChanged.connect(self.bar.mark)
         window.head.filtered.connect(self._look_for)
         window.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
         window.entries.changed.connect(self._look_for)
+        window.fit_tools()
         if not self.environments.off:
             self.environments.find()
         self._say()

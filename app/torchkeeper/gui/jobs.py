@@ -18,6 +18,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from torchkeeper.gui.laps import Lap
 from torchkeeper.gui.pace import Pace, coarse
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
@@ -49,7 +50,8 @@ class Job:
 
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
     for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
-    there. partly: what was done for good, where it ended early.
+    there. partly: what was done for good, where it ended early. asked: what it was asked for, where
+    that tells how to go on. laps: the runs of a verification. scratch: a folder that goes with it.
     """
 
     id: int
@@ -67,6 +69,9 @@ class Job:
     reasons: dict[str, int] = field(default_factory=dict)
     now: str = ""
     placed: list[tuple[str, str]] = field(default_factory=list)
+    asked: dict[str, Any] = field(default_factory=dict)
+    laps: list[Lap] = field(default_factory=list)
+    scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
     ended: float | None = None
@@ -82,7 +87,7 @@ class Job:
     @property
     def has_dialog(self) -> bool:
         """Whether there is a dialog that shows how far it is and what came of it."""
-        return self.kind in ("export", "import", "copy")
+        return self.kind in ("export", "import", "copy", "warm", "verify", "prepare")
 
     @property
     def made_bundle(self) -> bool:
@@ -92,9 +97,9 @@ class Job:
     @property
     def fruit(self) -> str | None:
         """The path that came of it: the bundle that was written, or the place that was filled."""
-        if self.state is not State.DONE or not self.has_dialog:
+        if self.state is not State.DONE or self.kind not in ("export", "import", "copy", "warm"):
             return None
-        if self.kind == "import" or (self.kind == "copy" and not self.made_bundle):
+        if self.kind in ("import", "warm") or (self.kind == "copy" and not self.made_bundle):
             return self.place
         if self.kind == "copy":
             return self.place if self.result.get("entries") else None
@@ -117,9 +122,12 @@ class Job:
         """How much is done, from 0 to 1; None where nobody knows."""
         if self.state is State.DONE:
             return 1.0
-        if not self.total:
-            return None
-        return max(0.0, min(1.0, self.done / self.total))
+        part = max(0.0, min(1.0, self.done / self.total)) if self.total else None
+        if self.laps:
+            # What an engine says of its progress is of one run.
+            over = sum(lap.seconds is not None for lap in self.laps)
+            return (over + (part or 0.0) * (over < len(self.laps))) / len(self.laps)
+        return part
 
 
 def _tr(text: str) -> str:
@@ -141,11 +149,27 @@ def state_text(job: Job) -> str:
     parts = []
     if job.unit == "bytes" and job.total:
         parts.append(progress_text(job))
+    elif job.laps and job.state is State.RUNNING:
+        parts.append(lap_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.note:
         parts.append(job.note)
     return " · ".join(parts) or _tr("Running")
+
+
+def lap_text(job: Job) -> str:
+    """How far a verification is: run 3 of 4, step 5 of 8."""
+    over = sum(lap.seconds is not None for lap in job.laps)
+    if all(lap.began is None for lap in job.laps):
+        return job.note or _tr("Starting…")
+    whole = len(job.laps)
+    text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
+    if job.total:
+        text += _tr(", step {} of {}").format(
+            f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
+        )
+    return text
 
 
 def progress_text(job: Job) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui import laps, notes
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.environments import Environment
 from torchkeeper.gui.jobs import Job, JobsModel, State
+from torchkeeper.gui.naming import Carry, Naming
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
@@ -42,8 +45,17 @@ class Selection:
         return Selection({"items": [list(item) for item in items]})
 
 
+#: One request after the other in the same engine: operations and their parameters.
+Before = tuple[tuple[str, dict[str, Any]], ...]
+#: Jobs that want the whole machine: one runs at a time, so that times mean something.
+_COMPILING = frozenset({"warm", "verify", "prepare"})
+
+
 class _Start(NamedTuple):
-    """How a job is asked for."""
+    """How a job is asked for.
+
+    first: what must be done before; it calls what it is given, with more parameters, to go on.
+    """
 
     op: str
     params: dict[str, Any]
@@ -51,6 +63,8 @@ class _Start(NamedTuple):
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
     note: Callable[[dict[str, Any]], str] | None = None
+    before: Before = ()
+    first: Callable[[Job, Callable[[dict[str, Any]], None]], None] | None = None
 
 
 class Operations(QObject):
@@ -70,65 +84,148 @@ class Operations(QObject):
 
     # What can be started.
 
-    def warm(self, python: str, recipes: list[str], into: str) -> Job:
-        """Compile recipes into a place. One warm runs at a time, so that times mean something."""
-        params: dict[str, Any] = {"recipes": recipes, "into": into}
-        start = _Start("warm", params, python=python, note=self._warm_note)
-        return self._begin(self.tr("Warm {}").format(_short(into)), "warm", into, start)
+    def warm(
+        self, python: str, recipes: list[str], into: str, options: Mapping[str, Any] | None = None
+    ) -> Job:
+        """Compile recipes into a place; ``options``: threads and portable, where not as usual."""
+        params: dict[str, Any] = {"recipes": recipes, "into": into, **(options or {})}
+        start = _Start("warm", params, python=python, note=notes.of_warm)
+        title = self.tr("Warm {}").format(_short(into))
+        return self._begin(title, "warm", into, start, {**(options or {}), "python": python})
 
-    def export(self, place: str, selection: Selection, output: str, replace: bool = True) -> Job:
-        """Write entries into a bundle; a file that is there stays unless ``replace``."""
+    def prepare(self, python: str, into: str | None) -> Job:
+        """Build the header that the first compile of an interpreter's torch looks for; ``into``:
+        the temporary folder of the programs, None for the usual one.
+        """
+        params: dict[str, Any] = {} if into is None else {"into": into}
+        start = _Start("prepare", params, python=python, note=notes.of_prepare)
+        title = self.tr("Prepare {}").format(printable(python, 60))
+        return self._begin(title, "prepare", None, start, {"python": python})
+
+    def verify(
+        self,
+        place: str,
+        env: Environment,
+        runs: Sequence[str],
+        options: Mapping[str, Any],
+        *,
+        bundle: bool = False,
+    ) -> Job:
+        """Run recipes on a copy of a place; of a ``bundle``, what an import would place.
+
+        options: recipes, and threads and portable where not as usual.
+        """
+        params = {"place": place, "runs": list(runs), **options}
+
+        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def marked(found: dict[str, Any]) -> None:
+                job.asked["mark"] = found["mark"]
+                if bundle:
+                    self._unpack(job, env, then)
+                else:
+                    then({})
+
+            self._step(job, self._engines.mark(place, self._listener(job, marked)))
+
+        start = _Start("verify", params, python=env.python, note=notes.of_verify, first=first)
+        title = self.tr("Verify {}").format(_short(place))
+        job = self._begin(title, "verify", place, start, {**options, "python": env.python})
+        job.laps = laps.waiting(runs)
+        return job
+
+    def export(
+        self,
+        place: str,
+        selection: Selection,
+        output: str,
+        replace: bool = True,
+        builders: dict[str, Any] | None = None,
+    ) -> Job:
+        """Write entries into a bundle; a file that is there stays unless ``replace``.
+
+        builders: how an environment builds objects (``link.carrying``), which the bundle then says
+        of those that it recognises.
+        """
         params = {
             "place": place,
             "output": output,
             "select": selection.select,
             "replace": replace,
+            "builders": builders,
         }
-        start = _Start("export", params, hold=selection.hold, note=self._counted)
+        start = _Start("export", params, hold=selection.hold, note=notes.counted)
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start)
 
-    def import_files(self, files: Sequence[str], into: str) -> Job:
-        """Put what files hold into a place: all of it or, cancelled, nothing."""
-        start = _Start("import", {"files": list(files), "into": into}, note=self._import_note)
+    def import_files(
+        self,
+        files: Sequence[str],
+        into: str,
+        named: Naming | None = None,
+        abouts: Sequence[Mapping[str, Any]] = (),
+    ) -> Job:
+        """Put what files hold into a place: all of it or, cancelled, nothing.
+
+        named: the environment whose PyTorch has named the objects, and the names. abouts: what the
+        files say of their objects (``stores.building.claims``).
+        """
+        params: dict[str, Any] = {"files": list(files), "into": into}
+        asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
+        if named is not None:
+            params["env"] = named.python
+            headers = any(about.get("headers") for about in abouts)
+            asked |= {"python": named.python, "offer_prepare": headers}
+        before = () if named is None else named.before
+        start = _Start("import", params, note=notes.of_import, before=before)
         if len(files) == 1:
             title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
         else:
             title = self.tr("Import {} files").format(f"{len(files):,}")
-        return self._begin(title, "import", into, start)
+        return self._begin(title, "import", into, start, asked)
 
-    def copy(self, place: str, selection: Selection, into: str, replace: bool, alone: bool) -> Job:
+    def copy(
+        self,
+        place: str,
+        selection: Selection,
+        into: str,
+        replace: bool,
+        alone: bool,
+        builders: dict[str, Any] | None = None,
+        named: Naming | None = None,
+    ) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing.
 
         A bundle that is there stays unless ``replace``; what the entries need goes with them
-        unless they are to go ``alone``.
+        unless they are to go ``alone``. builders: as of ``export``; named: as of ``import_files``.
         """
         params = {"place": place, "into": into, "select": selection.select,
-                  "replace": replace, "alone": alone}  # fmt: skip
-        start = _Start("copy", params, hold=selection.hold, note=self._import_note)
+                  "replace": replace, "alone": alone, "builders": builders,
+                  "env": named.python if named is not None else None}  # fmt: skip
+        before = named.before if named is not None else ()
+        start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
         return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
         params = {"place": place, "plan": plan, "now": at_once}
-        start = _Start("purge", params, engine_of=ticket, note=self._counted)
+        start = _Start("purge", params, engine_of=ticket, note=notes.counted)
         return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
 
     def undo(self, place: str) -> Job:
         """Put back what the last purge took."""
-        start = _Start("undo", {"place": place}, note=self._counted)
+        start = _Start("undo", {"place": place}, note=notes.counted)
         return self._begin(self.tr("Undo purge of {}").format(_short(place)), "undo", place, start)
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        start = _Start("empty_trash", {"place": place}, note=self._counted)
+        start = _Start("empty_trash", {"place": place}, note=notes.counted)
         title = self.tr("Empty trash of {}").format(_short(place))
         return self._begin(title, "empty_trash", place, start)
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
         params = {"place": place, "select": selection.select, "ttl_s": seconds}
-        start = _Start("ttl", params, hold=selection.hold, note=self._expire_note)
+        start = _Start("ttl", params, hold=selection.hold, note=notes.of_expire)
         title = self.tr("Set expiry on {}").format(_short(place))
         return self._begin(title, "ttl", place, start)
 
@@ -146,11 +243,18 @@ class Operations(QObject):
 
     # How they run.
 
-    def _begin(self, title: str, kind: str, place: str | None, start: _Start) -> Job:
+    def _begin(
+        self,
+        title: str,
+        kind: str,
+        place: str | None,
+        start: _Start,
+        asked: dict[str, Any] | None = None,
+    ) -> Job:
         job = self._jobs.add(title, kind, place)
-        # Only compiles wait for each other: they want the whole machine.
-        busy = any(other.kind == "warm" for other in self._jobs.active if other is not job)
-        if kind == "warm" and busy:
+        job.asked = asked or {}
+        busy = any(other.kind in _COMPILING for other in self._jobs.active if other is not job)
+        if kind in _COMPILING and busy:
             self._waiting.append((job, start))
         else:
             self._run(job, start)
@@ -160,6 +264,17 @@ class Operations(QObject):
         self._jobs.begin(job)
         if start.python:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
+        if start.first is None:
+            self._ask(job, start)
+            return
+
+        def go_on(more: dict[str, Any]) -> None:
+            if job.active:
+                self._ask(job, start._replace(params={**start.params, **more}))
+
+        start.first(job, go_on)
+
+    def _ask(self, job: Job, start: _Start) -> None:
         listener = Listener(
             progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
             findings=lambda found: self._findings(job, found),
@@ -169,16 +284,65 @@ class Operations(QObject):
             failed=lambda error: self._lost(job, error),
             cancelled=lambda: self._stopped(job),
         )
-        self._tickets[job.id] = self._engines.ask(
+        ticket = self._engines.ask(
             start.op,
             start.params,
             listener,
             python=start.python,
             engine_of=start.engine_of,
             hold=start.hold,
+            before=start.before,
+        )
+        self._step(job, ticket)
+
+    def _step(self, job: Job, ticket: int) -> None:
+        """What is cancelled from now on where the job is."""
+        self._tickets[job.id] = ticket
+        if job.state is State.CANCELLING:
+            self._engines.cancel(ticket)
+
+    def _listener(self, job: Job, result: Callable[[dict[str, Any]], None]) -> Listener:
+        """Who hears of a step before the request itself."""
+        return Listener(
+            result=result,
+            findings=lambda found: self._findings(job, found),
+            failed=lambda error: self._lost(job, error),
+            cancelled=lambda: self._stopped(job),
         )
 
+    def _unpack(self, job: Job, env: Environment, then: Callable[[dict[str, Any]], None]) -> None:
+        """Put what an import of a bundle would place into a folder of its own."""
+        job.note = self.tr("placing what the bundle holds")
+        self._jobs.touch(job)
+        file = str(job.place)
+
+        def unpacked(folder: str, placed: dict[str, Any]) -> None:
+            job.note = ""
+            job.scratch = folder
+            note = notes.of_import(placed)
+            self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
+            if placed.get("entries"):
+                then({"place": folder})
+            else:
+                self._lost(job, user_error("nothing-to-verify", {"place": file}))
+
+        heard = self._listener(job, lambda _: None)
+        carry = Carry(
+            self._engines, env, lambda ticket: self._step(job, ticket),
+            findings=heard.findings, failed=heard.failed, cancelled=heard.cancelled,
+        )  # fmt: skip
+        carry.unpack(file, unpacked)
+
     def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+        if job.kind == "verify":
+            from torchkeeper.link import verified
+
+            try:
+                result = verified.checked(result)
+            except ValueError as e:
+                self._lost(job, user_error("verify-nonsense", {"why": str(e)}))
+                return
+            laps.finish(job.laps, result)
         note = start.note(result) if start.note else ""
         if job.left:
             note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
@@ -188,6 +352,9 @@ class Operations(QObject):
         self.succeeded.emit(job)
 
     def _lost(self, job: Job, error: UserError) -> None:
+        if job.scratch and error.params.get("place") == job.scratch:
+            # Nobody knows the folder that it was placed in.
+            error = user_error(error.code, {**error.params, "place": job.place})
         self._jobs.log(job, [line for line in str(error).splitlines() if line])
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
@@ -215,9 +382,12 @@ class Operations(QObject):
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)
         # However it ended, it may have changed the place before.
-        if job.place is not None:
+        if job.place is not None and job.kind != "verify":
             self.changed.emit(job.place)
-        if self._waiting and not any(j.kind == "warm" and j.started for j in self._jobs.active):
+        if job.scratch:
+            self._engines.discard(job.scratch)
+        running = any(j.kind in _COMPILING and j.started for j in self._jobs.active)
+        if self._waiting and not running:
             self._run(*self._waiting.pop(0))
 
     def _said(self, job: Job, lines: list[str]) -> None:
@@ -240,6 +410,11 @@ class Operations(QObject):
     def _finding(self, job: Job, one: dict[str, Any]) -> str:
         device, step, graph = one.get("device"), one.get("step"), one.get("graph")
         left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+        if job.kind == "verify" and laps.heard(job.laps, one):
+            if "run" in one:
+                job.done, job.total = 0, None
+            self._jobs.touch(job)
+            return self._lap(one)
         if isinstance(removed := one.get("removed"), dict):
             job.partly = removed_by_then(removed)
             return job.partly
@@ -262,9 +437,11 @@ class Operations(QObject):
             return self.tr("Step: {}").format(job.note)
         if isinstance(graph, dict):
             return self._graph(graph)
+        if isinstance(one.get("header"), dict):
+            return self._header(one["header"])
         if isinstance(swept, dict):
             return self.tr("Removed {} that an interrupted compile had left.").format(
-                say.count(_number(swept, "count"), "unfinished file", "unfinished files")
+                say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
             )
         if isinstance(left, dict):
             params = left.get("params")
@@ -278,6 +455,24 @@ class Operations(QObject):
             return self.tr("Left: {} {}: {}").format(what, key, reason)
         return ""
 
+    def _lap(self, one: dict[str, Any]) -> str:
+        if isinstance(one.get("graph"), dict):
+            return self._graph(one["graph"])
+        if isinstance(one.get("built"), dict):
+            path = printable(str(one["built"].get("path") or ""), 400)
+            return self.tr("Built: {}").format(path)
+        run = one.get("run")
+        name = str(run.get("name")) if isinstance(run, dict) else ""
+        return self.tr("Run: {} ({})").format(laps.title(name), laps.about(name))
+
+    def _header(self, header: dict[str, Any]) -> str:
+        path = printable(os.path.basename(str(header.get("path") or "")), 120)
+        size = say.size(notes.number(header, "bytes"))
+        text = self.tr("Header built: {} ({})")
+        if not header.get("built"):
+            text = self.tr("Header there already: {} ({})")
+        return text.format(path, size)
+
     def _graph(self, graph: dict[str, Any]) -> str:
         outcome = {
             "hit": self.tr("hit"),
@@ -288,41 +483,6 @@ class Operations(QObject):
         time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""
         name = printable(str(graph.get("name") or graph.get("id") or "?"), 120)
         return self.tr("Graph {}: {}").format(name, outcome) + time
-
-    def _warm_note(self, result: dict[str, Any]) -> str:
-        text = self.tr("{}: {} hit, {} missed, {}").format(
-            say.count(_number(result, "graphs"), "graph", "graphs"),
-            _number(result, "hits"),
-            _number(result, "misses"),
-            say.seconds(float(result.get("seconds") or 0)),
-        )
-        return text + self.tr(" · {} added").format(
-            say.count(_number(result, "added"), "entry", "entries")
-        )
-
-    def _expire_note(self, result: dict[str, Any]) -> str:
-        return say.count(_number(result, "entries"), "entry", "entries")
-
-    def _counted(self, result: dict[str, Any]) -> str:
-        return counted(result)
-
-    def _import_note(self, result: dict[str, Any]) -> str:
-        there = _number(result, "exists")
-        text = counted(result)
-        return text + self.tr(" · {} were there already").format(f"{there:,}") if there else text
-
-
-def _number(result: dict[str, Any], name: str) -> int:
-    value = result.get(name)
-    if isinstance(value, (list, dict)):
-        return len(value)
-    return int(value) if isinstance(value, (int, float)) else 0
-
-
-def counted(result: dict[str, Any]) -> str:
-    """A result in words: 12 entries (3.1 MB)."""
-    entries = say.count(_number(result, "entries"), "entry", "entries")
-    return f"{entries} ({say.size(_number(result, 'bytes'))})"
 
 
 def _short(place: str) -> str:

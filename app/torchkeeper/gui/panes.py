@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QStyledItemDelegate,
+    QToolButton,
     QWidget,
 )
 
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
         QStyleOptionViewItem,
     )
 
+    from torchkeeper.gui.verifications import Beside
+
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
+#: Pixels that the mark of a verification is wide.
+_BADGE = 16
 #: Pixels that the mark of the filter box is wide, and the box itself, at most and at least.
 _MARK = 16
 _BOX, _NARROW_BOX = 380, 200
@@ -82,8 +87,14 @@ class PlaceDelegate(QStyledItemDelegate):
         line = metrics.height()
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         painter.setPen(QColor(colour))
-        title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, words.width())
-        painter.drawText(words.left(), words.top(), words.width(), line, left, title)
+        room = words.width()
+        if (beside := index.data(PlacesModel.VerifiedRole)) is not None:
+            room -= _BADGE + 6
+            mark = icons.pixmap(beside.icon, _BADGE, getattr(shades, beside.role), scale)
+            top = words.top() + (line - _BADGE) // 2
+            painter.drawPixmap(words.right() - _BADGE + 1, top, mark)
+        title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, room)
+        painter.drawText(words.left(), words.top(), room, line, left, title)
         painter.setPen(QColor(shades.muted))
         where = metrics.elidedText(place.where, Qt.TextElideMode.ElideMiddle, words.width())
         painter.drawText(words.left(), words.top() + line + 2, words.width(), line, left, where)
@@ -212,9 +223,18 @@ class Head(QWidget):
         self._timer.timeout.connect(self._use)
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.returnPressed.connect(self._use)
+        self.beside = QToolButton()
+        self.beside.setObjectName("beside")
+        self.beside.setAutoRaise(True)
+        self.beside.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.beside.setIconSize(QSize(_MARK, _MARK))
+        self.beside.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.beside.hide()
+        self._beside: Beside | None = None
         names = forms.column(gap=2)
         names.addWidget(self.title)
         names.addWidget(self.path)
+        names.addWidget(self.beside, 0, Qt.AlignmentFlag.AlignLeft)
         names.addStretch(1)
         filters = forms.column(gap=2)
         filters.addWidget(self.box)
@@ -225,6 +245,7 @@ class Head(QWidget):
         line.addLayout(names, 1)
         line.addLayout(filters)
         self.setLayout(line)
+        theme.follow(self, self._mark, now=False)
 
     def _suggest(self, server: bool) -> None:
         text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
@@ -240,6 +261,24 @@ class Head(QWidget):
         self.title.setToolTip(title)
         self.path.setToolTip(path)
         self._elide()
+
+    def show_verified(self, beside: Beside | None) -> None:
+        """Say what the last verification of the place came to; None without one."""
+        self._beside = beside
+        self.beside.setVisible(beside is not None)
+        self._mark()
+
+    def _mark(self) -> None:
+        if (beside := self._beside) is None:
+            return
+        shade = getattr(theme.shades(), beside.role)
+        self.beside.setIcon(icons.icon(beside.icon, shade))
+        text = beside.line
+        width = max(80, self.width() - self.box.maximumWidth() - 48) - _MARK - 12
+        elide = Qt.TextElideMode.ElideRight
+        self.beside.setText(self.beside.fontMetrics().elidedText(text, elide, width))
+        self.beside.setToolTip(f"{text}\n{beside.more}")
+        self.beside.setAccessibleName(text)
 
     def clear_filter(self) -> None:
         """Show everything again, at once."""
@@ -274,6 +313,7 @@ class Head(QWidget):
         for label, text in ((self.title, self._title), (self.path, self._path)):
             cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
             label.setText(cut)
+        self._mark()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -22,6 +22,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
 from torchkeeper.link.words import printable
 from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.verifications import Beside
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -160,11 +163,14 @@ class PlacesModel(QAbstractListModel):
     """The places, those found first."""
 
     PlaceRole = Qt.ItemDataRole.UserRole + 1
+    #: The last verification of it, a ``verifications.Beside``, or None.
+    VerifiedRole = Qt.ItemDataRole.UserRole + 2
 
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._settings = settings
         self._read_only: set[str] = set()
+        self._verified: dict[str, Beside] = {}
         self._names = _names(settings)
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
@@ -192,12 +198,17 @@ class PlacesModel(QAbstractListModel):
             return place.title
         if role == PlacesModel.PlaceRole:
             return place
+        if role == PlacesModel.VerifiedRole:
+            return self._verified.get(place.path)
+        beside = self._verified.get(place.path)
         if role == Qt.ItemDataRole.ToolTipRole:
             lines = [printable(place.path), reason_words(place)]
             if place.read_only:
                 lines.append(_tr("Read-only: nothing is changed in it"))
             if not place.exists:
                 lines.append(_tr("There is nothing at this path now"))
+            if beside is not None:
+                lines += [beside.line, beside.more]
             return "\n".join(line for line in lines if line)
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted
@@ -205,6 +216,7 @@ class PlacesModel(QAbstractListModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
             state += _tr(", read-only") if place.read_only else ""
+            state += f", {beside.line}" if beside is not None else ""
             return f"{place.title}, {printable(place.path)}{state}"
         return None
 
@@ -259,6 +271,13 @@ class PlacesModel(QAbstractListModel):
         self._read_only = set(paths)
         for row, place in enumerate(self._places):
             self._set(row, self._marked(place))
+
+    def told_verified(self, verified: dict[str, Beside]) -> None:
+        """Show the last verification beside each of these places, and beside no others."""
+        before, self._verified = self._verified, verified
+        for row, place in enumerate(self._places):
+            if before.get(place.path) != verified.get(place.path):
+                self.dataChanged.emit(self.index(row), self.index(row))
 
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""

@@ -58,6 +58,7 @@ class Results(QObject):
         dialog = WorkDialog(self._window, self._window.jobs)
         dialog.resize(640, 224)
         self.attend(dialog)
+        dialog.prepare.connect(self._window.flows.prepare)
         dialog.follow(job)
         dialog.open()
         return dialog

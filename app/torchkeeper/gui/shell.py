@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import (
     QMainWindow,
     QMenu,
@@ -79,6 +79,8 @@ class Shell(QMainWindow):
         self.later = Later(self)
         self._inspector: Inspector | None = None
         self._activity: ActivityPane | None = None
+        #: Pixels that the words on the toolbar take, while they are not there.
+        self._words_width = 0
 
     def lay_out(self) -> None:
         """Make the widgets and put them in their places."""
@@ -142,6 +144,21 @@ class Shell(QMainWindow):
             self.later.add(partial(self._fill_menu, name, menu))
         # To ask Qt for a widget it has made itself takes 10 ms the first time.
         self.later.add(partial(self._make_reachable, bar))
+
+    def fit_tools(self) -> None:
+        """Leave the words on the toolbar away where they have no room: nothing drops out of it."""
+        bar, whole = self.tools, Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        wordy = bar.toolButtonStyle() == whole
+        needed = bar.sizeHint().width() + (0 if wordy else self._words_width)
+        if wordy and needed > self.width():
+            bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+            self._words_width = needed - bar.sizeHint().width()
+        elif not wordy and needed <= self.width():
+            bar.setToolButtonStyle(whole)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit_tools()
 
     def _fill_menu(self, name: str, menu: QMenu) -> None:
         menu.setToolTipsVisible(True)

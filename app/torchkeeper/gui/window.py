@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.table.copying import RowCopier
+    from torchkeeper.gui.verifications import Verifications
     from torchkeeper.gui.watching import Watch
 
 #: Totals over many entries are worked out at most this often.
@@ -76,13 +77,16 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._verifications: Verifications | None = None
+        #: The place that was last looked at for its verification, and what it was like.
+        self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here)
+        self.later.add(lambda: self.here, lambda: self.verifications)
         self._restore()
         self.show_place(self._first)
         self.update_soon()
@@ -171,6 +175,7 @@ class Window(Shell):
 
             self._operations = made = Operations(self.engines, self.jobs, self)
             made.succeeded.connect(self._job_done)
+            made.succeeded.connect(self._keep_verified)
             made.failed.connect(self._job_failed)
             made.changed.connect(self._place_changed)
         return self._operations
@@ -210,6 +215,34 @@ class Window(Shell):
 
             self._here = Here(self)
         return self._here
+
+    @property
+    def verifications(self) -> Verifications:
+        """What places were last verified to be; made when it is first asked for."""
+        if self._verifications is None:
+            from torchkeeper.gui.verifications import Verifications
+
+            self._verifications = made = Verifications(self.engines, self)
+            made.changed.connect(self._show_verified)
+            self.places.rowsInserted.connect(self._look_verified)
+            self.listing.over.connect(self._look_again)
+            self.head.beside.clicked.connect(lambda *_: self.actions_["verify"].trigger())
+            self._look_verified()
+        return self._verifications
+
+    def _look_verified(self, *_: object) -> None:
+        self.verifications.look(place.path for place in self.places.places if place.exists)
+
+    def _look_again(self, *_: object) -> None:
+        """The place that is shown may be another since it was verified."""
+        seen = self.place, self.listing.mark
+        if seen != self._marked or not self.listing.mark:
+            self._marked = seen
+            self.verifications.look([self.place or ""])
+
+    def _show_verified(self) -> None:
+        self.places.told_verified(self.verifications.known)
+        self.head.show_verified(self.verifications.of(self.place or ""))
 
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
@@ -252,6 +285,7 @@ class Window(Shell):
                 place_added=chosen is not None and chosen.added,
                 place_is_folder=listing.is_folder,
                 place_is_server=listing.is_server,
+                place_is_bundle=listing.what == "file" and listing.error is None,
                 chosen_server=chosen is not None and chosen.server,
                 read_only=self.places.read_only(listing.place or ""),
                 shown=self.entries.count > 0,
@@ -306,6 +340,8 @@ class Window(Shell):
             self.undo_bar.hide()
         self.show_title(path)
         self.head.setVisible(bool(path))
+        if self._verifications is not None:
+            self.head.show_verified(self._verifications.of(path))
         if path:
             self.settings.setValue(CURRENT, path)
         if (path or None) != self.place:
@@ -581,13 +617,17 @@ class Window(Shell):
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
-        from torchkeeper.gui.operations import counted
+        from torchkeeper.gui.notes import counted
 
         if job.kind == "purge" and job.place and job.result.get("receipt"):
             text = self.tr("{} moved to the trash").format(counted(job.result))
             self.undo_bar.offer(job.place, text)
         elif job.kind in ("undo", "empty_trash") and job.place == self.undo_bar.place:
             self.undo_bar.hide()
+
+    def _keep_verified(self, job: Job) -> None:
+        if job.kind == "verify":
+            self.verifications.keep(job)
 
     # The end.
 

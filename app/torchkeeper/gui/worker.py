@@ -62,6 +62,8 @@ class Request(NamedTuple):
     hold: a selection too long for one line, sent ahead of the request.
     password: for the server that is asked, in this request only; an engine of its own is told it.
     login_of: a server whose password is used for this request, where that has none.
+    before: operations and their parameters that the same engine is asked for ahead of it; nobody
+    hears their answers: where one fails, the request says what it lacks.
     """
 
     ticket: int
@@ -75,6 +77,7 @@ class Request(NamedTuple):
     hold: tuple[tuple[str, str], ...] = ()
     password: str | None = field(default=None, repr=False)
     login_of: str | None = None
+    before: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 @dataclass
@@ -232,6 +235,8 @@ class Worker(QObject):
             if password is not None and line.told.get(server) != password:
                 line.engine.send("secret", {"place": server, "password": password})
                 line.told[server] = password
+        for op, about in request.before:
+            line.engine.send(op, about)
         for first in range(0, len(request.hold), HOLD):
             items = [list(item) for item in request.hold[first : first + HOLD]]
             line.engine.send("hold", {"items": items})
@@ -583,6 +588,49 @@ class Worker(QObject):
 
         # It reads many files, from a slow disk perhaps.
         _aside(find)
+
+    @Slot(int, str)
+    def mark(self, ticket: int, place: str) -> None:
+        """Say what a place is like, so that a change is seen; the result is ``{"mark"}``."""
+        from torchkeeper.link import verified
+
+        def look() -> None:
+            found = verified.mark(place)
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"mark": found}, [])
+
+        # It looks at every folder in it.
+        _aside(look)
+
+    @Slot(int, object)
+    def find_verified(self, ticket: int, places: Sequence[str]) -> None:
+        """Say what was verified last of places; the result is ``{"verified": {place: (Verified,
+        changed)}}``, ``changed``: whether the place is another since.
+        """
+        from torchkeeper.link import verified
+
+        def find() -> None:
+            kept = ((place, verified.last(place)) for place in places)
+            found = {place: (one, one.before_it_changed()) for place, one in kept if one}
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"verified": found}, [])
+
+        _aside(find)
+
+    @Slot(int, object)
+    def keep_verified(self, ticket: int, what: Sequence[Any]) -> None:
+        """Keep the result of a verification: place, mark before it, interpreter, and result, as
+        ``verified.checked`` returned it; the result is ``{"verified": Verified}``.
+        """
+        from torchkeeper.link import verified
+
+        def keep() -> None:
+            place, before, python, result = what
+            one = verified.keep(place, before, python, result)
+            with contextlib.suppress(RuntimeError):
+                self.result.emit(ticket, {"verified": one}, [])
+
+        _aside(keep)
 
     @Slot(int)
     def scratch(self, ticket: int) -> None:

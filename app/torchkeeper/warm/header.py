@@ -82,7 +82,7 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
             # An old compiler does not know the newest, and PyTorch then takes one that it knows.
             traceback.print_exc()
             sweep.sweep(folder, before, {os.getpid()})
-            cpu_vec_isa.valid_vec_isa_list.cache_clear()
+            _forget(cpu_vec_isa)
             look()
     tell(progress=[len(makers), len(makers)])
     return {"folder": folder, "headers": headers}
@@ -115,6 +115,15 @@ def _makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
 
 def _leave(_: object) -> None:
     """The kernel's build, which is not wanted."""
+
+
+def _forget(module: Any) -> None:
+    """Have a module, and its classes, forget what their functions remember (functools.cache)."""
+    classes = [thing for thing in vars(module).values() if isinstance(thing, type)]
+    for one in (module, *classes):
+        for function in list(vars(one).values()):
+            if callable(clear := getattr(function, "cache_clear", None)):
+                clear()
 
 
 @contextlib.contextmanager

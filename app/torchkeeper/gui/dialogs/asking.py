@@ -46,7 +46,9 @@ class Latest(QObject):
         soon: bool = True,
         **more: Any,
     ) -> None:
-        """Ask; with ``soon`` not before the typing pauses. ``more``: as a Listener."""
+        """Ask; with ``soon`` not before the typing pauses. ``more``: as a Listener, or what
+        a request has besides.
+        """
         self.forget()
 
         def over(then: Callable[[Any], None], what: Any) -> None:
@@ -54,13 +56,13 @@ class Latest(QObject):
             then(what)
 
         def begin() -> None:
-            hold = more.pop("hold", ())
+            hold, before = more.pop("hold", ()), more.pop("before", ())
             listener = Listener(
                 result=lambda found: over(result, found),
                 failed=lambda error: over(failed, error),
                 **more,
             )
-            self._ticket = self._engines.ask(op, params, listener, hold=hold)
+            self._ticket = self._engines.ask(op, params, listener, hold=hold, before=before)
 
         self._next = begin
         if soon:

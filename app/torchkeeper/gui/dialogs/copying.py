@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -10,25 +11,30 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
+from torchkeeper.gui.dialogs.exporting import maker_of
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
-from torchkeeper.link import say
+from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable
 
-#: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed.
-Start = Callable[[str, bool, bool], Job]
+#: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
+#: an environment builds objects, and the names that objects of a bundle have in it.
+Start = Callable[[str, bool, bool, dict[str, Any] | None, Naming | None], Job]
 
 
 class Chosen(NamedTuple):
     """What is to be copied: entries of a place, how many and how big (bytes).
 
-    bundle: whether the place is a bundle, which others may have made.
+    bundle: whether the place is a bundle, which others may have made. claims: what it says of its
+    native objects then (stores/building.py).
     """
 
     place: str
@@ -36,6 +42,7 @@ class Chosen(NamedTuple):
     entries: int
     size: int
     bundle: bool = False
+    claims: Mapping[str, Any] = MappingProxyType({})
 
 
 class TargetChoice(PlaceChoice):
@@ -73,9 +80,16 @@ class CopyDialog(WorkDialog):
         chosen: Chosen,
         target: TargetChoice,
         start: Start,
+        environments: Environments,
     ) -> None:
+        """environments: one of them may have built the native objects, or is to load them."""
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Copy to"))
+        self._environments = environments
+        self._facts: dict[str, Any] | None = maker_of(environments)
+        environments.changed.connect(self._more_known)
+        self._names = Names(engines, self)
+        self._names.changed.connect(lambda: self._ask(soon=False))
         self._chosen = chosen
         self._start = start
         self.plan: dict[str, Any] | None = None
@@ -148,12 +162,20 @@ class CopyDialog(WorkDialog):
         self._left.clear()
         self.replace.setChecked(False)
         into = self.target.path
-        if into is None or self.job is not None:
+        if into is None or self.job is not None or self._asks_for_names():
             self._plan_of.forget()
         else:
             chosen = self._chosen
             alone = not self.needed.isChecked()
-            params = {"place": chosen.place, "into": into, "dry": True, "alone": alone}
+            naming = self._names.naming
+            params = {
+                "place": chosen.place,
+                "into": into,
+                "dry": True,
+                "alone": alone,
+                "builders": carrying.builders(self._facts),
+                "env": naming.python if naming is not None else None,
+            }
             self._plan_of.ask(
                 "copy",
                 {**params, "select": chosen.selection.select},
@@ -163,8 +185,24 @@ class CopyDialog(WorkDialog):
                 progress=self._reading,
                 findings=self._left.take,
                 hold=chosen.selection.hold,
+                before=() if naming is None else naming.before,
             )
         self._say()
+
+    def _asks_for_names(self) -> bool:
+        """Whether an environment has yet to say under which names it looks for objects."""
+        chosen = self._chosen
+        if chosen.bundle:
+            about = {"file": chosen.place, **chosen.claims}
+            self._names.ask(self._environments.chosen, [about])
+        return self._names.busy
+
+    def _more_known(self) -> None:
+        """An environment has said what it is: objects may be its own."""
+        facts = maker_of(self._environments)
+        if facts is not self._facts and self.job is None:
+            self._facts = facts
+            self._ask()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
         if not total:
@@ -292,7 +330,9 @@ class CopyDialog(WorkDialog):
         if into is not None:
             self._plan_of.forget()
             alone = not self.needed.isChecked()
-            self.follow(self._start(into, self.replace.isChecked(), alone))
+            builders = carrying.builders(self._facts)
+            naming = self._names.naming
+            self.follow(self._start(into, self.replace.isChecked(), alone, builders, naming))
 
     def choose_again(self) -> None:
         super().choose_again()
@@ -302,6 +342,7 @@ class CopyDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self._plan_of.forget()
+        self._names.forget()
         super().done(result)
 
 

@@ -16,16 +16,18 @@ from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO
-from torchkeeper.link import say
+from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable
 
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
 
-Start = Callable[[str, bool], Job]
+#: The file, whether it may be replaced, and how an environment builds native objects.
+Start = Callable[[str, bool, dict[str, Any] | None], Job]
 
 
 class ExportDialog(WorkDialog):
@@ -42,7 +44,9 @@ class ExportDialog(WorkDialog):
         count: int,
         name: str,
         start: Start,
+        environments: Environments,
     ) -> None:
+        """environments: one of them may have built the native objects."""
         super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Export"))
         self._settings = settings
@@ -50,6 +54,9 @@ class ExportDialog(WorkDialog):
         self._selection = selection
         self._count = count
         self._start = start
+        self._environments = environments
+        self._maker: dict[str, Any] | None = maker_of(environments)
+        environments.changed.connect(self._more_known)
         self.plan: dict[str, Any] | None = None
         self.there: dict[str, Any] | None = None
         self.error: UserError | None = None
@@ -78,6 +85,7 @@ class ExportDialog(WorkDialog):
         )
         self.table.room_for(3)
         self.origin = forms.label("", "muted", wrap=True)
+        self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         self.file = QLineEdit()
         self.browse = forms.button(self.tr("&Browse…"))
@@ -104,7 +112,7 @@ class ExportDialog(WorkDialog):
             layout.addWidget(widget)
         layout.addSpacing(4)
         layout.addWidget(self.table, 1)
-        for widget in (self.origin, self.out):
+        for widget in (self.origin, self.objects, self.out):
             layout.addWidget(widget)
         layout.addSpacing(4)
         layout.addWidget(name)
@@ -121,7 +129,11 @@ class ExportDialog(WorkDialog):
         self._left.clear()
         self._plan_of.ask(
             "plan_export",
-            {"place": self._place, "select": self._selection.select},
+            {
+                "place": self._place,
+                "select": self._selection.select,
+                "builders": carrying.builders(self._maker),
+            },
             self._planned,
             self._failed,
             soon=False,
@@ -130,6 +142,13 @@ class ExportDialog(WorkDialog):
             hold=self._selection.hold,
         )
         self._look(soon=False)
+
+    def _more_known(self) -> None:
+        """An environment has said what it is: objects may be its own."""
+        maker = maker_of(self._environments)
+        if maker is not self._maker and self.job is None:
+            self._maker = maker
+            self._ask()
 
     def _look(self, soon: bool = True) -> None:
         self.there = None
@@ -204,6 +223,8 @@ class ExportDialog(WorkDialog):
             self.title.setText(self.tr("Export {}").format(entries))
         self.origin.setText(self._origin())
         self.origin.setVisible(bool(self.origin.text()))
+        self.objects.setText(self._described())
+        self.objects.setVisible(bool(self.objects.text()))
         self.table.say(self._nothing())
         self.out.setText(self._left.words(self.tr))
         self.out.setVisible(bool(self._left))
@@ -227,6 +248,30 @@ class ExportDialog(WorkDialog):
         if made_for:
             return self.tr("Made for {}").format(made_for)
         return self.tr("The entries do not say where they were made.")
+
+    def _described(self) -> str:
+        """Of how many native objects the bundle will say how they were built."""
+        plan = self.plan
+        if plan is None or not (objects := int(plan.get("objects") or 0)):
+            return ""
+        described = int(plan.get("described") or 0)
+        if not self._maker:
+            return self.tr(
+                "Native objects: without an environment, nothing tells how they were built; other "
+                "machines may have to build their own."
+            )
+        torch = printable(str(self._maker.get("torch") or ""), 40)
+        if described == objects:
+            text = self.tr("Native objects: torch {} built all {}, so that other machines can tell "
+                           "whether they fit.")  # fmt: skip
+            return text.format(torch, f"{objects:,}")
+        if not described:
+            text = self.tr("Native objects: torch {} built none of the {}; other machines may have "
+                           "to build their own.")  # fmt: skip
+            return text.format(torch, f"{objects:,}")
+        text = self.tr("Native objects: torch {} built {} of {}. Of the rest nothing tells how "
+                       "they were built; other machines may have to build their own.")  # fmt: skip
+        return text.format(torch, f"{described:,}", f"{objects:,}")
 
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
@@ -286,7 +331,8 @@ class ExportDialog(WorkDialog):
         if path is None:
             return
         self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
-        self.follow(self._start(path, self.replace.isChecked()))
+        builders = carrying.builders(self._maker)
+        self.follow(self._start(path, self.replace.isChecked(), builders))
 
     def choose_again(self) -> None:
         super().choose_again()
@@ -298,6 +344,15 @@ class ExportDialog(WorkDialog):
         self._plan_of.forget()
         self._target_of.forget()
         super().done(result)
+
+
+def maker_of(environments: Environments) -> dict[str, Any] | None:
+    """What the environment says of itself that the verdicts are about, as soon as it does; without
+    verdicts, the first that has a torch.
+    """
+    chosen = environments.chosen
+    ones = environments.every if chosen is None else [chosen]
+    return next((one.facts for one in ones if one.torch), None)
 
 
 def _some(names: list[str]) -> str:

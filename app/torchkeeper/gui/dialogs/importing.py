@@ -13,19 +13,23 @@ from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.dialogs.asking import Latest, room_text
 from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.prospects import Prospects
+from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.places import Place
-from torchkeeper.link import say
+from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable
 
-Start = Callable[[Sequence[str], str], Job]
+#: The files, the target, the names of objects there, and what the files say of their objects.
+Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], Job]
 
 
 class ImportDialog(WorkDialog):
@@ -47,10 +51,18 @@ class ImportDialog(WorkDialog):
         self._engines = engines
         self._start = start
         self._compare_of = Latest(engines, self)
-        self.prospects = Prospects(engines, environments, self)
+        self.names = Names(engines, self)
+        self.names.changed.connect(self._named)
+        self.environment = EnvironmentChoice(
+            environments, self.tr("None: native objects keep the names they have")
+        )
+        self.prospects = Prospects(engines, self.environment, self)
         self.prospects.changed.connect(self._say_prospects)
+        self._stays = Stays()
         self.compared: dict[str, Any] | None = None
         self._compare_error: UserError | None = None
+        #: What was compared, or is being: the target, the names, and the files.
+        self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         self._tickets: list[int] = []
         self._tree = self._make_tree()
@@ -66,6 +78,7 @@ class ImportDialog(WorkDialog):
         self.verdicts.hide()
         self.target = PlaceChoice(places, current)
         self.target.changed.connect(self._compare)
+        self.environment.changed.connect(self._chosen)
         self._lay_out()
         for number in range(len(self.files)):
             self._inspect(number)
@@ -102,6 +115,8 @@ class ImportDialog(WorkDialog):
         files.setBuddy(self._tree)
         self.news = forms.label("", wrap=True)
         self.room = forms.label("", "muted", wrap=True)
+        self.left = forms.label("", "warning", wrap=True)
+        self.left.hide()
         body = forms.column()
         body.addWidget(files)
         body.addWidget(self._tree)
@@ -112,7 +127,10 @@ class ImportDialog(WorkDialog):
         body.addWidget(self._detail, 1)
         body.addSpacing(4)
         forms.field(body, self.tr("Import &into"), self.target)
+        forms.field(body, self.tr("For the &environment"), self.environment)
+        body.addSpacing(4)
         body.addWidget(self.news)
+        body.addWidget(self.left)
         body.addWidget(self.room)
         self.warning = QWidget()
         self._warned = forms.label("", "warning", wrap=True)
@@ -141,7 +159,7 @@ class ImportDialog(WorkDialog):
         self.add_choice(page_of(body))
         # On a small or magnified screen the lists give way, never the buttons.
         room = self.screen().availableSize()
-        wanted = 636 + self._tree.height()
+        wanted = 796 + self._tree.height()
         self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
 
     @property
@@ -161,6 +179,7 @@ class ImportDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self._compare_of.forget()
+        self.names.forget()
         self.prospects.forget()
         for ticket in self._tickets:
             self._engines.forget(ticket)
@@ -208,18 +227,43 @@ class ImportDialog(WorkDialog):
             if item is not None:
                 item.setIcon(0, icons.icon(*(mark if file.ready else ("queued", shades.muted))))
 
+    def _chosen(self) -> None:
+        """Another environment, or more is known of it."""
+        self._compare()
+        self._say_prospects()
+
+    def _named(self) -> None:
+        """The environment has told the names of objects, or why it cannot."""
+        self._compare(soon=False)
+
     def _compare(self, soon: bool = True) -> None:
-        """Find out what of the files is new in the target."""
-        self.compared, self._compare_error = None, None
+        """Find out what of the files is new in the target, under the names it would have there."""
         into = self.target.path
-        if self.ready and self.chosen and into is not None and self.job is None:
+        if self.ready and self.job is None:
+            abouts = [file.about for file in self.chosen]
+            self.names.ask(self.environment.one, abouts)
+        waits = self.names.busy or self.environment.waiting
+        naming = self.names.naming
+        asked = (into, naming, tuple(file.path for file in self.chosen))
+        if asked == self._asked and self.job is None and not waits:
+            return  # only more was found out of the environment
+        self.compared, self._compare_error = None, None
+        self._stays.clear()
+        self._asked = None
+        if self.ready and self.chosen and into is not None and self.job is None and not waits:
+            self._asked = asked
+            params: dict[str, Any] = {"files": list(asked[2]), "into": into}
+            if naming is not None:
+                params["env"] = naming.python
             self._compare_of.ask(
                 "compare",
-                {"files": [file.path for file in self.chosen], "into": into},
+                params,
                 self._is_compared,
                 self._not_compared,
                 soon=soon,
                 progress=self._comparing,
+                findings=self._stays.take,
+                before=() if naming is None else naming.before,
             )
         else:
             self._compare_of.forget()
@@ -247,11 +291,14 @@ class ImportDialog(WorkDialog):
         into = self.target.path
         if into is not None:
             self._compare_of.forget()
-            self.follow(self._start([file.path for file in self.chosen], into))
+            files = [file.path for file in self.chosen]
+            abouts = [file.about for file in self.chosen]
+            self.follow(self._start(files, into, self.names.naming, abouts))
 
     def choose_again(self) -> None:
         super().choose_again()
         self.setWindowTitle(self.tr("Import"))
+        self._asked = None
         self._compare(soon=False)
         self.cancel.setFocus()
 
@@ -292,8 +339,17 @@ class ImportDialog(WorkDialog):
         said = self.prospects.of(self.files[number].path) if number >= 0 else ""
         self.verdicts.setText(said)
         self.verdicts.setVisible(bool(said))
-        self._warned.setText(self.prospects.warning)
-        self.warning.setVisible(bool(self.prospects.warning))
+        warned = self._thread_warnings()
+        if self.prospects.warning:
+            warned.insert(0, self.prospects.warning)
+        self._warned.setText("\n".join(warned))
+        self.warning.setVisible(bool(warned))
+
+    def _thread_warnings(self) -> list[str]:
+        """That files were made for another number of threads than programs there have."""
+        facts = self.environment.facts
+        told = (carrying.threads(file.made_in, facts) for file in self.chosen)
+        return list(dict.fromkeys(said for said in told if said))
 
     def _marks(self, file: Inspected) -> dict[str, tuple[str, ...]]:
         """For each kind how many are new, there already, and differ."""
@@ -336,6 +392,8 @@ class ImportDialog(WorkDialog):
             return self.target.wrong
         if self._compare_error is not None:
             return self._compare_error.what
+        if self.names.busy or self.environment.waiting:
+            return self.tr("The environment is still being asked.")
         if self.compared is not None:
             if not self._total("new"):
                 return self.news.text()
@@ -351,8 +409,11 @@ class ImportDialog(WorkDialog):
             error = self._compare_error
             news, role = f"{error.what} {error.why}".strip(), "error"
         elif self.compared is None:
-            waiting = self.ready and self.chosen
-            news = self.tr("Comparing with what is there…") if waiting else ""
+            if self.ready and self.chosen:
+                asking = self.names.busy or self.environment.waiting
+                news = self.tr("Comparing with what is there…")
+                if asking:
+                    news = self.tr("Asking PyTorch there for the names of native objects…")
             role = "muted"
         else:
             news = self._news()
@@ -360,6 +421,12 @@ class ImportDialog(WorkDialog):
             room, room_role = room_text(int(self.compared["needed"]), space, self.tr)
             if not space.get("exists") and not space.get("why"):
                 room = self.tr("The folder will be made.") + " " + room
+        left = self._stays.words(self.tr) if self.compared is not None else ""
+        if self.names.error is not None:
+            error = self.names.error
+            left = self.tr("Native objects keep their names: {}").format(error.what)
+        self.left.setText(left)
+        self.left.setVisible(bool(left))
         forms.set_role(self.news, role)
         self.news.setText(news)
         forms.set_role(self.room, room_role or "muted")
@@ -375,6 +442,9 @@ class ImportDialog(WorkDialog):
             parts.append(self.tr("{} new ({})").format(f"{new:,}", size))
         else:
             parts.append(self.tr("Nothing is new"))
+        if self.compared and (renamed := int(self.compared.get("renamed") or 0)):
+            objects = say.count(renamed, "object", "objects")
+            parts.append(self.tr("{} renamed for the environment").format(objects))
         if there:
             parts.append(self.tr("{} there already").format(f"{there:,}"))
         if differ:

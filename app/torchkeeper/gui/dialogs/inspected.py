@@ -9,8 +9,11 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.link import say
+from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable, user_error
+
+#: What a listing tells of native objects (stores/building.py).
+_CLAIMS = ("native", "objects", "built", "headers", "portable")
 
 
 def _tr(text: str) -> str:
@@ -31,6 +34,13 @@ class Inspected:
     bytes: int = 0
     ready: bool = False
     error: UserError | None = None
+    #: What it says of how its native objects were built, as ``list`` tells it.
+    claims: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What ``link.carrying`` wants to know of it."""
+        return {"file": self.path, "made_in": self.made_in, **self.claims}
 
     def add(self, entries: list[Entry]) -> None:
         """Count some entries."""
@@ -61,6 +71,7 @@ class Inspected:
         made_in = found.get("made_in")
         self.made_in = made_in if isinstance(made_in, dict) else None
         self.format = str(found.get("format") or "")
+        self.claims = {name: found.get(name) for name in _CLAIMS}
         self.ready = True
 
     def fail(self, error: UserError) -> None:
@@ -89,6 +100,10 @@ class Inspected:
             lines.append(_tr("Its entries were made by torch {}.").format(known))
         else:
             lines.append(_tr("It does not say in which environment it was made."))
+        if objects := carrying.lines(self.claims):
+            lines.append(
+                " · ".join(f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
+            )
         if self.refused:
             lines.append(
                 _tr("Left out: {}; the first: ").format(

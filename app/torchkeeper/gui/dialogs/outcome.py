@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.gui.dialogs.ending import Outcome, compiled, took
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -14,16 +14,6 @@ from torchkeeper.stores.names import is_server
 
 #: Reasons that are listed one by one; the list itself has them all.
 _REASONS = 4
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a job ended: an icon and its colour, a title, and what is to be said."""
-
-    icon: str
-    colour: str
-    title: str
-    lines: list[str] = field(default_factory=list)
 
 
 def _tr(text: str) -> str:
@@ -34,6 +24,8 @@ def outcome(job: Job) -> Outcome:
     """How an export, an import or a copy ended."""
     if job.state is State.CANCELLED:
         left = _tr("Nothing was left behind.")
+        if job.kind == "warm":
+            left = _tr("What was compiled until then stays; nothing is left half-written.")
         if is_server(job.place or ""):
             left = _tr("What had arrived stays; the same copy again goes on from there.")
         return Outcome("cancel", "muted", _tr("Cancelled"), [left])
@@ -42,6 +34,8 @@ def outcome(job: Job) -> Outcome:
         said = [error.why, error.remedy] if error else []
         title = error.what if error else _tr("It failed")
         return Outcome("error", "error", title, [line for line in said if line])
+    if job.kind in ("warm", "verify", "prepare"):
+        return compiled(job)
     if job.kind == "copy":
         return _copied(job)
     return _exported(job) if job.kind == "export" else _imported(job)
@@ -69,7 +63,7 @@ def _exported(job: Job) -> Outcome:
         ),
         printable(os.path.dirname(output), 4096),
     ]
-    return Outcome("done", "good", _tr("Exported"), [*lines, *_took(job)])
+    return Outcome("done", "good", _tr("Exported"), [*lines, *took(job)])
 
 
 def _copied(job: Job) -> Outcome:
@@ -96,6 +90,10 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
                 place,
             )
         )
+    if renamed := job.result.get("renamed"):
+        lines.append(
+            _tr("{} renamed for this environment").format(say.count(renamed, "object", "objects"))
+        )
     if there:
         lines.append(
             _tr("{} there already, with the very same bytes").format(
@@ -103,13 +101,8 @@ def _placed(job: Job, done: str, nothing: str) -> Outcome:
             )
         )
     if entries:
-        return Outcome("done", "good", done, [*lines, *_took(job)])
+        return Outcome("done", "good", done, [*lines, *took(job)])
     return Outcome("info", "muted", nothing, [*lines, _tr("{} is as it was.").format(place)])
-
-
-def _took(job: Job) -> list[str]:
-    seconds = job.elapsed(0)
-    return [_tr("It took {}.").format(say.seconds(seconds))] if seconds else []
 
 
 def left_summary(job: Job) -> list[str]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.engines import Engines
-from torchkeeper.gui.environments import Environments, State
+from torchkeeper.gui.environments import State
 from torchkeeper.gui.judging import Judging
 from torchkeeper.link import verdicts
 from torchkeeper.link.words import UserError, printable
@@ -24,15 +25,16 @@ class Prospects(QObject):
 
     changed = Signal()
 
-    def __init__(self, engines: Engines, environments: Environments, parent: QObject) -> None:
+    def __init__(self, engines: Engines, choice: EnvironmentChoice, parent: QObject) -> None:
+        """choice: whom to ask."""
         super().__init__(parent)
-        self._environments = environments
+        self._choice = choice
         self._judging = Judging(engines, self)
         self._files: list[str] = []
         self._about: dict[str, Any] | None = None
         #: What was found of each file (engine/checking.py); None of what cannot be judged.
         self.found: dict[str, dict[str, Any] | None] = {}
-        environments.changed.connect(self._look)
+        choice.changed.connect(self._look)
 
     def begin(self, files: Sequence[str]) -> None:
         """Have these files judged, which can be read."""
@@ -40,7 +42,7 @@ class Prospects(QObject):
         self._look()
 
     def _look(self) -> None:
-        chosen = self._environments.chosen
+        chosen = self._choice.one
         facts = chosen.facts if chosen is not None and chosen.torch else None
         if facts is not self._about:
             self._judging.forget()
@@ -50,7 +52,7 @@ class Prospects(QObject):
             self._next()
 
     def _next(self) -> None:
-        chosen = self._environments.chosen
+        chosen = self._choice.one
         waiting = [file for file in self._files if file not in self.found]
         if not waiting or chosen is None or self._judging.busy:
             return
@@ -74,7 +76,7 @@ class Prospects(QObject):
     @property
     def waited_for(self) -> bool:
         """Whether something is still to come."""
-        chosen = self._environments.chosen
+        chosen = self._choice.one
         if chosen is None or not self._files:
             return False
         asking = chosen.state in (State.ASKING, State.UNASKED) and not chosen.torch
@@ -97,11 +99,11 @@ class Prospects(QObject):
         """That nothing in any of the files is of use here; empty where something may be."""
         told = [self.found.get(file) for file in self._files]
         known = [counts for counts in told if counts]
-        chosen = self._environments.chosen
+        chosen = self._choice.one
         if not known or len(known) < len(told) or chosen is None:
             return ""
         return printable(verdicts.warning(verdicts.together(known), chosen.torch), _LONG)
 
     def _here(self) -> str:
-        chosen = self._environments.chosen
+        chosen = self._choice.one
         return self.tr("torch {}").format(printable(chosen.torch if chosen else "", 40))

@@ -1,140 +1,104 @@
-"""The warm dialog: which interpreter compiles what into which place."""
+"""The warm dialog: which interpreter compiles what into which place, and for which programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.dialogs.base import Dialog, PlaceChoice
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.recipechoice import help_text, recipes
+from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
-from torchkeeper.link.words import UserError, printable
+
+#: The interpreter, the recipes, the place, and threads and portable where not as usual.
+Start = Callable[[str, list[str], str, dict[str, Any]], Job]
 
 
-class WarmDialog(Dialog):
-    """Probes the interpreter that is chosen, in an engine of its own."""
+class WarmDialog(WorkDialog):
+    """Asks the interpreter that is chosen what it is, then shows how far the compile is."""
+
+    fits = True
 
     def __init__(
         self,
         parent: QWidget | None,
-        engines: Engines,
+        environments: Environments,
+        jobs: JobsModel,
         places: Sequence[Place],
         current: str | None,
+        start: Start,
     ) -> None:
-        super().__init__(parent, "", 600)
+        super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Warm a cache"))
-        self._engines = engines
-        self._tickets: list[int] = []
-        self._looked = False
-        self._found: dict[str, dict[str, Any] | UserError | None] = {}
-        self.interpreter = QComboBox()
-        self.interpreter.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.interpreter.setMinimumContentsLength(40)
-        self.interpreter.currentIndexChanged.connect(lambda *_: self._probe(self.python))
-        self.environment = forms.label("", "muted", wrap=True)
-        self.recipe = QComboBox()
-        self.recipe.addItem(self.tr("Built in: a first look"), "builtin")
+        self._start = start
+        self.choice_of = EnvironmentChoice(environments)
+        self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
+        self.recipe = recipes()
         self.target = PlaceChoice(places, current)
-        self.target.changed.connect(self._say)
+        self.options = CompileOptions(
+            self.tr("Entries are found only by programs with as many (OMP_NUM_THREADS). Choose "
+                    "that of the machine that will use them."),
+            self.tr("A fresh machine then needs not build a header of 149 MB first. It is a key "
+                    "factor: programs find the entries only where they set it, too."),
+        )  # fmt: skip
         self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
         self.go = forms.button(self.tr("Start"), primary=True)
-        self.go.clicked.connect(self.accept)
-        self.go.setDefault(True)
+        self.go.clicked.connect(self._go)
+        self.wrong = forms.label("", "error", wrap=True)
+        self._lay_out()
+        self.target.changed.connect(self._say)
+        self.choice_of.changed.connect(self._say)
+        self._say()
+
+    def _lay_out(self) -> None:
         intro = self.tr(
             "Compiles ahead of time, so that programs find the results in the cache. "
             "The compile runs in a process of its own; you can cancel it at any time."
         )
-        self.body.addWidget(forms.label(intro, "muted", wrap=True))
-        self.body.addSpacing(forms.GAP)
-        forms.field(self.body, self.tr("Python &interpreter"), self.interpreter)
-        self.body.addWidget(self.environment)
-        self.body.addSpacing(forms.GAP)
-        forms.field(
-            self.body,
-            self.tr("&Recipe"),
-            self.recipe,
-            self.tr(
-                "An op, an MLP trained at two batch sizes, and an attention block, "
-                "forward and backward."
-            ),
-        )
-        self.body.addSpacing(forms.GAP)
-        forms.field(self.body, self.tr("Into the &place"), self.target)
-        self.wrong = forms.label("", "error", wrap=True)
-        self.body.addWidget(self.wrong)
-        self.buttons(self.cancel, self.go)
-        self._tickets.append(engines.interpreters(Listener(result=self._offered)))
-        self._say()
+        body = forms.column()
+        body.addWidget(forms.label(intro, "muted", wrap=True))
+        body.addSpacing(forms.GAP)
+        forms.field(body, self.tr("Python &interpreter"), self.choice_of)
+        body.addSpacing(forms.GAP)
+        forms.field(body, self.tr("&Recipe"), self.recipe, help_text())
+        body.addSpacing(forms.GAP)
+        forms.field(body, self.tr("Into the &place"), self.target)
+        body.addWidget(self.wrong)
+        body.addSpacing(forms.GAP)
+        body.addWidget(self.options)
+        body.addStretch(1)
+        body.addLayout(button_row(self.cancel, self.go))
+        self.add_choice(page_of(body), self.go)
 
     @property
     def python(self) -> str:
         """The chosen interpreter."""
-        return str(self.interpreter.currentData() or "")
-
-    @property
-    def probed(self) -> bool:
-        """Whether the chosen interpreter has answered."""
-        return self._found.get(self.python) is not None
-
-    def done(self, result: int) -> None:
-        for ticket in self._tickets:
-            self._engines.forget(ticket)
-        super().done(result)
-
-    def _offered(self, found: dict[str, Any]) -> None:
-        self._looked = True
-        for one in found["interpreters"]:
-            python, label = str(one["python"]), str(one["label"])
-            facts = one.get("facts")
-            if isinstance(facts, dict):
-                self._found[python] = facts
-            self.interpreter.addItem(f"{printable(python)}  ({printable(label)})", python)
-        self._say()
-
-    def _probe(self, python: str) -> None:
-        if python in self._found:
-            self._say()
-            return
-        self._found[python] = None
-
-        def result(env: dict[str, Any]) -> None:
-            self._found[python] = env
-            self._say()
-
-        def failed(error: UserError) -> None:
-            self._found[python] = error
-            self._say()
-
-        listener = Listener(result=result, failed=failed)
-        self._tickets.append(self._engines.ask("probe", {}, listener, python=python))
-        self._say()
+        return self.choice_of.python
 
     def _say(self) -> None:
-        found = self._found.get(self.python)
-        if isinstance(found, UserError):
-            self.environment.setText("\n".join(x for x in str(found).splitlines() if x))
-        elif found is not None:
-            self.environment.setText(environment.summary(found))
-        elif self.interpreter.count():
-            self.environment.setText(self.tr("Asking this interpreter for its torch…"))
-        elif self._looked:
-            self.environment.setText(
-                self.tr("No interpreter was found. Name one in TORCHKEEPER_TORCH_PYTHON.")
-            )
-        else:
-            self.environment.setText(self.tr("Looking for interpreters…"))
-        unable = self._looked and not self.interpreter.count()
-        unable = unable or (found is not None and not isinstance(found, dict))
-        forms.set_role(self.environment, "error" if unable else "muted")
-        able = isinstance(found, dict) and environment.can_compile(found)
+        facts = self.choice_of.facts
+        self.options.say(facts)
         there = self.target.path is not None
         self.wrong.setText("" if there else self.target.wrong)
         self.wrong.setVisible(not there)
-        self.go.setEnabled(able and there)
+        self.go.setEnabled(facts is not None and there)
+
+    def _go(self) -> None:
+        into = self.target.path
+        if into is not None:
+            names = [str(self.recipe.currentData())]
+            self.follow(self._start(self.python, names, into, self.options.params))
+
+    def choose_again(self) -> None:
+        super().choose_again()
+        self.setWindowTitle(self.tr("Warm a cache"))
+        self.go.setFocus()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+import time
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -16,9 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.dialogs.outcome import Outcome, left_summary, outcome
-from torchkeeper.gui.jobs import Job, JobsModel, State, progress_text, state_text
+from torchkeeper.gui.dialogs.ending import Outcome
+from torchkeeper.gui.dialogs.laptable import RunningLaps
+from torchkeeper.gui.dialogs.outcome import left_summary, outcome
+from torchkeeper.gui.jobs import Job, JobsModel, State, lap_text, progress_text, state_text
 from torchkeeper.stores.names import is_server
 
 #: What the bar counts to.
@@ -26,6 +31,8 @@ _STEPS = 1000
 #: How high a dialog is with little to say, and with a list.
 _LOW = 224
 _HIGH = 440
+#: And with tables.
+_TALL = 600
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
@@ -58,6 +65,8 @@ class ProgressPage(QWidget):
         self.bar.setTextVisible(False)
         self.numbers = forms.label("")
         self.now = forms.label("", "muted")
+        self.laps = RunningLaps()
+        self.laps.hide()
         self.background = forms.button(self.tr("Go on in the &background"))
         self.background.setToolTip(
             self.tr("Close this dialog; the job goes on and shows in the Activity pane")
@@ -70,6 +79,8 @@ class ProgressPage(QWidget):
         layout.addWidget(self.bar)
         layout.addWidget(self.numbers)
         layout.addWidget(self.now)
+        layout.addSpacing(4)
+        layout.addWidget(self.laps)
         layout.addStretch(1)
         layout.addLayout(button_row(self.background, self.cancel))
         self.setLayout(layout)
@@ -84,7 +95,11 @@ class ProgressPage(QWidget):
             self.bar.setRange(0, _STEPS)
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
-        self.now.setText(job.now)
+        self.now.setText(job.now or job.note)
+        self.now.setVisible(bool(self.now.text()) or not job.laps)
+        if job.laps:
+            self.laps.show_laps(job.laps, time.monotonic())
+        self.laps.setVisible(bool(job.laps))
         if is_server(job.place or ""):
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
@@ -92,6 +107,12 @@ class ProgressPage(QWidget):
     def _numbers(self, job: Job) -> str:
         if job.state is State.RUNNING and job.total and job.unit == "bytes":
             return progress_text(job)
+        if job.state is State.RUNNING and job.laps:
+            return lap_text(job)
+        if job.state is State.RUNNING and job.kind == "prepare":
+            return self.tr("Building what is not there yet, which takes some seconds…")
+        if job.state is State.RUNNING and job.unit == "steps" and job.total:
+            return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
         if job.state is State.RUNNING and job.total:
             return self.tr("Reading the entries, {} of {}").format(
                 f"{job.done:,.0f}", f"{job.total:,.0f}"
@@ -121,6 +142,7 @@ class ResultPage(QWidget):
         self.left.setAccessibleName(self.tr("What was left out, and why"))
         theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
         self.left_title.setBuddy(self.left)
+        self.more = Aftermath()
         self.copy = forms.button(self.tr("Co&py list"))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
         self.copy.clicked.connect(self._copy)
@@ -145,6 +167,7 @@ class ResultPage(QWidget):
         layout.addLayout(above)
         layout.addWidget(self.left_reasons)
         layout.addWidget(self.left, 1)
+        layout.addWidget(self.more, 1)
         layout.addStretch(0)
         layout.addLayout(button_row(self.folder, self.open, self.close_, before=self.again))
         self._layout = layout
@@ -159,8 +182,12 @@ class ResultPage(QWidget):
         left = job.left if job.state is State.DONE else 0
         for widget in (self.left_title, self.left_reasons, self.left, self.copy):
             widget.setVisible(left > 0)
+        more = self.more.show_job(job)
+        self.more.setVisible(more)
+        tall = more and self.more.graphs.isVisibleTo(self.more)
         self._layout.setStretchFactor(self.left, 1 if left else 0)
-        self._layout.setStretch(self._layout.count() - 2, 0 if left else 1)
+        self._layout.setStretchFactor(self.more, 1 if tall else 0)
+        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall else 1)
         if left:
             self.left_title.setText(
                 self.tr("{} left out").format(f"{left:,}")
@@ -178,6 +205,8 @@ class ResultPage(QWidget):
             self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
         elif job.kind == "copy":
             self.open.setToolTip(self.tr("Show the place, with what was copied selected"))
+        elif job.kind == "warm":
+            self.open.setToolTip(self.tr("Show the place that was filled"))
         else:
             self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
         self._paint()
@@ -201,11 +230,15 @@ class WorkDialog(Dialog):
 
     #: Its pages, all of which the layout counts, see to their height themselves.
     grows = False
+    #: Whether the first page has no list that gives way: it is never lower than what it says.
+    fits = False
 
     #: What came of a job is to be shown in its folder, or opened.
     reveal = Signal(object)
     opened = Signal(object)
     cancelled = Signal(object)
+    #: An environment is to be prepared: its interpreter.
+    prepare = Signal(str)
 
     def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
         super().__init__(parent, "", width)
@@ -232,6 +265,7 @@ class WorkDialog(Dialog):
         page.again.clicked.connect(self.choose_again)
         page.folder.clicked.connect(lambda: self.reveal.emit(self.job))
         page.open.clicked.connect(self._open)
+        page.more.prepare.connect(self._prepare)
 
     def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
         """The first page, and what Enter presses there."""
@@ -255,16 +289,30 @@ class WorkDialog(Dialog):
             # that is the default for having the focus would not stay it.
             goes_on.setDefault(False)
             goes_on.setDefault(True)
-        layout = page.layout()
-        if not height and layout is not None:
-            layout.activate()
-            edges = self.body.contentsMargins()
-            around = edges.top() + edges.bottom()
-            inner = self.width() - edges.left() - edges.right()
-            height = max(_LOW, layout.totalHeightForWidth(inner) + around)
+        if not height:
+            height = max(_LOW, self._needed(page))
         self.pages.updateGeometry()
         self.body.activate()
         self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))
+
+    def _needed(self, page: QWidget) -> int:
+        """How high the dialog is to be for all that a page says."""
+        layout = page.layout()
+        if layout is None:
+            return 0
+        layout.activate()
+        edges = self.body.contentsMargins()
+        inner = self.width() - edges.left() - edges.right()
+        return layout.totalHeightForWidth(inner) + edges.top() + edges.bottom()
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        page = self.pages.currentWidget() if event.type() == QEvent.Type.LayoutRequest else None
+        if page is not None and page is self.choice and self.fits:
+            needed = min(self._needed(page), self.screen().availableSize().height() - 80)
+            if needed > self.height():
+                self.resize(self.width(), needed)
+        return done
 
     def follow(self, job: Job) -> None:
         """Show this job from now on."""
@@ -295,13 +343,20 @@ class WorkDialog(Dialog):
             return
         self._timer.stop()
         self.result_page.show_job(job, self.choice is not None)
-        height = _HIGH if self.result_page.left.isVisibleTo(self) else 0
+        page = self.result_page
+        height = _HIGH if page.left.isVisibleTo(self) else 0
+        if page.more.graphs.isVisibleTo(self):
+            height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)
         self.result_page.close_.setFocus()
 
     def _cancel(self) -> None:
         if self.job is not None:
             self.cancelled.emit(self.job)
+
+    def _prepare(self, python: str) -> None:
+        self.accept()
+        self.prepare.emit(python)
 
     def _open(self) -> None:
         job = self.job

@@ -28,6 +28,7 @@ from torchkeeper.gui.shots import (
     scenes_runs,
     scenes_servers,
     scenes_verdicts,
+    scenes_verifying,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -46,6 +47,7 @@ SCENES = {
     **scenes_servers.SCENES,
     **scenes_verdicts.SCENES,
     **scenes_runs.SCENES,
+    **scenes_verifying.SCENES,
 }
 
 

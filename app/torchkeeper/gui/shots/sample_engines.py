@@ -13,6 +13,7 @@ from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.shots import sample_compare, sample_runs, samples
 from torchkeeper.link.runs import Kept
+from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.names import is_server
 
@@ -30,6 +31,7 @@ class SampleEngines(Engines):
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
     all_answer: there is no interpreter that hangs.
+    verifications: what places were last verified to be, and whether they have changed since.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
     """
 
@@ -51,6 +53,7 @@ class SampleEngines(Engines):
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
         self.kept = Kept(sample_runs.runs(), 0)
+        self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.all_answer = False
         self._places = places
@@ -110,6 +113,16 @@ class SampleEngines(Engines):
         self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
         return self._tell({"kept": self.kept}, listener)
 
+    def verified(self, places: Sequence[str], listener: Listener) -> int:
+        """What the samples say of places."""
+        found = {place: self.verifications[place] for place in places
+                 if place in self.verifications}  # fmt: skip
+        return self._tell({"verified": found}, listener)
+
+    def mark(self, place: str, listener: Listener) -> int:
+        """No place ever changes."""
+        return self._tell({"mark": place}, listener)
+
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
         return self._ticket(listener)
@@ -160,6 +173,10 @@ class SampleEngines(Engines):
             return rows, result
         if op == "suggest":
             return [], self._suggested(place, params)
+        if op == "names":
+            return [
+                {"file": file, "path": "c/x.main.so", "key": "cx"} for file in params["files"]
+            ], {}
         if op == "explain":
             return self._compared(place, params)
         if op == "server":
@@ -228,9 +245,13 @@ class SampleEngines(Engines):
         more: dict[str, Any] = {"trash": trash, "plan": 1}
         if place.endswith(_BUNDLES):
             rows = [entry for entry in rows if entry.kind != "lock"]
-            more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None}
+            more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
+                    **samples.CLAIMS}  # fmt: skip
+            if "64-cores" in place:
+                more["made_in"] = {**samples.MADE_IN, "threads": 64}
             if place.endswith(".bin"):
-                more |= {"made_in": None, "format": "mega-cache"}
+                more |= {"made_in": None, "format": "mega-cache", "native": None,
+                         "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
         if is_server(place):
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
@@ -253,27 +274,33 @@ def _foretold(
     free = 1_200_000 if "full" in where else 78_100_000_000
     space = {"free": free, "why": None, "exists": "missing" not in where}
     is_there = where.rpartition("/")[2].startswith("there")
-    about = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
-    there = {"what": "file" if is_there else "missing", **about, "space": space}
+    known = {"size": 12_400_000, "mtime": time.time() - 3 * 86_400} if is_there else {}
+    there = {"what": "file" if is_there else "missing", **known, "space": space}
     if op == "target":
         return there
     portable = [entry for entry in every if entry.kind != "lock" and not entry.problem]
     if op == "compare":
         files = [_compared(str(path), portable, "same" in where) for path in params["files"]]
-        return {"files": files, "needed": 4_300_000, "space": space}
+        renamed = 9 if params.get("env") and "same" not in where else 0
+        if renamed and listener.findings:
+            listener.findings([{"left": one} for one in samples.LEFT])
+        return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
     if listener.findings:
         for entry in every:
             if entry not in portable:
                 code = "entry-broken" if entry.problem else "kind-not-portable"
-                params = {"kind": entry.kind, "problem": entry.problem}
-                listener.findings([{"left": {"code": code, "params": params}}])
+                about = {"kind": entry.kind, "problem": entry.problem}
+                listener.findings([{"left": {"code": code, "params": about}}])
     if op == "copy":
         same = any(x in where for x in ("same", "missing", *_BUNDLES))
         if listener.findings and portable and not same:
             listener.findings([{"left": {"code": "key-taken", "params": {"path": "mn/x.py"}}}])
         return {**_copied(where, portable), "needed": 4_300_000, "there": there, "into": where}
     held = sum(entry.size for entry in portable)
+    objects = sum(entry.kind == "code" for entry in portable)
     return {
+        "objects": objects,
+        "described": objects if params.get("builders") else 0,
         "entries": len(portable),
         "files": sum(entry.files for entry in portable),
         "bytes": held,

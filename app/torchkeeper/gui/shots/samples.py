@@ -18,6 +18,20 @@ LONG_PLACE = (
     "/mnt/projects/vision-language/experiments/2026-11-sweep-lr3e-4-bs512-bf16/"
     "checkpoints/step-120000/rank-07/torchinductor_ada_feature_rope_scaling"
 )
+#: What a bundle says of its native objects, and what cannot be taken of them here.
+CLAIMS = {
+    "native": {
+        "torch": "2.13.0+cu130", "torch_key": "9f2b7c51a04e", "python": "cpython-311",
+        "compiler": "g++ (Ubuntu 13.3.0-6ubuntu2) 13.3.0", "libc": "glibc 2.39",
+        "cpu_flags": ["avx", "avx2", "avx512f", "fma"],
+    },
+    "objects": 11, "built": 11, "headers": 9, "portable": 0,
+}  # fmt: skip
+LEFT: list[dict[str, Any]] = [
+    {"kind": "code", "key": f"c{n}kkzanes3ggbbmq7", "path": f"{n}k/c{n}kkzanes3ggbbmq7.main.so",
+     "code": "object-cpu", "params": {"differs": "amx_tile is missing here"}}
+    for n in range(2)
+]  # fmt: skip
 MADE_IN = {"torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["NVIDIA H200"], "threads": 32}
 ENVIRONMENT = {
     "python": "3.11.9",
@@ -31,6 +45,7 @@ ENVIRONMENT = {
     "torch_key": "9f2b7c51a04e4c0f8d3f6a1b52e7c90d4a6b8e1f3c5d7092b4f6a8c0e2d41357",
     "system": {"hash": "c41c1a1c26a2f0b07d6e6f0b9a8d4e3f2c1b0a99887766554433221100ffeedd"},
     "key_factors": {f"factor {n}": ["", ""] for n in range(652)},
+    "native": {"torch": "2.13.0+cu130", "torch_key": "9f2b7c51a04e", "commands": []},
     "driver": "580.65.06",
     "vector": ["amx_bf16", "avx", "avx2", "avx512_bf16", "avx512_vnni", "avx512f", "f16c", "fma"],
     "cxx": {"path": "/usr/bin/g++", "version": "g++ (Ubuntu 13.3.0-6ubuntu2) 13.3.0"},

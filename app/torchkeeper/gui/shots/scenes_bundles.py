@@ -70,6 +70,7 @@ def _import_choice(stage: Stage) -> None:
         ("new-folder", files[:1], "/home/ada/missing"),
         ("no-target", files[:1], "cache"),
         ("stale", ["/home/ada/llama/old.torchcache"], samples.PLACE),
+        ("threads", ["/home/ada/llama/64-cores.torchcache"], samples.PLACE),
     ):
         dialog = window.flows.open_import(chosen)
         turn(0.05)
@@ -80,6 +81,8 @@ def _import_choice(stage: Stage) -> None:
     engines.silent = {"compare"}
     engines.progress["compare"] = (3_100_000.0, 5_000_000.0, "bytes")
     stage.dialog("import-comparing", window.flows.open_import(files[:1]))
+    engines.silent = {"names"}
+    stage.dialog("import-naming", window.flows.open_import(files[:1]))
     engines.silent = {"judge"}
     stage.dialog("import-asking", window.flows.open_import(files[:1]))
     stage.close(window)
@@ -135,10 +138,15 @@ def _over(stage: Stage) -> None:
         ("export-none", "export", {"entries": 0}, None, 2),
         ("import-done", "import", imported, None, 0),
         ("import-left", "import", imported, None, 3),
+        ("import-prepare", "import", {**imported, "renamed": 11}, None, 0),
+        ("import-prepare-left", "import", {**imported, "renamed": 9}, None, 2),
+        ("import-portable", "import", imported, None, 0),
         ("import-nothing-new", "import", {"exists": 33}, None, 0),
         ("import-failed", "import", {}, full, 0),
     ):
         job, dialog = _dialog(window, kind)
+        prepare, portable = "prepare" in name, "portable" in name
+        job.asked = {"python": samples.PYTHON, "offer_prepare": prepare, "portable": portable}
         _end(window, job, result, error, left)
         stage.dialog(name, dialog)
     # Opened again from the list of jobs, without the page that asked.
@@ -163,6 +171,8 @@ def _end(
         if job.kind == "import":
             kind, key = "code", f"cmnvkzanes3ggbbm{number}"
             code, about = "key-taken", {"path": f"mn/{key}.py"}
+        if job.asked.get("offer_prepare"):
+            code, about = "object-cpu", samples.LEFT[0]["params"]
         why = user_error(code, about)
         job.leave(f"Left out: {kind} {key}: {why.what}", why.what)
     if error is None:

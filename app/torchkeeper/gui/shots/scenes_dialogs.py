@@ -12,20 +12,21 @@ from torchkeeper.link.words import user_error
 
 
 def _warm(stage: Stage) -> None:
-    engines = SampleEngines()
-    window = stage.window(engines)
-    stage.dialog("warm", window.flows.warm())
-    engines.silent = {"probe"}
-    stage.dialog("warm-probing", window.flows.warm())
-    engines.silent = {"interpreters"}
-    stage.dialog("warm-looking", window.flows.warm())
-    engines.silent = set()
     broken = {"python": samples.PYTHON, "why": "libcudart.so.13: cannot open shared object file"}
-    engines.failing["probe"] = user_error("torch-broken", broken)
-    stage.dialog("warm-broken", window.flows.warm())
-    engines.failing = {"interpreters": user_error("torch-missing", {"python": samples.PYTHON})}
-    stage.dialog("warm-no-python", window.flows.warm())
-    stage.close(window)
+    for name, engines in (
+        ("warm", SampleEngines()),
+        ("warm-probing", SampleEngines(silent={"probe"})),
+        ("warm-looking", SampleEngines(silent={"interpreters"})),
+        ("warm-broken", SampleEngines(failing={"probe": user_error("torch-broken", broken)})),
+        ("warm-no-python", SampleEngines(failing={"interpreters": user_error("torch-missing",
+                                                  {"python": samples.PYTHON})})),
+    ):  # fmt: skip
+        window = stage.window(engines)
+        dialog = window.flows.warm()
+        if name == "warm-broken":
+            dialog.choice_of.choose(samples.PYTHON)
+        stage.dialog(name, dialog)
+        stage.close(window)
 
 
 def _purge(stage: Stage) -> None:

@@ -1,0 +1,103 @@
+"""What more a dialog has to show of how a job ended: tables, a snippet, and what can follow."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.link import preparing
+
+
+class Snippet(QWidget):
+    """A line for a shell, and a button that copies it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = forms.label(text)
+        self.text.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse
+            | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.text.setAccessibleName(self.tr("To be set where programs run"))
+        theme.follow(self.text, lambda: self.text.setFont(theme.monospace()))
+        self.copy = forms.button(self.tr("Cop&y"))
+        self.copy.setAutoDefault(False)
+        self.copy.setToolTip(self.tr("Copy the line to the clipboard"))
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.text()))
+        line = forms.row(gap=12)
+        line.setContentsMargins(12, 8, 8, 8)
+        line.addWidget(self.text, 1)
+        line.addWidget(self.copy)
+        whole = forms.column()
+        whole.addWidget(forms.frame("hint", line))
+        self.setLayout(whole)
+
+
+class Aftermath(QWidget):
+    """Below the words of a result page."""
+
+    #: The environment is to be prepared: the interpreter.
+    prepare = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._python = ""
+        self.table = LapTable()
+        self.graphs_title = forms.label("", "heading")
+        self.graphs = GraphTable()
+        self.graphs_title.setBuddy(self.graphs)
+        self.condition = forms.label(
+            self.tr("It is portable. {} is part of the keys of what was compiled: where it is not "
+                    "set, nothing is found, and all is compiled again. Set it where programs "
+                    "run:").format(f"{preparing.VARIABLE}=0"), wrap=True,
+        )  # fmt: skip
+        self.why = forms.label(preparing.WHY, wrap=True)
+        self.snippet = Snippet(preparing.SNIPPET)
+        self.offer = forms.button(self.tr("&Prepare this environment…"))
+        self.offer.setAutoDefault(False)
+        self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
+        line = forms.row()
+        line.addWidget(self.offer)
+        line.addStretch(1)
+        whole = forms.column()
+        for widget in (self.table, self.graphs_title):
+            whole.addWidget(widget)
+        whole.addWidget(self.graphs, 1)
+        whole.addWidget(self.condition)
+        whole.addWidget(self.snippet)
+        whole.addWidget(self.why)
+        whole.addLayout(line)
+        self.setLayout(whole)
+
+    def show_job(self, job: Job) -> bool:
+        """Show what there is; False where there is nothing, and nothing is seen."""
+        done = job.state is State.DONE
+        verified = done and job.kind == "verify"
+        portable = done and bool(job.asked.get("portable"))
+        if job.kind == "import":
+            done = done and bool(job.result.get("entries"))
+            portable = portable and done
+        self._python = str(job.asked.get("python") or "")
+        offered = done and bool(job.asked.get("offer_prepare")) and bool(self._python)
+        for widget, seen in (
+            (self.table, verified), (self.graphs_title, verified), (self.graphs, verified),
+            (self.condition, portable), (self.snippet, portable),
+            (self.why, offered), (self.offer, offered),
+        ):  # fmt: skip
+            widget.setVisible(seen)
+        if verified:
+            self._verified(job)
+        return verified or portable or offered
+
+    def _verified(self, job: Job) -> None:
+        rows = job.result["rows"]
+        self.table.show_result(job.result)
+        self.graphs.show_graphs(rows)
+        self.graphs_title.setText(self.tr("Graphs"))
+        self.graphs.setVisible(bool(rows))
+        self.graphs_title.setVisible(bool(rows))
+        self.graphs.setMinimumHeight(36 + 28 * min(len(rows), 4))

@@ -1,0 +1,84 @@
+"""How something is compiled: for how many threads, and whether with the precompiled header."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+
+from torchkeeper.gui import forms
+
+#: So many threads can be asked for.
+_MOST = 4096
+
+
+class CompileOptions(QWidget):
+    """Both are key factors: programs find the entries only where they run the same way."""
+
+    changed = Signal()
+
+    def __init__(self, threads_help: str, portable_help: str) -> None:
+        """What each is good for in this dialog."""
+        super().__init__()
+        self._fitting: int | None = None
+        self._touched = False
+        self.spin = QSpinBox()
+        self.spin.setRange(0, _MOST)
+        self.spin.setFixedWidth(240)
+        self.spin.setAccelerated(True)
+        self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
+        self.spin.valueChanged.connect(self._touch)
+        self.box = QCheckBox(self.tr("Por&table: without the precompiled header"))
+        self.box.setAccessibleDescription(portable_help)
+        self.box.toggled.connect(lambda *_: self.changed.emit())
+        self.about = forms.label(portable_help, "muted", wrap=True)
+        self.about.setContentsMargins(24, 0, 0, 0)
+        whole = forms.column(gap=forms.GAP)
+        forms.field(whole, self.tr("&Threads"), self.spin, threads_help)
+        whole.addSpacing(4)
+        whole.addWidget(self.box)
+        whole.addWidget(self.about)
+        self.setLayout(whole)
+        self.say(None)
+
+    def suggest(self, threads: int | None, portable: bool) -> None:
+        """What fits: this number where programs have another by themselves, and the switch."""
+        self._fitting = threads
+        self.box.setChecked(portable)
+
+    def say(self, facts: dict[str, Any] | None) -> None:
+        """Name the number that programs use in an environment, where it is known."""
+        own = (facts or {}).get("threads")
+        self.spin.setSpecialValueText(
+            self.tr("As programs here: {}").format(f"{own:,}")
+            if isinstance(own, int) and not isinstance(own, bool) and own > 0
+            else self.tr("As programs here")
+        )
+        if not self._touched and self._fitting and own is not None:
+            self.spin.setValue(0 if own == self._fitting else self._fitting)
+            self._touched = False
+
+    def _touch(self) -> None:
+        self._touched = True
+        self.changed.emit()
+
+    @property
+    def threads(self) -> int | None:
+        """The number of threads; None for the environment's own."""
+        return self.spin.value() or None
+
+    @property
+    def portable(self) -> bool:
+        """Whether it is made without the precompiled header."""
+        return self.box.isChecked()
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What a request says of it: nothing of what is as usual."""
+        told: dict[str, Any] = {}
+        if self.threads is not None:
+            told["threads"] = self.threads
+        if self.portable:
+            told["portable"] = True
+        return told

@@ -1,0 +1,148 @@
+"""How a warm-up, a verification or a preparation ended, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.notes import best, number
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: an icon and its colour, a title, and what is to be said."""
+
+    icon: str
+    colour: str
+    title: str
+    lines: list[str] = field(default_factory=list)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Outcome", text)
+
+
+def took(job: Job) -> list[str]:
+    """How long it took, where that is known."""
+    seconds = job.elapsed(0)
+    return [_tr("It took {}.").format(say.seconds(seconds))] if seconds else []
+
+
+def compiled(job: Job) -> Outcome:
+    """How a job of one of these kinds ended that did not fail."""
+    if job.kind == "warm":
+        return _warmed(job)
+    return _verified(job) if job.kind == "verify" else _prepared(job)
+
+
+def _warmed(job: Job) -> Outcome:
+    result = job.result
+    place = printable(job.place or "", 4096)
+    lines = [
+        _tr("{}: {} hit, {} missed and compiled.").format(
+            say.count(number(result, "graphs"), "graph", "graphs"),
+            f"{number(result, 'hits'):,}",
+            f"{number(result, 'misses'):,}",
+        ),
+        _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place),
+        *took(job),
+    ]
+    if threads := job.asked.get("threads"):
+        lines.append(
+            _tr("They are for programs that use {} (OMP_NUM_THREADS={}).").format(
+                say.count(int(threads), "thread", "threads"), threads
+            )
+        )
+    return Outcome("done", "good", _tr("Warmed"), lines)
+
+
+def _prepared(job: Job) -> Outcome:
+    built, there = number(job.result, "built"), number(job.result, "there")
+    folder = printable(str(job.result.get("folder") or ""), 4096)
+    if not built:
+        title = _tr("It was prepared already") if there else _tr("There was nothing to prepare")
+        lines = [folder] if folder else []
+        if not there:
+            lines = [_tr("This torch builds no header ahead of its first compile.")]
+        return Outcome("info", "muted", title, lines)
+    lines = [
+        _tr("{} ({}) built in {}").format(
+            say.count(built, "header", "headers"),
+            say.size(number(job.result, "bytes")),
+            folder,
+        ),
+        _tr("The first compile of a program with this temporary folder finds it there."),
+        *took(job),
+    ]
+    if there:
+        lines.insert(1, _tr("{} there already").format(
+            say.count(there, "header was", "headers were")
+        ))  # fmt: skip
+    return Outcome("done", "good", _tr("Prepared"), lines)
+
+
+def _verified(job: Job) -> Outcome:
+    result = job.result
+    graphs, hits = number(result, "graphs"), number(result, "hits")
+    rebuilt = number(result, "rebuilt")
+    found = _tr("{} of {} were found, {} rebuilt.").format(
+        f"{hits:,}",
+        say.count(graphs, "graph", "graphs"),
+        say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
+    )
+    ran = _ran(job)
+    if result.get("good"):
+        title = _tr("Verified")
+        if (ratio := best(result, "cold")) is not None:
+            title = _tr("Verified: {}× as fast as cold").format(f"{ratio:.1f}")
+        return Outcome("done", "good", title, [found, *ran])
+    misses, bad = number(result, "misses"), []
+    if misses:
+        bad.append(say.count(misses, "miss", "misses"))
+    if rebuilt:
+        bad.append(_tr("{} rebuilt").format(say.count(rebuilt, "object", "objects")))
+    title = _tr("Not good: {}").format(", ".join(bad) or _tr("nothing was found"))
+    return Outcome("error", "error", title, [found, *_remedies(result), *ran])
+
+
+def _remedies(result: dict[str, Any]) -> list[str]:
+    """What can be done about what is not good."""
+    hits, misses = number(result, "hits"), number(result, "misses")
+    rebuilt = number(result, "rebuilt")
+    if not hits:
+        return [_tr(
+            "It holds nothing that this environment finds for the recipe. Choose the recipe and "
+            "the number of threads it was made with; the verdicts of its entries say what differs."
+        )]  # fmt: skip
+    lines = []
+    if misses:
+        lines.append(_tr(
+            "What was missed is compiled on every fresh machine. Warm the place once more with "
+            "this environment, or verify with the threads and switches it was made with."
+        ))  # fmt: skip
+    if rebuilt:
+        lines.append(_tr(
+            "Objects that are rebuilt have names that this torch, Python or compiler does not "
+            "compute. Import the bundle again with this environment chosen, which renames them; "
+            "those of another compiler or CPU must be warmed here."
+        ))  # fmt: skip
+    return lines
+
+
+def _ran(job: Job) -> list[str]:
+    """With what it was run."""
+    result, parts = job.result, []
+    if torch := result.get("torch"):
+        parts.append(_tr("torch {}").format(printable(str(torch), 40)))
+    if device := result.get("device"):
+        parts.append(printable(str(device), 80))
+    if threads := number(result, "threads"):
+        parts.append(say.count(threads, "thread", "threads"))
+    if seconds := job.elapsed(0):
+        parts.append(_tr("took {}").format(say.seconds(seconds)))
+    return [" · ".join(parts)] if parts else []

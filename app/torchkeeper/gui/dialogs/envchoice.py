@@ -1,0 +1,143 @@
+"""The choice of an environment in a dialog: one of the interpreters that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.environments import Environment, Environments, State
+from torchkeeper.link import environments as words
+from torchkeeper.link.words import printable
+
+
+class EnvironmentChoice(QWidget):
+    """An interpreter, and below it what it says of itself; asks it where nobody has yet.
+
+    At first it is that of the verdicts, else the first that has a torch as far as is known.
+    """
+
+    #: Another was chosen, or more is known of it.
+    changed = Signal()
+
+    def __init__(self, environments: Environments, none: str = "") -> None:
+        """none: what an entry for no environment at all says; without it there is none."""
+        super().__init__()
+        self._environments = environments
+        self._none = none
+        #: Whether the user has chosen: then nothing else is.
+        self._touched = False
+        self.combo = QComboBox()
+        self.combo.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.combo.setMinimumContentsLength(40)
+        self.about = forms.label("", "muted", wrap=True)
+        whole = forms.column(gap=4)
+        whole.addWidget(self.combo)
+        whole.addWidget(self.about)
+        self.setLayout(whole)
+        self.setFocusProxy(self.combo)
+        self.combo.activated.connect(self._touch)
+        self.combo.currentIndexChanged.connect(lambda *_: self._ask())
+        environments.changed.connect(self._fill)
+        self._fill()
+        environments.find()
+
+    @property
+    def one(self) -> Environment | None:
+        """The environment that is chosen; None for none."""
+        return self._environments.of(str(self.combo.currentData() or ""))
+
+    @property
+    def python(self) -> str:
+        """The interpreter that is chosen; empty for none."""
+        return str(self.combo.currentData() or "")
+
+    @property
+    def facts(self) -> dict[str, Any] | None:
+        """What it says of itself, where it has a torch."""
+        one = self.one
+        return one.facts if one is not None and one.torch else None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is not known yet what it is."""
+        if not self._environments.found and not self.combo.count():
+            return True
+        one = self.one
+        return one is not None and one.state in (State.UNASKED, State.ASKING) and not one.torch
+
+    def choose(self, python: str) -> None:
+        """Choose an interpreter that is known."""
+        row = self.combo.findData(python)
+        if row >= 0:
+            self._touched = True
+            self.combo.setCurrentIndex(row)
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        self.combo.setAccessibleName(name)
+
+    def _touch(self) -> None:
+        self._touched = True
+
+    def _fill(self) -> None:
+        every = self._environments.every
+        rows = [(f"{printable(x.python)}  ({printable(x.label)})", x.python) for x in every]
+        if self._none:
+            rows.append((self._none, ""))
+        before = self.python
+        if [self.combo.itemData(row) for row in range(self.combo.count())] != [r[1] for r in rows]:
+            self.combo.blockSignals(True)
+            self.combo.clear()
+            for text, python in rows:
+                self.combo.addItem(text, python)
+            self.combo.setCurrentIndex(max(0, self.combo.findData(before)))
+            self.combo.blockSignals(False)
+        if not self._touched:
+            self._prefer()
+        self._ask()
+
+    def _prefer(self) -> None:
+        first = self._environments.chosen
+        if first is None and not (self._none and self._environments.off):
+            hopeless = (State.WITHOUT, State.FAILED)
+            every = self._environments.every
+            first = next((one for one in every if one.state not in hopeless), None)
+        row = self.combo.findData(first.python if first is not None else "")
+        self.combo.blockSignals(True)
+        self.combo.setCurrentIndex(max(0, row))
+        self.combo.blockSignals(False)
+
+    def _ask(self) -> None:
+        one = self.one
+        if one is not None and one.state is State.UNASKED:
+            self._environments.ask(one)  # which changes it, and comes back here
+            return
+        self._say()
+        self.changed.emit()
+
+    def _say(self) -> None:
+        one, role = self.one, "muted"
+        if one is None and self.combo.count():
+            said = ""
+        elif one is None:
+            none = self.tr("No interpreter was found. Name one in TORCHKEEPER_TORCH_PYTHON.")
+            looking = self.tr("Looking for interpreters…")
+            said = none if self._environments.found else looking
+            role = "error" if self._environments.found else "muted"
+        elif one.torch:
+            said = environment.summary(one.facts or {})
+        elif one.error is not None and one.state is not State.ASKING:
+            said, role = "\n".join(x for x in str(one.error).splitlines() if x), "error"
+        elif one.state is State.WITHOUT:
+            said, role = printable(words.without_torch(one.facts or {}), 400), "error"
+        else:
+            said = self.tr("Asking this interpreter for its torch…")
+        forms.set_role(self.about, role)
+        self.about.setText(said)
+        self.about.setVisible(bool(said))

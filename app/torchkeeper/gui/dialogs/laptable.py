@@ -1,0 +1,189 @@
+"""The tables of a verification: its runs while they run and when they are over, and the graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QIcon
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
+
+from torchkeeper.gui import icons, theme
+from torchkeeper.gui.laps import LAPS, Lap, about, progress, title, tr
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+#: The shade of each outcome.
+_SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
+_MARK = Qt.ItemDataRole.UserRole
+
+
+class _Table(QTreeWidget):
+    """Rows to be read, not to be chosen: the first column takes the room that is left."""
+
+    def __init__(self, name: str, columns: Sequence[str], widths: Sequence[int], wide: int) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setAllColumnsShowFocus(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHeaderLabels(list(columns))
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionsMovable(False)
+        header.setMinimumSectionSize(24)
+        for column, width in enumerate(widths):
+            if column == wide:
+                header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+            else:
+                named = header.fontMetrics().horizontalAdvance(columns[column]) + 36
+                header.resizeSection(column, max(width, named))
+        theme.follow(self, self._paint, now=False)
+
+    def right(self, *columns: int) -> None:
+        """Numbers stand to the right."""
+        for column in columns:
+            self.headerItem().setTextAlignment(column, _RIGHT)
+
+    def items(self) -> list[QTreeWidgetItem]:
+        """All rows, in order."""
+        found = (self.topLevelItem(row) for row in range(self.topLevelItemCount()))
+        return [item for item in found if item is not None]
+
+    def fit(self, rows: int) -> None:
+        """Be as high as so many rows, and no higher."""
+        row = max(self.sizeHintForRow(0), 20)
+        self.setFixedHeight(self.header().sizeHint().height() + row * rows + 6)
+
+    def _paint(self) -> None:
+        """The marks, in the colours of the theme."""
+
+
+class RunningLaps(_Table):
+    """The runs while they run: how far each is, and what it has found until now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            tr("Runs of the verification"),
+            [tr("Run"), tr("What it found"), tr("Time")],
+            (190, 0, 88),
+            1,
+        )
+        self.right(2)
+
+    def show_laps(self, laps: Sequence[Lap], now: float) -> None:
+        """Bring it up to date; ``now``: on the clock of time.monotonic."""
+        if self.topLevelItemCount() != len(laps):
+            self.clear()
+            for lap in laps:
+                item = QTreeWidgetItem([title(lap.name), "", ""])
+                item.setToolTip(0, about(lap.name))
+                item.setTextAlignment(2, _RIGHT)
+                self.addTopLevelItem(item)
+        for item, lap in zip(self.items(), laps, strict=True):
+            item.setText(1, progress(lap))
+            took = lap.seconds
+            if took is None and lap.began is not None:
+                took = now - lap.began
+            item.setText(2, "" if took is None else say.seconds(took))
+            state = "queued" if took is None else "running" if lap.seconds is None else "done"
+            item.setData(0, _MARK, state)
+        self._paint()
+        self.fit(len(laps))  # with the marks, which may be higher than the words
+
+    def _paint(self) -> None:
+        shades = theme.shades()
+        colours = {"queued": shades.muted, "running": shades.accent, "done": shades.good}
+        for item in self.items():
+            state = str(item.data(0, _MARK) or "queued")
+            item.setIcon(0, icons.icon(state, colours[state]))
+
+
+class LapTable(_Table):
+    """The runs when they are over: how long each took, and how many times as fast it was."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            tr("What each run took"),
+            [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega-cache"), tr("Misses"),
+             tr("Rebuilt")],
+            (0, 88, 112, 152, 80, 80),
+            0,
+        )  # fmt: skip
+        self.right(1, 2, 3, 4, 5)
+
+    def show_result(self, result: dict[str, Any]) -> None:
+        """Show what came of a verification (``link.verified.checked``)."""
+        self.clear()
+        runs = result["runs"]
+        for name in (name for name in LAPS if name in runs):
+            run, own = runs[name], name in ("warm", "prepared")
+            cells = [title(name), say.seconds(run["seconds"])]
+            for other in ("cold", "mega"):
+                ratio = result["ratios"].get(f"{name}_{other}")
+                cells.append("–" if ratio is None else f"{ratio:.1f}×")
+            cells.append(f"{run['misses'] + run['autograd']['misses']:,}")
+            cells.append(f"{run['rebuilt']:,}" if own else "–")
+            item = QTreeWidgetItem(cells)
+            item.setToolTip(0, about(name))
+            item.setData(0, _MARK, own)
+            for column in range(1, len(cells)):
+                item.setTextAlignment(column, _RIGHT)
+            self.addTopLevelItem(item)
+        self.fit(self.topLevelItemCount())
+        self._paint()
+
+    def _paint(self) -> None:
+        shades = theme.shades()
+        for item in self.items():
+            own = bool(item.data(0, _MARK))
+            font = item.font(0)
+            font.setBold(own)
+            for column in range(self.columnCount()):
+                item.setFont(column, font)
+            for column in (4, 5):
+                bad = own and item.text(column) not in ("0", "–")
+                item.setForeground(column, QColor(shades.error if bad else shades.text))
+
+
+class GraphTable(_Table):
+    """The graphs of a run, and whether PyTorch found each."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            tr("Graphs that were looked for"), [tr("Compiled for"), tr("Graph"), tr("Outcome")],
+            (0, 168, 168), 0,
+        )  # fmt: skip
+
+    def show_graphs(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Those that missed first; ``rows``: as a result has them."""
+        self.clear()
+        for row in sorted(rows, key=lambda one: bool(one["outcome"] == "hit")):
+            ident, name, outcome = (printable(str(row[x]), 200) for x in ("id", "name", "outcome"))
+            item = QTreeWidgetItem([name, ident, _words(outcome)])
+            item.setToolTip(0, name)
+            item.setData(0, _MARK, outcome)
+            self.addTopLevelItem(item)
+        self._paint()
+
+    def _paint(self) -> None:
+        for item in self.items():
+            outcome = str(item.data(0, _MARK))
+            shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
+            item.setForeground(2, QColor(shade))
+            item.setIcon(2, _icon(outcome, shade))
+
+
+def _icon(outcome: str, shade: str) -> QIcon:
+    return icons.icon({"hit": "done", "miss": "warning"}.get(outcome, "info"), shade)
+
+
+def _words(outcome: str) -> str:
+    return {
+        "hit": tr("hit"),
+        "miss": tr("miss, compiled"),
+        "bypass": tr("not cacheable"),
+    }.get(outcome, outcome)

@@ -1,0 +1,158 @@
+"""The verify dialog: who runs what, which runs are compared, how far it is, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.recipechoice import recipes
+from torchkeeper.gui.dialogs.trust import trust_notice
+from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.environments import Environment, Environments
+from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.laps import LAPS, about, title
+from torchkeeper.link.words import printable
+
+#: What is verified, who runs it, which runs, and recipes, threads and portable.
+Start = Callable[[Environment, list[str], dict[str, Any]], Job]
+
+
+class VerifyDialog(WorkDialog):
+    """Nothing is run before Verify is pressed: it runs the code that is verified."""
+
+    fits = True
+
+    def __init__(
+        self,
+        parent: QWidget | None,
+        environments: Environments,
+        jobs: JobsModel,
+        place: str,
+        start: Start,
+        last: str = "",
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        """last: what the last verification came to, in words; empty without one. about: where a
+        bundle was made, and what it says of its objects (``made_in``, stores/building.py).
+        """
+        super().__init__(parent, jobs, 720)
+        self.setWindowTitle(self.tr("Verify"))
+        self._place = place
+        self._start = start
+        self.environment = EnvironmentChoice(environments)
+        self.recipe = recipes()
+        self.runs = {name: QCheckBox(title(name)) for name in LAPS}
+        self.options = CompileOptions(
+            self.tr("As many as what is verified was made for."),
+            self.tr("As it was made, if it was made portable: what is not meant so misses."),
+        )
+        self._lay_out(last)
+        self._fit(about or {})
+        self.options.changed.connect(self._suit)
+        self.runs["cold"].toggled.connect(self._suit)
+        self._suit()
+        self.environment.changed.connect(self._say)
+        self._say()
+
+    def _lay_out(self, last: str) -> None:
+        self.title = forms.label(self.tr("How fast does this start?"), "title", wrap=True)
+        where = forms.label(printable(self._place, 4096), "muted", wrap=True)
+        intro = forms.label(
+            self.tr("Runs the recipe in fresh processes, each on a copy of nothing but this and "
+                    "with an empty temporary folder, and counts what PyTorch finds. Nothing "
+                    "is changed here."), wrap=True,
+        )  # fmt: skip
+        self.last = forms.label(last, "muted", wrap=True)
+        self.last.setVisible(bool(last))
+        body = forms.column()
+        for widget in (self.title, where, intro, self.last):
+            body.addWidget(widget)
+        body.addSpacing(4)
+        forms.field(body, self.tr("&Environment"), self.environment)
+        both = forms.row(gap=24)
+        left, right = forms.column(), forms.column(gap=4)
+        forms.field(left, self.tr("&Recipe"), self.recipe)
+        left.addWidget(self.options)
+        left.addStretch(1)
+        runs = forms.label(self.tr("Runs to compare"), "heading")
+        right.addWidget(runs)
+        right.addSpacing(2)
+        for name, box in self.runs.items():
+            box.setChecked(True)
+            box.setAccessibleDescription(about(name))
+            what = forms.label(about(name)[:1].upper() + about(name)[1:], "muted", wrap=True)
+            what.setContentsMargins(24, 0, 0, 4)
+            right.addWidget(box)
+            right.addWidget(what)
+        right.addStretch(1)
+        # It is what the verification is about.
+        self.runs["warm"].setEnabled(False)
+        self.runs["warm"].setToolTip(self.tr("Always run: the others are compared with it"))
+        both.addLayout(left, 1)
+        both.addLayout(right, 1)
+        body.addSpacing(4)
+        body.addLayout(both)
+        body.addStretch(1)
+        body.addSpacing(4)
+        body.addWidget(
+            trust_notice(
+                self.tr("Verifying runs the code in here."),
+                self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
+                        "people you trust."),
+            )
+        )  # fmt: skip
+        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.reject)
+        self.cancel.setAutoDefault(False)
+        # Never the default: what comes from others is run on purpose only.
+        self.go = forms.button(self.tr("Verify"), primary=True)
+        self.go.setAutoDefault(False)
+        self.go.clicked.connect(self._go)
+        body.addLayout(button_row(self.cancel, self.go))
+        self.add_choice(page_of(body))
+
+    @property
+    def chosen(self) -> list[str]:
+        """The runs that are to be compared, in their order."""
+        return [name for name, box in self.runs.items() if box.isChecked()]
+
+    def _fit(self, about: Mapping[str, Any]) -> None:
+        """Begin with what a bundle says that it was made for."""
+        made_in = about.get("made_in")
+        threads = made_in.get("threads") if isinstance(made_in, dict) else None
+        portable = bool(about.get("portable")) and not about.get("headers")
+        self.options.suggest(threads if isinstance(threads, int) else None, portable)
+
+    def _suit(self) -> None:
+        """A mega-cache is what a cold run has saved; without headers there is none to prepare."""
+        for name, able in (
+            ("mega", self.runs["cold"].isChecked()),
+            ("prepared", not self.options.portable),
+        ):
+            self.runs[name].setEnabled(able)
+            if not able:
+                self.runs[name].setChecked(False)
+
+    def _say(self) -> None:
+        facts = self.environment.facts
+        self.options.say(facts)
+        able = facts is not None and environment.can_compile(facts)
+        self.go.setEnabled(able)
+        self.go.setToolTip("" if able else self.environment.about.text())
+
+    def _go(self) -> None:
+        env = self.environment.one
+        if env is not None and env.torch:
+            told = {"recipes": [str(self.recipe.currentData())], **self.options.params}
+            self.follow(self._start(env, self.chosen, told))
+
+    def choose_again(self) -> None:
+        super().choose_again()
+        self.setWindowTitle(self.tr("Verify"))
+        self.cancel.setFocus()

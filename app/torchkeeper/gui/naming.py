@@ -1,0 +1,149 @@
+"""How native objects of bundles find the names by which an environment's PyTorch looks for them.
+
+The steps of ``link.carrying``, as requests that nobody waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.environments import Environment
+from torchkeeper.link import carrying
+from torchkeeper.link.words import UserError
+
+Rows = list[dict[str, Any]]
+
+
+class Naming(NamedTuple):
+    """An environment, and what an engine is asked ``before`` it places entries for it."""
+
+    python: str
+    before: tuple[tuple[str, dict[str, Any]], ...]
+
+
+def _naming(env: Environment, files: Sequence[str], rows: Rows) -> Naming:
+    """``rows``: as ``names`` tells them."""
+    know = ("know", {"python": env.python, "env": env.facts})
+    return Naming(env.python, (know, *(("named", one) for one in carrying.requests(files, rows))))
+
+
+def _add(rows: Rows, found: list[Any]) -> None:
+    rows.extend(one for one in found if isinstance(one, dict))
+
+
+class Names(QObject):
+    """Asks an environment for the names of objects in files, while the user looks at them."""
+
+    changed = Signal()
+
+    def __init__(self, engines: Engines, parent: QObject) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self._ticket: int | None = None
+        self._of: tuple[str, object, tuple[str, ...]] | None = None
+        self.error: UserError | None = None
+        #: What an engine is told; None where there is no environment, or it is not known yet.
+        self.naming: Naming | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether the environment has yet to answer."""
+        return self._ticket is not None
+
+    def ask(self, env: Environment | None, abouts: Sequence[Mapping[str, Any]]) -> None:
+        """Have the objects of files named; nothing is asked twice. Without an environment that has
+        a torch, they keep the names they have. abouts: as ``origin`` tells of each file.
+        """
+        files = [str(about["file"]) for about in abouts]
+        of = (env.python, env.facts, tuple(files)) if env is not None and env.torch else None
+        if of == self._of:
+            return
+        self.forget()
+        self._of = of
+        if env is None or of is None or not files:
+            return
+        rows: Rows = []
+
+        def over(_: dict[str, Any]) -> None:
+            self._ticket = None
+            self.naming = _naming(env, files, rows)
+            self.changed.emit()
+
+        def failed(error: UserError) -> None:
+            self._ticket = None
+            self.error = error
+            self.changed.emit()
+
+        wanted = [about["file"] for about in abouts if carrying.asks(about, env.facts or {})]
+        if not wanted:
+            self.naming = _naming(env, files, rows)
+            return
+        listener = Listener(rows=lambda found: _add(rows, found), result=over, failed=failed)
+        params = {"files": wanted}
+        self._ticket = self._engines.ask("names", params, listener, python=env.python)
+
+    def forget(self) -> None:
+        """Nobody wants to know any more."""
+        self._engines.forget(self._ticket)
+        self._ticket = self._of = self.naming = self.error = None
+
+
+class Carry:
+    """Puts what an import of a bundle would place into a folder of its own, for one job.
+
+    asked: hears of each ticket, by which that step can be cancelled. hears: as a Listener, of
+    every step; ``failed`` or ``cancelled`` is the end, and then nobody has the folder.
+    """
+
+    def __init__(
+        self, engines: Engines, env: Environment, asked: Callable[[int], None], **hears: Any
+    ) -> None:
+        self._engines = engines
+        self._env = env
+        self._asked = asked
+        self._hears = hears
+
+    def unpack(self, file: str, then: Callable[[str, dict[str, Any]], None]) -> None:
+        """Call ``then`` with the folder and the result of the import."""
+
+        def named(rows: Rows) -> None:
+            # Made last: where anything before fails, there is none to remove.
+            listener = self._listener(lambda made: self._place(file, rows, made["folder"], then))
+            self._asked(self._engines.scratch(listener))
+
+        def origin(told: dict[str, Any]) -> None:
+            wanted = [x["file"] for x in told["files"] if carrying.asks(x, self._env.facts or {})]
+            rows: Rows = []
+            if not wanted:
+                named(rows)
+                return
+            listener = self._listener(lambda _: named(rows))
+            listener = listener._replace(rows=lambda found: _add(rows, found))
+            python = self._env.python
+            self._asked(self._engines.ask("names", {"files": wanted}, listener, python=python))
+
+        self._asked(self._engines.ask("origin", {"files": [file]}, self._listener(origin)))
+
+    def _listener(self, result: Callable[[dict[str, Any]], None]) -> Listener:
+        return Listener(result=result, **self._hears)
+
+    def _place(
+        self, file: str, rows: Rows, folder: str, then: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        told = _naming(self._env, [file], rows)
+
+        def ending(name: str) -> Callable[..., None]:
+            def end(*what: Any) -> None:
+                self._engines.discard(folder)
+                self._hears[name](*what)
+
+            return end
+
+        listener = self._listener(lambda result: then(folder, result))
+        listener = listener._replace(failed=ending("failed"), cancelled=ending("cancelled"))
+        params = {"files": [file], "into": folder, "env": told.python}
+        self._asked(self._engines.ask("import", params, listener, before=told.before))

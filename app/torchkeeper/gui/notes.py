@@ -1,0 +1,85 @@
+"""What came of a job, in a few words, for the list of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.link import say
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Operations", text)
+
+
+def number(result: dict[str, Any], name: str) -> int:
+    """A count of a result, or how many it lists; 0 where it has none."""
+    value = result.get(name)
+    if isinstance(value, (list, dict)):
+        return len(value)
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def counted(result: dict[str, Any]) -> str:
+    """A result in words: 12 entries (3.1 MB)."""
+    entries = say.count(number(result, "entries"), "entry", "entries")
+    return f"{entries} ({say.size(number(result, 'bytes'))})"
+
+
+def of_warm(result: dict[str, Any]) -> str:
+    """What a warm-up compiled, found and added."""
+    text = _tr("{}: {} hit, {} missed, {}").format(
+        say.count(number(result, "graphs"), "graph", "graphs"),
+        number(result, "hits"),
+        number(result, "misses"),
+        say.seconds(float(result.get("seconds") or 0)),
+    )
+    return text + _tr(" · {} added").format(say.count(number(result, "added"), "entry", "entries"))
+
+
+def of_prepare(result: dict[str, Any]) -> str:
+    """What a preparation built."""
+    built = number(result, "built")
+    if not built:
+        return _tr("there already") if number(result, "there") else _tr("nothing to do")
+    headers = say.count(built, "header", "headers")
+    return _tr("{} built ({})").format(headers, say.size(number(result, "bytes")))
+
+
+def of_verify(result: dict[str, Any]) -> str:
+    """Whether a verification is good, and why."""
+    said = _tr("good") if result.get("good") else _tr("not good")
+    if (ratio := best(result, "cold")) is not None:
+        said += _tr(": {}× as fast as cold").format(f"{ratio:.1f}")
+    return said + _tr(" · {} hit, {} missed, {} rebuilt").format(
+        number(result, "hits"), number(result, "misses"), number(result, "rebuilt")
+    )
+
+
+def best(result: dict[str, Any], other: str) -> float | None:
+    """How many times as fast as another run the last one with the target was; None where one of
+    the two was not made.
+    """
+    ratios = result.get("ratios")
+    if not isinstance(ratios, dict):
+        return None
+    for name in ("prepared", "warm"):
+        found = ratios.get(f"{name}_{other}")
+        if isinstance(found, (int, float)):
+            return float(found)
+    return None
+
+
+def of_expire(result: dict[str, Any]) -> str:
+    """How many entries were changed."""
+    return say.count(number(result, "entries"), "entry", "entries")
+
+
+def of_import(result: dict[str, Any]) -> str:
+    """How many entries were placed, and how many were there."""
+    there = number(result, "exists")
+    text = counted(result)
+    if renamed := number(result, "renamed"):
+        text += _tr(" · {} renamed").format(say.count(renamed, "object", "objects"))
+    return text + _tr(" · {} were there already").format(f"{there:,}") if there else text

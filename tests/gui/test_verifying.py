@@ -1,0 +1,321 @@
+"""Verifying and preparing from the window, and the last verification beside each place."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
+from tests.link.test_verified import result
+from torchkeeper.gui import laps
+from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.preparing import PrepareDialog
+from torchkeeper.gui.dialogs.verifying import VerifyDialog
+from torchkeeper.gui.environments import KEY
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.window import Window
+from torchkeeper.link import probes, verified
+
+#: Milliseconds that cold compiles may take on two busy cores.
+COMPILE = 600_000
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def torch_that_waits(tmp_path: Path, settings: QSettings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The app's own interpreter has a torch whose import takes a minute; the file that says that
+    it was begun.
+    """
+    package, up = tmp_path / "fake" / "torch", tmp_path / "up"
+    package.mkdir(parents=True)
+    package.joinpath("__init__.py").write_text(
+        f"import time; open({str(up)!r}, 'w').close(); time.sleep(60)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
+    probes.keep(probes.identity(sys.executable), {"torch": "2.13.0", "threads": 3})
+    settings.setValue(KEY, sys.executable)
+    return up
+
+
+def state(job: Job) -> State:
+    """The state now; a type checker thinks that it cannot change."""
+    return job.state
+
+
+def asked(qtbot: QtBot, window: Window) -> VerifyDialog:
+    """The dialog, once it can go on."""
+    qtbot.waitUntil(window.actions_["verify"].isEnabled, timeout=PATIENCE)
+    window.actions_["verify"].trigger()
+    dialog = next(x for x in window.findChildren(VerifyDialog) if x.isVisible())
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    return dialog
+
+
+def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
+    runs = laps.waiting(["prepared", "cold", "warm"])
+    assert [lap.name for lap in runs] == ["cold", "warm", "prepared"]
+    assert laps.heard(runs, {"run": {"name": "cold"}})
+    assert laps.heard(runs, {"graph": {"id": "0/0 forward", "name": "f", "outcome": "miss"}})
+    assert laps.heard(runs, {"run": {"name": "warm"}})
+    assert laps.heard(runs, {"graph": {"id": "0/0 forward", "name": "f", "outcome": "hit"}})
+    assert laps.heard(runs, {"built": {"path": "ab/cabc.main.so"}})
+    assert not laps.heard(runs, {"log": "something else"})
+    cold, warm, prepared = runs
+    assert (cold.count("miss"), cold.built, warm.count("miss")) == (1, [], 0)
+    assert cold.seconds is not None
+    assert laps.progress(warm) == "running · 1 hit, 0 missed · 1 object built"
+    assert laps.progress(prepared) == "waiting"
+    laps.finish(runs, {"seconds": {"cold": 20.0, "warm": 2.5}})
+    assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)
+
+
+def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) -> None:
+    options = CompileOptions("", "")
+    qtbot.addWidget(options)
+    assert options.params == {}
+    options.suggest(4, True)
+    options.say({"threads": 2})
+    assert options.params == {"threads": 4, "portable": True}
+    options.say({"threads": 4})
+    assert options.params == {"portable": True}, "so it is by itself"
+    options.spin.setValue(8)
+    options.say({"threads": 2})
+    assert options.params == {"threads": 8, "portable": True}, "what was chosen stays"
+
+
+def test_the_last_verification_is_beside_each_place(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad"
+    bad.joinpath("fxgraph").mkdir(parents=True)
+    verified.keep(str(fixture_cache), verified.mark(str(fixture_cache)), "/python", result())
+    missed = result(hits=0, misses=2, rebuilt=1, good=False)
+    verified.keep(str(bad), verified.mark(str(bad)), "/python", missed)
+    window = open_window(fixture_cache)
+    line = "Verified just now: 8.0× as fast as cold, 0 rebuilt"
+    qtbot.waitUntil(window.head.beside.isVisible, timeout=PATIENCE)
+    assert window.head.beside.accessibleName() == line
+    index = window.places.index(window.places.row_of(str(fixture_cache)))
+    assert line in index.data(Qt.ItemDataRole.ToolTipRole)
+    assert line in index.data(Qt.ItemDataRole.AccessibleTextRole)
+    # Another place has its own.
+    window.open_paths([str(bad)])
+    listed(qtbot, window, bad)
+    index = window.places.index(window.places.row_of(str(bad)))
+    qtbot.waitUntil(lambda: index.data(PlacesModel.VerifiedRole) is not None, timeout=PATIENCE)
+    assert index.data(PlacesModel.VerifiedRole).icon == "error"
+    qtbot.waitUntil(
+        lambda: window.head.beside.accessibleName() == "Verification failed just now: nothing hit",
+        timeout=PATIENCE,
+    )
+    # What has changed since is not what was verified.
+    window.places_pane.choose(str(fixture_cache))
+    listed(qtbot, window, fixture_cache)
+    next(fixture_cache.rglob("*.main.so")).unlink()
+    window.refresh()
+    qtbot.waitUntil(
+        lambda: window.head.beside.accessibleName().startswith("Changed since"), timeout=PATIENCE
+    )
+    # It is a way to verify again.
+    click(qtbot, window.head.beside)
+    [dialog] = window.findChildren(VerifyDialog)
+    assert dialog.last.text().startswith("Changed since it was verified just now: 8.0×")
+    dialog.reject()
+
+
+def test_nothing_to_verify_is_said_and_nothing_runs(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "empty"
+    place.mkdir()
+    window = open_window(place)
+    dialog = asked(qtbot, window)
+    assert not dialog.go.isDefault(), "it runs code"
+    assert dialog.chosen == ["cold", "mega", "warm", "prepared"]
+    assert dialog.options.spin.text() == "As programs here: 3"
+    # What makes no sense cannot be asked for.
+    dialog.runs["cold"].setChecked(False)
+    dialog.options.box.setChecked(True)
+    assert dialog.chosen == ["warm"]
+    assert not dialog.runs["mega"].isEnabled()
+    assert not dialog.runs["prepared"].isEnabled()
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    [job] = window.jobs.jobs
+    assert (job.kind, job.state) == ("verify", State.FAILED)
+    assert job.error
+    assert job.error.code == "nothing-to-verify"
+    assert "There is nothing to verify" in dialog.result_page.title.text()
+    assert not torch_that_waits.exists()
+    assert verified.last(str(place)) is None
+    dialog.reject()
+
+
+def test_a_verification_is_cancelled_and_leaves_nothing(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    dialog = asked(qtbot, window)
+    for name in ("cold", "prepared"):
+        dialog.runs[name].setChecked(False)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
+    assert [lap.name for lap in job.laps] == ["warm"]
+    assert dialog.progress.laps.isVisible()
+    item = dialog.progress.laps.items()[0]
+    assert (item.text(0), item.text(1)) == ("As it is", "running")
+    # One that compiles waits for it.
+    later = window.operations.prepare(sys.executable, None)
+    assert state(later) is State.QUEUED
+    window.operations.cancel(later)
+    begun = time.monotonic()
+    click(qtbot, dialog.progress.cancel)
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
+    assert state(job) is State.CANCELLED
+    assert time.monotonic() - begun < 10
+    assert dialog.result_page.title.text() == "Cancelled"
+    assert verified.last(str(fixture_cache)) is None
+    temporary = Path(os.environ["TMPDIR"])
+    qtbot.waitUntil(lambda: not list(temporary.glob("torchkeeper-verify-*")), timeout=PATIENCE)
+    qtbot.waitUntil(
+        lambda: not [c for c in children().values() if "torch" in c and "job" in c],
+        timeout=PATIENCE,
+    )
+    dialog.reject()
+
+
+def test_a_preparation_needs_a_whole_path(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    window.actions_["prepare"].trigger()
+    [dialog] = window.findChildren(PrepareDialog)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert dialog.environment.python == sys.executable
+    dialog.folder.setText("tmp")
+    assert not dialog.go.isEnabled()
+    assert dialog.wrong.isVisible()
+    dialog.folder.setText(str(tmp_path) + "/")
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
+    click(qtbot, dialog.progress.cancel)
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
+    assert state(job) is State.CANCELLED
+    assert not list(tmp_path.glob("torchinductor_*"))
+    dialog.reject()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    settings: QSettings,
+    tmp_path: Path,
+    header_folder: Path,
+    torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Portable, so that nothing has to build a header: warm, verify, export, verify, import."""
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    settings.setValue(KEY, torch_python)
+    place, bundle, other = tmp_path / "warmed", tmp_path / "it.torchcache", tmp_path / "other"
+    place.mkdir()
+    window = open_window(place)
+    warm = window.flows.warm()
+    qtbot.waitUntil(warm.go.isEnabled, timeout=PATIENCE)
+    warm.options.spin.setValue(2)
+    warm.options.box.setChecked(True)
+    click(qtbot, warm.go)
+    done(qtbot, window)
+    more = warm.result_page.more
+    assert more.snippet.text.text() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
+    warm.accept()
+    job = verify(qtbot, window, place)
+    assert job.result["good"], job.result
+    assert (job.result["threads"], job.result["rebuilt"]) == (2, 0)
+    export = window.flows.export()
+    assert export is not None
+    export.file.setText(str(bundle))
+    qtbot.waitUntil(export.go.isEnabled, timeout=PATIENCE)
+    assert "built all" in export.objects.text()
+    click(qtbot, export.go)
+    done(qtbot, window)
+    export.accept()
+    window.places.add(str(bundle), bundle=True)
+    window.places_pane.choose(str(bundle))
+    listed(qtbot, window, bundle)
+    job = verify(qtbot, window, bundle)
+    assert job.result["good"], job.result
+    assert any(line.startswith("Placed as an import would") for line in job.log)
+    assert not Path(job.scratch).exists()
+    imported = window.flows.open_import([str(bundle)])
+    imported.target.combo.setEditText(str(other))
+    assert imported.environment.python == torch_python
+    qtbot.waitUntil(lambda: imported.known, timeout=PATIENCE)
+    assert not imported.left.isVisible(), imported.left.text()
+    click(qtbot, imported.go)
+    done(qtbot, window)
+    assert imported.result_page.more.snippet.isVisible()
+    assert not imported.result_page.more.offer.isVisible(), "there is no header to prepare"
+    imported.accept()
+
+
+def done(qtbot: QtBot, window: Window) -> Job:
+    """The latest job, when it has ended well."""
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not job.active, timeout=COMPILE)
+    assert job.state is State.DONE, list(job.log)
+    idle(qtbot, window)
+    return job
+
+
+def verify(qtbot: QtBot, window: Window, place: Path) -> Job:
+    """A verification of what is shown, by nothing but the run with it."""
+    dialog = asked(qtbot, window)
+    dialog.runs["cold"].setChecked(False)
+    dialog.options.spin.setValue(2)
+    dialog.options.box.setChecked(True)
+    click(qtbot, dialog.go)
+    job = done(qtbot, window)
+    qtbot.waitUntil(lambda: verified.last(str(place)) is not None, timeout=PATIENCE)
+    qtbot.waitUntil(window.head.beside.isVisible, timeout=PATIENCE)
+    assert dialog.result_page.more.table.topLevelItemCount() == 1
+    dialog.accept()
+    return job
+
+
+def test_the_result_page_says_what_to_do(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    job = window.jobs.add("Verify it", "verify", str(fixture_cache))
+    window.jobs.begin(job)
+    told: dict[str, Any] = result(hits=1, misses=1, rebuilt=2, good=False)
+    window.jobs.end(job, State.DONE, result=told)
+    window.activity.choose(job)
+    qtbot.waitUntil(window.actions_["show-result"].isEnabled, timeout=PATIENCE)
+    dialog = window.flows.results.show_result()
+    assert dialog is not None
+    page = dialog.result_page
+    assert page.title.text() == "Not good: 1 miss, 2 objects rebuilt"
+    assert "Warm the place once more" in page.text.text()
+    assert "Import the bundle again" in page.text.text()
+    assert page.more.graphs.topLevelItemCount() == 1
+    dialog.accept()
