@@ -25,6 +25,7 @@ from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.window import Window
 from torchkeeper.link import probes, verified
+from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.
 COMPILE = 600_000
@@ -88,6 +89,7 @@ def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) ->
     options = CompileOptions("", "")
     qtbot.addWidget(options)
     assert options.params == {}
+    assert options.spin.maximum() == MOST_THREADS, "no more than the engine takes"
     options.suggest(4, True)
     options.say({"threads": 2})
     assert options.params == {"threads": 4, "portable": True}

@@ -17,6 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.link import verified
 from torchkeeper.warm import verify as module
+from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.verify import Ran, verify
 
 tk = commands.tk
@@ -70,7 +71,7 @@ def test_an_object_that_is_built_again_is_seen(
 def test_all_runs(place: Path, with_torch: list[int], temporary: Path) -> None:
     result = verify({"place": str(place)}, Recorder())
     runs = result["runs"]
-    assert list(runs) == list(module.RUNS)
+    assert list(runs) == list(RUNS)
     assert (runs["cold"]["hits"], runs["cold"]["misses"]) == (0, 7)
     # What a mega-cache is worth on a CPU: all hits, and every object built again.
     assert (runs["mega"]["hits"], runs["mega"]["misses"]) == (7, 0)

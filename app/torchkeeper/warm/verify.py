@@ -29,10 +29,8 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.warm import prepare, supervise
+from torchkeeper.warm.options import JUDGED, RUNS
 
-RUNS = ("cold", "mega", "warm", "prepared")
-#: The runs that the target is judged by.
-_JUDGED = ("warm", "prepared")
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
 #: built, and what compilers need meanwhile.
 _WORK = 400 << 20
@@ -154,7 +152,7 @@ def checked(params: Answer) -> Asked:
     runs = params.get("runs") or RUNS
     if not isinstance(runs, (list, tuple)) or not set(runs) <= set(RUNS):
         raise Problem("bad-request", field="runs")
-    if not set(runs) & set(_JUDGED):
+    if not set(runs) & set(JUDGED):
         raise Problem("bad-request", field="runs")
     scratch = params.get("scratch")
     if scratch is not None and (not isinstance(scratch, str) or not os.path.isabs(scratch)):
@@ -188,7 +186,7 @@ def _all_runs(
         more = {}
         try:
             os.makedirs(os.path.join(folder, "tmp"))
-            if name in _JUDGED:
+            if name in JUDGED:
                 duplicate(source, items, cache, report)
                 if name == "prepared":
                     _prepare(os.path.join(folder, "tmp"), report)
@@ -234,13 +232,13 @@ def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Repor
         result = supervise.run(job, env, folder, heard, **more)
     except Problem as problem:
         signal = problem.params.get("signal")
-        if name in _JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
+        if name in JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
             about = {"place": job.place, "signal": signal, "step": problem.params.get("step")}
             raise Problem("verify-crashed", **about) from problem
         raise
     after = objects(cache)
     built = sorted(path for path in after if after[path] != before.get(path))
-    for path in built[:_MAX_BUILT] if name in _JUDGED else ():
+    for path in built[:_MAX_BUILT] if name in JUDGED else ():
         report.finding(built={"path": path})
     return Ran(result, list(heard.graphs.values()), built)
 
@@ -276,7 +274,7 @@ def objects(folder: str) -> dict[str, tuple[int, int, int]]:
 
 
 def _told(done: dict[str, Ran]) -> Answer:
-    judged = {name: done[name] for name in _JUDGED if name in done}
+    judged = {name: done[name] for name in JUDGED if name in done}
     last = list(judged.values())[-1]
     return {
         **{name: last.result[name] for name in ("graphs", "hits", "misses", "bypasses")},
