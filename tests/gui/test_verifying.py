@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.places import PlacesModel
@@ -388,3 +390,52 @@ def test_a_verification_is_cancelled_while_its_place_does_not_answer(
     idle(qtbot, window)
     assert not torch_that_waits.exists()
     dialog.reject()
+
+
+def test_nothing_is_left_of_a_verification_whose_engine_dies(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    dialog = asked(qtbot, window)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
+    assert list(Path(job.scratch).glob("torchkeeper-verify-*"))
+    lines = window.engines.worker._lines
+    [line] = [x for x in lines if any(a.request.op == "verify" for a in x.asked.values())]
+    os.kill(line.engine.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
+    assert state(job) is State.FAILED
+    qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
+    dialog.reject()
+
+
+def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, real, heard = threading.Event(), shutil.rmtree, list[dict[str, Any]]()
+    window = open_window()
+    window.engines.scratch("verifying", Listener(result=heard.append))
+    qtbot.waitUntil(lambda: len(heard) == 1, timeout=PATIENCE)
+    folder = Path(heard[0]["folder"])
+    assert folder.name.startswith("torchkeeper-verifying-")
+
+    def slow(path: str, ignore_errors: bool = False) -> None:
+        if path == str(folder):
+            answer.wait(60)
+        real(path, ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", slow)
+    window.engines.discard(str(folder))
+    # Who asks something else is answered.
+    window.engines.scratch("drag", Listener(result=heard.append))
+    try:
+        qtbot.waitUntil(lambda: len(heard) == 2, timeout=5_000)
+        window.close_surely()
+        qtbot.waitUntil(lambda: not Path(heard[1]["folder"]).exists(), timeout=PATIENCE)
+        assert window.engines.running
+        assert folder.exists()
+    finally:
+        answer.set()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    assert not folder.exists()

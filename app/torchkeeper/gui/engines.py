@@ -50,7 +50,7 @@ class Engines(QObject):
     _move_password = Signal(str, str)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
-    _scratch = Signal(int)
+    _scratch = Signal(int, str)
     _discard = Signal(str)
     _shut_down = Signal()
 
@@ -193,10 +193,12 @@ class Engines(QObject):
             listener, lambda: lookups.keep_verified(place, before, python, result)
         )
 
-    def scratch(self, listener: Listener) -> int:
-        """A private folder that goes with the window; the result is ``{"folder": path}``."""
+    def scratch(self, use: str, listener: Listener) -> int:
+        """A private folder that goes with the window, named by its use; the result is
+        ``{"folder": path}``.
+        """
         ticket = self._ticket(listener)
-        self._scratch.emit(ticket)
+        self._scratch.emit(ticket, use)
         return ticket
 
     def discard(self, folder: str) -> None:

@@ -7,7 +7,6 @@ engine processes. ``gui.engines`` has its handle on the main thread.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.asides import Asides, Work, aside
+from torchkeeper.gui.scratch import Scratch
 from torchkeeper.link import secrets
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what_at_once
@@ -43,8 +43,12 @@ HOLD = 2000
 
 #: Operations that take back what they have done when they are cancelled, and the seconds they
 #: have for it before anybody is rude.
-_TAKING_BACK = frozenset({"export", "import"})
+_TAKING_BACK = frozenset({"export", "import", "verify", "prepare"})
 _TO_TAKE_BACK = 15.0
+#: Those of them that otherwise leave files of our own; what a verification needs is removed here.
+_LEAVING = frozenset({"export", "import"})
+#: Milliseconds that the end waits for folders to be removed.
+_TO_REMOVE_MS = 20_000
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
 _ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts"})
@@ -139,7 +143,7 @@ class Worker(QObject):
         self._ahead = ahead
         self._lines: list[_Line] = []
         self._stopping = False
-        self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        self._scratch = Scratch(self)
         self._timer: QTimer | None = None
         self._files: FileManager | None = None
         # Passwords by server, None for one without; and who waits until they are known.
@@ -468,7 +472,7 @@ class Worker(QObject):
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
-            if asked.cancelled and asked.request.op in _TAKING_BACK:
+            if asked.cancelled and asked.request.op in _LEAVING:
                 told = True
                 self.failed.emit(asked.request.ticket, _not_taken_back(), _log(line))
             elif asked.cancelled:
@@ -540,27 +544,20 @@ class Worker(QObject):
             self._files = FileManager(self)
         self._files.show(path, found == "folder", then)
 
-    @Slot(int)
-    def scratch(self, ticket: int) -> None:
-        """Make a private folder that goes, with what is in it, when all ends at the latest."""
+    @Slot(int, str)
+    def scratch(self, ticket: int, use: str) -> None:
+        """Make a private folder that goes, with what is in it, when all ends at the latest; the
+        result is ``{"folder"}``.
+        """
         try:
-            made = tempfile.TemporaryDirectory(
-                prefix="torchkeeper-drag-", ignore_cleanup_errors=True
-            )
-        except OSError as e:
-            params = {"place": tempfile.gettempdir(), "why": e.strerror}
-            error = user_error("place-unwritable", params)
-            self.failed.emit(ticket, error, [])
-            return
-        self._scratch[made.name] = made
-        self.result.emit(ticket, {"folder": made.name}, [])
+            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
 
     @Slot(str)
     def discard(self, folder: str) -> None:
-        """Remove such a folder, however large."""
-        made = self._scratch.pop(folder, None)
-        if made is not None:
-            _aside(made.cleanup)
+        """Remove such a folder, however large; nobody waits for that but the end."""
+        self._scratch.remove(folder)
 
     @Slot()
     def shut_down(self) -> None:
@@ -630,11 +627,15 @@ class Worker(QObject):
         if self._timer and not any(x.closing or x.deadline is not None for x in self._lines):
             self._timer.stop()
         if self._stopping and not self._lines:
-            self._stopping = False
-            for made in self._scratch.values():
-                made.cleanup()
-            self._scratch.clear()
-            self.ended.emit()
+            self._scratch.remove_all()
+            if self._scratch.busy:
+                self._scratch.idle.connect(self._end)
+                QTimer.singleShot(_TO_REMOVE_MS, self, self._end)
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        self.ended.emit()
 
 
 def _log(line: _Line) -> list[str]:
