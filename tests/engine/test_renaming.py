@@ -190,6 +190,23 @@ def test_objects_get_the_names_that_were_told(
     assert (again["entries"], again["renamed"]) == (0, 0)
 
 
+def test_a_bundle_of_a_bundle_claims_no_more_than_that(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    old, again, copied = (tmp_path / f"{name}.torchcache" for name in ("old", "again", "copied"))
+    edit(file, old, lambda said: said.update(native=None))
+    params = {"place": str(old), "builders": THERE}
+    assert engine.call("plan_export", params)["described"] == 0
+    done = engine.call("export", {**params, "output": str(again)})
+    assert (done["objects"], done["described"]) == (len(pairs(cache)), 0)
+    engine.call("copy", {**params, "into": str(copied)})
+    assert again.read_bytes() == copied.read_bytes()
+    _, left = look(engine, again, tmp_path / "t", env="/here")
+    assert len(left) == (0 if records(bundle) else len(pairs(cache)))
+    assert {one["code"] for one in left} <= {"object-unproven"}
+
+
 def test_without_an_environment_names_are_kept_and_the_machine_decides(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:

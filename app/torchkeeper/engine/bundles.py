@@ -107,11 +107,11 @@ def plan_export(session: Session, params: dict[str, Any], report: Report) -> dic
 
 
 def makers_of(store: Store, params: dict[str, Any]) -> Makers | None:
-    """Who tells how objects were built: the bundle they are from, else the environment whose
-    commands a request gives as ``builders``.
+    """Who tells how objects were built: the bundle they are from, even where it tells nothing, for
+    they were built elsewhere; else the environment whose commands a request gives as ``builders``.
     """
-    if isinstance(store, Bundle) and store.native is not None:
-        return Told(store, store.native)
+    if isinstance(store, Bundle):
+        return Told(store)
     return environment(params.get("builders"))
 
 

@@ -82,8 +82,8 @@ class Environment:
 class Told:
     """What a bundle says, for a bundle that is made of it."""
 
-    def __init__(self, bundle: Bundle, native: dict[str, Any]) -> None:
-        self.origin = {**native, "commands": []}
+    def __init__(self, bundle: Bundle) -> None:
+        self.origin = {**(bundle.native or {}), "commands": []}
         self._bundle = bundle
 
     def command(self, item: Item, _: Source) -> str | None:
