@@ -29,6 +29,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.warm import prepare, supervise
+from torchkeeper.warm.caches import Used, used
 from torchkeeper.warm.options import JUDGED, RUNS
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
@@ -112,7 +113,8 @@ class _Heard(Report):
 
 def verify(params: Answer, report: Report) -> Answer:
     """Run recipes on a copy of nothing but the folder ``place``; findings ``run={"name"}``, those
-    of ``warm``, and ``built={"path"}``.
+    of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
+    rank of vLLM's, the program is led to it.
 
     Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, rebuilt, built, rows,
     seconds, ratios, runs, good, device, threads, torch}``: the counts are those of the last run
@@ -120,14 +122,13 @@ def verify(params: Answer, report: Report) -> Answer:
     many times as long as the target they took (``warm_cold`` and so on); runs has all counts of
     each. good: with the target everything hit, at least one graph, and no object was built.
 
-    Raises Problem as ``supervise.run`` and Folder do, and "verify-server", "nothing-to-verify",
+    Raises Problem as ``supervise.run``, ``caches.used`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """
     asked = checked(params)
     source = Folder(asked.job.place)
     items = source.items(report)
-    if not any(item.kind in ("fxgraph", "aotautograd") for item in items):
-        raise Problem("nothing-to-verify", place=source.place)
+    led = used(source.place, items)
     try:
         scratch = tempfile.mkdtemp(prefix="torchkeeper-verify-", dir=params.get("scratch"))
     except OSError as e:
@@ -135,7 +136,7 @@ def verify(params: Answer, report: Report) -> Answer:
         raise Problem("place-unwritable", place=above, why=e.strerror or str(e)) from e
     try:
         _check_room(scratch, room(items))
-        return _told(_all_runs(asked, source, items, scratch, report))
+        return _told(_all_runs(asked, source, items, led, scratch, report))
     finally:
         discard(scratch)
 
@@ -173,7 +174,7 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
 
 
 def _all_runs(
-    asked: Asked, source: Folder, items: list[Item], scratch: str, report: Report
+    asked: Asked, source: Folder, items: list[Item], led: Used, scratch: str, report: Report
 ) -> dict[str, Ran]:
     mega = os.path.join(scratch, "mega-cache")
     done: dict[str, Ran] = {}
@@ -189,12 +190,13 @@ def _all_runs(
             if name in JUDGED:
                 duplicate(source, items, cache, report)
                 if name == "prepared":
-                    _prepare(os.path.join(folder, "tmp"), report)
+                    _prepare(os.path.join(folder, "tmp"), asked.job.limit_s, report)
             elif name == "cold" and "mega" in asked.runs:
                 more = {"save": mega}
             elif name == "mega":
                 more = {"load": mega}
-            done[name] = _run(asked.job, folder, more, name, report)
+            led_to = led if name in JUDGED else Used()
+            done[name] = _run(asked.job, folder, led_to, more, name, report)
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
@@ -214,18 +216,23 @@ def _uses_header(job: supervise.Job, ran: Ran) -> bool:
     return not job.portable and ran.result["device"] == "cpu"
 
 
-def _prepare(temporary: str, report: Report) -> None:
+def _prepare(temporary: str, limit_s: float | None, report: Report) -> None:
     """Have the header built where the run will look. Where none is used, there is none to build."""
     try:
-        prepare.prepare({"into": temporary}, report)
+        prepare.prepare({"into": temporary, "limit_s": limit_s}, report)
     except Problem as problem:
         if problem.code not in ("headers-off", "headers-unknown"):
             raise
 
 
-def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Report) -> Ran:
+def _run(
+    job: supervise.Job, folder: str, led: Used, more: Answer, name: str, report: Report
+) -> Ran:
     cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
-    env = environment(supervise.environment(cache, job.threads, job.portable), temporary)
+    inductor = os.path.normpath(os.path.join(cache, led.inductor))
+    env = environment(supervise.environment(inductor, job.threads, job.portable), temporary)
+    if led.triton is not None:
+        env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     heard = _Heard(report)
     before = objects(cache)
     try:
