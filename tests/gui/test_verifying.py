@@ -19,6 +19,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, list
 from tests.link.test_verified import result
 from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.engines import Listener
@@ -439,3 +440,19 @@ def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
         answer.set()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     assert not folder.exists()
+
+
+def test_what_is_prepared_for_another_user_has_to_be_given_to_him(qtbot: QtBot) -> None:
+    folder = "/tmp/torchinductor_ada/precompiled_headers"
+    came = {"built": 2, "there": 0, "bytes": 298_000_000, "seconds": 11.4, "folder": folder}
+    job = Job(1, "Prepare", "prepare", state=State.DONE, result=came)
+    mine = outcome(job)
+    assert (mine.icon, mine.title) == ("done", "Prepared")
+    assert any(
+        "Programs of user ada whose temporary folder is /tmp find it" in x for x in mine.lines
+    )
+    for counts in ({"built": 2}, {"built": 0, "there": 2}):
+        job.result = {**came, **counts, "user": "ada"}
+        theirs = outcome(job)
+        assert theirs.icon == "warning"
+        assert any(x.endswith("chown -R ada /tmp/torchinductor_ada") for x in theirs.lines)
