@@ -31,10 +31,10 @@ from torchkeeper.stores.locks import take
 from torchkeeper.warm import sweep
 from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.job import check_compiler
+from torchkeeper.warm.options import HEADERS
 
 #: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).
 SUFFIXES = (".gch", ".pch")
-_OFF = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
     if folder is None or not hasattr(codecache, "_precompile_header"):
         raise Problem("headers-unknown", torch=str(torch.__version__), python=sys.executable)
     if not config.cpp_cache_precompile_headers:
-        raise Problem("headers-off", variable=_OFF)
+        raise Problem("headers-off", variable=HEADERS)
     if into is not None and os.path.realpath(folder) != os.path.realpath(into):
         raise Problem("headers-elsewhere", wanted=into, folder=folder)
     # PyTorch has chosen its folder: what else is temporary goes where it is removed afterwards.

@@ -25,16 +25,13 @@ from torchkeeper.warm.following import (
     make_writable,
     tell_swept,
 )
+from torchkeeper.warm.options import HEADERS, MOST_THREADS
 
 _CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
-#: Threads a program may be warmed for; kernels are run with so many.
-MOST_THREADS = 1024
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
-#: What has PyTorch precompile no header (torch/_inductor/config.py).
-_HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ def environment(place: str, threads: int | None = None, portable: bool = False) 
         # Otherwise MKL takes no more than there are cores.
         env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
     if portable:
-        env[_HEADERS] = "0"
+        env[HEADERS] = "0"
     return filling(env, place)
 
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.notes import best, number
-from torchkeeper.link import say
+from torchkeeper.link import preparing, say
 from torchkeeper.link.words import printable
 
 
@@ -62,28 +62,29 @@ def _warmed(job: Job) -> Outcome:
 
 
 def _prepared(job: Job) -> Outcome:
-    built, there = number(job.result, "built"), number(job.result, "there")
-    folder = printable(str(job.result.get("folder") or ""), 4096)
+    result = job.result
+    built, there = number(result, "built"), number(result, "there")
+    folder = printable(str(result.get("folder") or ""), 4096)
+    if not built and not there:
+        nothing = _tr("This torch builds no header ahead of its first compile.")
+        return Outcome("info", "muted", _tr("There was nothing to prepare"), [nothing])
+    # Another user's programs find nothing before that is done.
+    warning = preparing.warning(result)
+    more = [line for line in (preparing.finds(result), warning) if line]
     if not built:
-        title = _tr("It was prepared already") if there else _tr("There was nothing to prepare")
-        lines = [folder] if folder else []
-        if not there:
-            lines = [_tr("This torch builds no header ahead of its first compile.")]
-        return Outcome("info", "muted", title, lines)
+        icon, colour = ("warning", "warning") if warning else ("info", "muted")
+        return Outcome(icon, colour, _tr("It was prepared already"), [folder, *more])
     lines = [
         _tr("{} ({}) built in {}").format(
-            say.count(built, "header", "headers"),
-            say.size(number(job.result, "bytes")),
-            folder,
-        ),
-        _tr("The first compile of a program with this temporary folder finds it there."),
-        *took(job),
+            say.count(built, "header", "headers"), say.size(number(result, "bytes")), folder
+        )
     ]
     if there:
-        lines.insert(1, _tr("{} there already").format(
+        lines.append(_tr("{} there already").format(
             say.count(there, "header was", "headers were")
         ))  # fmt: skip
-    return Outcome("done", "good", _tr("Prepared"), lines)
+    icon, colour = ("warning", "warning") if warning else ("done", "good")
+    return Outcome(icon, colour, _tr("Prepared"), [*lines, *more, *took(job)])
 
 
 def _verified(job: Job) -> Outcome:
