@@ -281,4 +281,21 @@ def test_many_names_are_told_in_several_requests() -> None:
     assert [(one["file"], len(one["rows"]), one["first"]) for one in told] == [
         ("/a", 500, True), ("/a", 500, False), ("/a", 1, False), ("/b", 0, True),
     ]  # fmt: skip
+    long = [{"file": "/a", "path": str(number) + "é" * 1000, "key": "k"} for number in range(500)]
+    told += carrying.requests(["/a"], long)
+    assert sum(len(one["rows"]) for one in told) == 1501
     assert all(len(json.dumps(one)) < 1 << 20 for one in told)
+
+
+def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
+    good = {"file": "/a", "path": "ab/c.cpp", "key": "c" * 52}
+    rows: list[dict[str, Any]] = []
+    said = [
+        {**good, "file": []}, {**good, "path": 5}, {**good, "key": None},
+        {**good, "key": "c" * 5000}, {**good, "path": "p" * 5000}, {**good, "path": ""},
+        {}, [], 7, None, {**good, "more": "x"},
+    ]  # fmt: skip
+    carrying.take(rows, said, [{"built": 2}])
+    assert rows == [good]
+    carrying.take(rows, [good] * 5, [{"built": 1}, {"built": 1}])
+    assert rows == [good] * 2

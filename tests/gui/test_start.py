@@ -16,6 +16,7 @@ from torchkeeper.gui.later import Later
 from torchkeeper.gui.window import Window
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
 
 
 def test_what_was_listed_ahead_is_shown_and_not_asked_for_again(
@@ -53,6 +54,17 @@ def test_an_engine_nobody_asked_ends_with_the_window(qtbot: QtBot) -> None:
     engines.stop()
     qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
     assert engine.returncode is not None
+
+
+def test_a_request_that_is_too_long_fails_and_is_not_lost(qtbot: QtBot) -> None:
+    engines = Engines(None)
+    failed: list[UserError] = []
+    before = [("named", {"file": "/x", "rows": [["a", "x" * (1 << 20)]], "first": True})]
+    engines.ask("import", {}, Listener(failed=failed.append), before=before)
+    qtbot.waitUntil(lambda: bool(failed), timeout=PATIENCE)
+    assert failed[0].code == "request-too-long"
+    engines.stop()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
 
 
 def test_an_engine_that_died_before_the_window_came_is_reported(

@@ -96,6 +96,14 @@ def test_errors_leave_the_engine_working(op: str, params: dict[str, object], cod
         assert engine.call("places") == {}
 
 
+def test_a_request_that_is_too_long_is_said_and_not_waited_for() -> None:
+    with Engine() as engine:
+        with pytest.raises(UserError) as caught:
+            engine.call("du", {"place": "/" + "x" * (1 << 20)})
+        assert caught.value.code == "request-too-long"
+        assert engine.call("places") == {}
+
+
 def test_garbage_on_the_wire_ends_the_engine_with_a_message() -> None:
     with Engine() as engine:
         engine._stdin.write(b"this is not JSON\n")

@@ -31,10 +31,6 @@ def _naming(env: Environment, files: Sequence[str], rows: Rows) -> Naming:
     return Naming(env.python, (know, *(("named", one) for one in carrying.requests(files, rows))))
 
 
-def _add(rows: Rows, found: list[Any]) -> None:
-    rows.extend(one for one in found if isinstance(one, dict))
-
-
 class Names(QObject):
     """Asks an environment for the names of objects in files, while the user looks at them."""
 
@@ -78,12 +74,16 @@ class Names(QObject):
             self.error = error
             self.changed.emit()
 
-        wanted = [about["file"] for about in abouts if carrying.asks(about, env.facts or {})]
+        wanted = [about for about in abouts if carrying.asks(about, env.facts or {})]
         if not wanted:
             self.naming = _naming(env, files, rows)
             return
-        listener = Listener(rows=lambda found: _add(rows, found), result=over, failed=failed)
-        params = {"files": wanted}
+
+        def take(found: list[Any]) -> None:
+            carrying.take(rows, found, wanted)
+
+        listener = Listener(rows=take, result=over, failed=failed)
+        params = {"files": [about["file"] for about in wanted]}
         self._ticket = self._engines.ask("names", params, listener, python=env.python)
 
     def forget(self) -> None:
@@ -118,13 +118,18 @@ class Carry:
             self._asked(self._engines.ask("import", params, listener, before=told.before))
 
         def origin(told: dict[str, Any]) -> None:
-            wanted = [x["file"] for x in told["files"] if carrying.asks(x, self._env.facts or {})]
+            wanted = [x for x in told["files"] if carrying.asks(x, self._env.facts or {})]
             if not wanted:
                 place()
                 return
-            listener = Listener(rows=lambda found: _add(rows, found), result=place, **self._hears)
+
+            def take(found: list[Any]) -> None:
+                carrying.take(rows, found, wanted)
+
+            listener = Listener(rows=take, result=place, **self._hears)
+            params = {"files": [one["file"] for one in wanted]}
             python = self._env.python
-            self._asked(self._engines.ask("names", {"files": wanted}, listener, python=python))
+            self._asked(self._engines.ask("names", params, listener, python=python))
 
         listener = Listener(result=origin, **self._hears)
         self._asked(self._engines.ask("origin", {"files": [file]}, listener))

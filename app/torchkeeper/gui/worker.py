@@ -229,6 +229,21 @@ class Worker(QObject):
             self.failed.emit(request.ticket, e, [])
             return
         line.keep = request.keep
+        try:
+            self._hand_over(line, request, servers, logins, known_by)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            if not line.shared and not line.asked:
+                self._close(line)
+
+    def _hand_over(
+        self,
+        line: _Line,
+        request: Request,
+        servers: list[str],
+        logins: dict[str, str],
+        known_by: Identity | None,
+    ) -> None:
         line.tickets.add(request.ticket)
         for server in servers:
             password = request.password

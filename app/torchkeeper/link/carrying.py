@@ -14,7 +14,7 @@ steps; there: that of the interpreter), ``facts`` being what its probe told:
    portable}]`` (``stores.building.claims``);
 2. home ``know {python, env: facts}``;
 3. only for the files of which ``asks(about, facts)``: there ``names {files}`` -> rows ``{file,
-   path, key}``;
+   path, key}``, which ``take`` keeps, for an interpreter may say what it likes;
 4. home ``named`` with each of ``requests(files, rows)``, which hold 500 names at most; for all
    files, so that names from another environment are forgotten;
 5. home ``compare`` or ``import`` ``{files, into, env: python}``, or ``copy`` from a bundle to a
@@ -27,17 +27,22 @@ go by the CPU and the libc of this machine alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.engine import wire
-from torchkeeper.engine.wire import Message
 from torchkeeper.link import preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
 
 Answer = dict[str, Any]
+
+#: Characters of a path in a bundle and of a name; real names have 52.
+_MAX_PATH, _MAX_KEY = 1024, 64
+#: Bytes of names in one request, which is one line.
+_MAX_NAMES = wire.MAX_LINE // 4
 
 
 def builders(facts: Mapping[str, Any] | None) -> Answer | None:
@@ -56,16 +61,48 @@ def asks(about: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     return all(claim.get(name) == here.get(name) for name in ("torch", "torch_key"))
 
 
+def take(rows: list[Answer], said: Iterable[object], abouts: Iterable[Mapping[str, Any]]) -> None:
+    """Add to ``rows`` what an interpreter says that are names, where they can be such: no more of
+    them than the files that it was asked about have objects.
+    """
+    most = sum(int(about["built"]) for about in abouts)
+    for row in said:
+        if len(rows) >= most:
+            return
+        if not isinstance(row, dict) or not isinstance(row.get("file"), str):
+            continue
+        if _is_text(row.get("path"), _MAX_PATH) and _is_text(row.get("key"), _MAX_KEY):
+            rows.append({name: row[name] for name in ("file", "path", "key")})
+
+
+def _is_text(said: object, longest: int) -> bool:
+    return isinstance(said, str) and 0 < len(said) <= longest
+
+
 def requests(files: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[Answer]:
-    """The parameters of every ``named`` that an engine is to be sent, in this order."""
+    """The parameters of every ``named`` that an engine is to be sent, in this order. ``rows``: as
+    of ``take``.
+    """
     names: dict[str, list[list[str]]] = {file: [] for file in files}
     for row in rows:
-        if row.get("file") in names:
-            names[row["file"]].append([str(row.get("path")), str(row.get("key"))])
+        if row["file"] in names:
+            names[row["file"]].append([row["path"], row["key"]])
     for file, pairs in names.items():
-        for start in range(0, max(len(pairs), 1), wire.MAX_ROWS):
-            some = pairs[start : start + wire.MAX_ROWS]
-            yield {"file": file, "rows": some, "first": start == 0}
+        first = True
+        while first or pairs:
+            some, pairs = _one_line(pairs)
+            yield {"file": file, "rows": some, "first": first}
+            first = False
+
+
+def _one_line(pairs: list[list[str]]) -> tuple[list[list[str]], list[list[str]]]:
+    """As many names as one request holds, and the others."""
+    size = 0
+    for count, pair in enumerate(pairs[: wire.MAX_ROWS]):
+        size += len(json.dumps(pair)) + 1
+        if size > _MAX_NAMES and count:
+            return pairs[:count], pairs[count:]
+    return pairs[: wire.MAX_ROWS], pairs[wire.MAX_ROWS :]
 
 
 def tell(
@@ -78,18 +115,15 @@ def tell(
     """
     abouts: list[Answer] = engine.call("origin", {"files": list(files)})["files"]
     engine.call("know", {"python": python, "env": dict(facts)})
-    wanted = [about["file"] for about in abouts if asks(about, facts)]
+    wanted = [about for about in abouts if asks(about, facts)]
     rows: list[Answer] = []
     if wanted:
+        names = {"files": [about["file"] for about in wanted]}
         with Engine(python) as there:
-            there.call("names", {"files": wanted}, lambda told: rows.extend(_rows_of(told)))
+            there.call("names", names, lambda told: take(rows, told.rows, wanted))
     for params in requests(files, rows):
         engine.call("named", params)
     return abouts
-
-
-def _rows_of(message: Message) -> list[Answer]:
-    return [row for row in message.rows if isinstance(row, dict)]
 
 
 def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:

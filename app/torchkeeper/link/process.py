@@ -143,7 +143,10 @@ class Engine:
         return self._stdout.fileno()
 
     def send(self, op: str, params: Mapping[str, Any] | None = None) -> int:
-        """Send a request; returns its id. A dead engine is noticed by ``receive``, not here."""
+        """Send a request; returns its id. A dead engine is noticed by ``receive``, not here.
+
+        Raises UserError for one that is longer than a line may be; the engine has not heard of it.
+        """
         self._next_id += 1
         self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
         return self._next_id
@@ -153,8 +156,17 @@ class Engine:
         self._write({"cancel": ident})
 
     def _write(self, obj: dict[str, Any]) -> None:
+        try:
+            line = wire.encode(obj)
+        except wire.WireError as e:
+            raise UserError(
+                "The request is too long for an engine.",
+                f"{str(e).capitalize()}.",
+                "Ask about fewer files or entries at once.",
+                code="request-too-long",
+            ) from e
         with contextlib.suppress(OSError, ValueError):
-            self._stdin.write(wire.encode(obj))
+            self._stdin.write(line)
             self._stdin.flush()
 
     def receive(self) -> Iterator[Message]:
