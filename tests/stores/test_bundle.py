@@ -135,6 +135,25 @@ def test_kernels_travel_without_their_folder(
     assert len(list((tmp_path / "inductor" / "triton" / "0").iterdir())) == 2
 
 
+def test_a_kernel_that_was_moved_as_it_is_finds_its_files_again(
+    kernels: Path, triton_cache: Path, tmp_path: Path
+) -> None:
+    make(kernels, tmp_path / "a.torchcache")
+    groups = sorted(triton_cache.rglob("__grp__*.json"))
+    for group in groups:
+        told = json.loads(group.read_bytes())
+        gone = {name: f"/gone/{name}" for name in told["child_paths"]}
+        group.write_text(json.dumps({**told, "child_paths": gone}))
+    for outcome in ((2, 0), (0, 2)):
+        done, left, _ = bring(tmp_path / "a.torchcache", triton_cache)
+        assert (done.entries, done.exists, left.codes) == (*outcome, [])
+    for group in groups:
+        found = json.loads(group.read_bytes())["child_paths"]
+        assert all(Path(path) == group.parent / name for name, path in found.items())
+        names = {path.name for path in (kernels / group.parent.name).iterdir()}
+        assert {path.name for path in group.parent.iterdir()} == names
+
+
 def test_another_payload_goes_beside_it(good: Path, fixture_cache: Path) -> None:
     fx = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
     other = fx.with_name("b" * 51)

@@ -91,6 +91,16 @@ def children(group: dict[str, Any]) -> list[str]:
     return [name for name in paths if isinstance(name, str)] if isinstance(paths, dict) else []
 
 
+def paths(data: bytes) -> list[str]:
+    """The paths that a group file names; none where it is no group file."""
+    try:
+        found = _object(data).get("child_paths")
+    except (ValueError, TypeError, RecursionError):
+        return []
+    told = found.values() if isinstance(found, dict) else ()
+    return [path for path in told if isinstance(path, str)]
+
+
 def group_for(data: bytes, folder: str) -> bytes:
     """A group file with its children's paths moved to ``folder``, or relative with ``""``.
 

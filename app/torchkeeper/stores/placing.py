@@ -117,18 +117,21 @@ class Target:
         if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
             missing_folders(os.path.dirname(folder), self.root)
             return Plan(home, tuple(files), folder=folder, whole=True)
-        missing, there = [], []
+        missing, replaced, there = [], [], []
         for file, target in files:
             known = self._digest(target, item.kind, pouring)
             if known is None:
                 missing.append((file, target))
             elif known != _promised(offered, item, file, target, pouring):
                 raise Problem("key-taken", path=item.path)
+            elif is_group(item.kind, file.name) and not _leads_to_files(target):
+                missing.append((file, target))
+                replaced.append(target)
             else:
                 there.append((file.name, known))
         # The group files last: they say that the others are there.
         missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
-        return Plan(home, tuple(missing), folder=folder, there=tuple(there))
+        return Plan(home, tuple(missing), frozenset(replaced), folder=folder, there=tuple(there))
 
     def claim(self, plan: Plan) -> None:
         """Take a plan for carried out, where it is not: what follows finds its files there."""
@@ -170,6 +173,17 @@ def _surely_broken(item: Item, target: str) -> bool:
         return False
     with open(target, "rb") as stream:
         return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
+
+
+def _leads_to_files(path: str) -> bool:
+    """Whether the files are there that a group file names. They are not where its folder was
+    copied or moved as it is, and Triton then compiles the kernel anew.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return all(map(os.path.lexists, triton.paths(stream.read(CHUNK))))
+    except FileNotFoundError:
+        return True  # it is not written yet: what comes before would do it
 
 
 def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
