@@ -26,8 +26,10 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import probes, verified
+from torchkeeper.link import probes, verified, verifying
+from torchkeeper.link.verified import Verified
 from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.
@@ -350,9 +352,8 @@ def test_the_result_page_says_what_to_do(
     dialog = window.flows.results.show_result()
     assert dialog is not None
     page = dialog.result_page
-    assert page.title.text() == "Not good: 1 miss, 2 objects rebuilt"
-    assert "Warm the place once more" in page.text.text()
-    assert "Import the bundle again" in page.text.text()
+    assert page.title.text() == "Not good: 1 miss, 2 objects built again"
+    assert "Warm it with this recipe" in page.text.text()
     assert page.more.graphs.topLevelItemCount() == 1
     dialog.accept()
 
@@ -456,3 +457,27 @@ def test_what_is_prepared_for_another_user_has_to_be_given_to_him(qtbot: QtBot) 
         theirs = outcome(job)
         assert theirs.icon == "warning"
         assert any(x.endswith("chown -R ada /tmp/torchinductor_ada") for x in theirs.lines)
+
+
+def test_what_is_not_good_is_said_as_on_the_command_line() -> None:
+    missed = {"hits": 5, "graphs": 5, "autograd": {"hits": 0, "misses": 2}}
+    run = {**result()["runs"]["warm"], **missed}
+    traced = result(**missed, good=False, runs={"warm": run})
+    job = Job(1, "Verify", "verify", state=State.DONE, result=verified.checked(traced))
+    said = outcome(job)
+    assert said.title == "Not good: 2 AOTAutograd misses"
+    assert said.lines[0] == "5 of 5 graphs were found, no object rebuilt."
+    assert said.lines[1:-1] == verifying.advice(job.result) != []
+    assert Beside(Verified("/place", time.time(), job.result, "/python", None), False).line == (
+        "Verification failed just now: 2 AOTAutograd misses"
+    )
+    # The run that was not good is named, not the last one, which was.
+    runs = {"warm": {**run, "autograd": {"hits": 1, "misses": 0}, "misses": 1, "hits": 4},
+            "prepared": result()["runs"]["warm"]}  # fmt: skip
+    job.result = verified.checked(result(good=False, runs=runs))
+    job.asked["made_threads"] = 4
+    said = outcome(job)
+    assert said.title == "Not good as it is: 1 miss"
+    assert said.lines[0] == "4 of 5 graphs were found, no object rebuilt."
+    assert said.lines[1:-1] == verifying.advice(job.result, 4)
+    assert any("OMP_NUM_THREADS=4" in line for line in said.lines)
