@@ -143,6 +143,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, started: list[int]) -> 
          "headers-off", {"variable": "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"}),
         ("codecache._precompile_header = None; codecache._HEADER_DIR = '/var/x'",
          "headers-elsewhere", {"folder": "/var/x"}),
+        ("codecache._precompile_header = None; sys.modules['torch._inductor.cpp_builder']"
+         ".get_cpp_compiler = None", "compiler-missing", {}),
         ("import subprocess\n"
          "codecache._precompile_header = lambda *_: subprocess.run(['openssl'])",
          "openssl-missing", {}),
