@@ -226,7 +226,12 @@ def test_what_is_advised() -> None:
 
 def test_many_names_are_told_in_several_requests() -> None:
     rows = [{"file": "/a", "path": str(number), "key": "k"} for number in range(1001)]
-    told = list(carrying.requests(["/a", "/b"], [*rows, {"file": "/c", "path": "p", "key": "k"}]))
+    strange: list[dict[str, Any]] = [
+        {"file": "/c", "path": "p", "key": "k"}, {"file": ["/a"], "path": "p", "key": "k"},
+        {"file": "/a", "path": None, "key": "k"}, {"file": "/a", "path": "p", "key": "k" * 10**6},
+        {},
+    ]  # fmt: skip
+    told = list(carrying.requests(["/a", "/b"], [*rows, *strange]))
     assert [(one["file"], len(one["rows"]), one["first"]) for one in told] == [
         ("/a", 500, True), ("/a", 500, False), ("/a", 1, False), ("/b", 0, True),
     ]  # fmt: skip

@@ -37,6 +37,8 @@ from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
 
 Answer = dict[str, Any]
+#: Characters of a path in a bundle and of a key; real ones have some 130.
+_MAX_NAME = 1500
 
 
 def builders(facts: Mapping[str, Any] | None) -> Answer | None:
@@ -59,8 +61,12 @@ def requests(files: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterato
     """The parameters of every ``named`` that an engine is to be sent, in this order."""
     names: dict[str, list[list[str]]] = {file: [] for file in files}
     for row in rows:
-        if row.get("file") in names:
-            names[row["file"]].append([str(row.get("path")), str(row.get("key"))])
+        file, path, key = (row.get(name) for name in ("file", "path", "key"))
+        # What another's interpreter says is bounded, and is about what it was asked.
+        if not (isinstance(path, str) and isinstance(key, str)) or not isinstance(file, str):
+            continue
+        if file in names and len(path) + len(key) < _MAX_NAME:
+            names[file].append([path, key])
     for file, pairs in names.items():
         for start in range(0, max(len(pairs), 1), wire.MAX_ROWS):
             some = pairs[start : start + wire.MAX_ROWS]
