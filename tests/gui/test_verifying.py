@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -190,7 +191,8 @@ def test_a_verification_is_cancelled_and_leaves_nothing(
     assert dialog.result_page.title.text() == "Cancelled"
     assert verified.last(str(fixture_cache)) is None
     temporary = Path(os.environ["TMPDIR"])
-    qtbot.waitUntil(lambda: not list(temporary.glob("torchkeeper-verify-*")), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not list(temporary.glob("torchkeeper-*/*")), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
     qtbot.waitUntil(
         lambda: not [c for c in children().values() if "torch" in c and "job" in c],
         timeout=PATIENCE,
@@ -275,6 +277,34 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     assert imported.result_page.more.snippet.isVisible()
     assert not imported.result_page.more.offer.isVisible(), "there is no header to prepare"
     imported.accept()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_an_environment_is_prepared_once(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    settings: QSettings,
+    tmp_path: Path,
+    torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    settings.setValue(KEY, torch_python)
+    window = open_window()
+    for title in ("Prepared", "It was prepared already"):
+        dialog = window.flows.prepare(torch_python)
+        dialog.folder.setText(str(tmp_path / "temporary"))
+        qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+        click(qtbot, dialog.go)
+        job = done(qtbot, window)
+        assert dialog.result_page.title.text() == title
+        assert str(tmp_path / "temporary") in dialog.result_page.text.text()
+        assert any(line.startswith("Header ") for line in job.log), list(job.log)
+        dialog.accept()
+    headers = [p for p in (tmp_path / "temporary").rglob("*.gch") if p.is_file()]
+    assert len(headers) == window.jobs.jobs[0].result["there"] > 0
+    shutil.rmtree(tmp_path / "temporary")  # it is large
 
 
 def done(qtbot: QtBot, window: Window) -> Job:

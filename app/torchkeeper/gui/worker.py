@@ -649,10 +649,10 @@ class Worker(QObject):
 
     @Slot(str)
     def discard(self, folder: str) -> None:
-        """Remove such a folder."""
+        """Remove such a folder, however large."""
         made = self._scratch.pop(folder, None)
         if made is not None:
-            made.cleanup()
+            _aside(made.cleanup)
 
     @Slot()
     def shut_down(self) -> None:
@@ -723,8 +723,9 @@ class Worker(QObject):
             self._timer.stop()
         if self._stopping and not self._lines:
             self._stopping = False
-            for folder in list(self._scratch):
-                self.discard(folder)
+            for made in self._scratch.values():
+                made.cleanup()
+            self._scratch.clear()
             self.ended.emit()
 
 
