@@ -117,6 +117,8 @@ def test_where_headers_belong(
     monkeypatch.setenv("LOGNAME", "me/x")
     target, _ = prepare.checked({"into": into})
     assert (target.folder, target.foreign) == (folder, user)
+    usual = os.path.join(tempfile.gettempdir(), "torchinductor_me_x", "precompiled_headers")
+    assert prepare.headers_for({"into": into}) == (folder or usual)
 
 
 def test_the_environment_is_that_of_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +149,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, started: list[int]) -> 
          "headers-off", {"variable": "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"}),
         ("codecache._precompile_header = None; codecache._HEADER_DIR = '/var/x'",
          "headers-elsewhere", {"folder": "/var/x"}),
+        ("codecache._precompile_header = None; sys.modules['torch._inductor.cpp_builder']"
+         ".get_cpp_compiler = None", "compiler-missing", {}),
         ("import subprocess\n"
          "codecache._precompile_header = lambda *_: subprocess.run(['openssl'])",
          "openssl-missing", {}),
@@ -254,6 +258,17 @@ def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, sta
     assert {path for swept in report.all("swept") for path in swept["paths"]} == {
         str(headers / f"{STEM}.h.gch"), str(headers / f"{STEM}.h_CxxBuild"),
     }  # fmt: skip
+
+
+def test_what_a_dead_engine_left_is_removed_first(stand_in: Any, tmp_path: Path) -> None:
+    stand_in("codecache._precompile_header = lambda *_: '/no/such/header.h'")
+    headers = tmp_path / "torchinductor_somebody" / "precompiled_headers"
+    (headers / f"{STEM}.h_CxxBuild").mkdir(parents=True)
+    (headers / f"{STEM}.h.gch").write_bytes(b"half of it")
+    report = Recorder()
+    assert problem_of({"into": str(tmp_path)}, report).code == "prepare-failed"
+    assert list(headers.iterdir()) == []
+    assert [swept["count"] for swept in report.all("swept")] == [2]
 
 
 def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path, started: list[int]) -> None:

@@ -49,6 +49,7 @@ class DragOut(QObject):
         self._places = places
         self._onto = ""
         self._count = ""
+        self._builders: dict[str, Any] | None = None
         self._waits = False
         self._engines = engines
         self._ticket: int | None = None
@@ -71,8 +72,18 @@ class DragOut(QObject):
         if self._ticket is None and not self._held:
             self.asked.emit()
 
-    def begin(self, place: str, entries: Sequence[Entry], name: str) -> None:
-        """Have a bundle of these entries written; it is offered if the button is still held."""
+    def begin(
+        self,
+        place: str,
+        entries: Sequence[Entry],
+        name: str,
+        builders: dict[str, Any] | None = None,
+    ) -> None:
+        """Have a bundle of these entries written; it is offered if the button is still held.
+
+        builders: how an environment builds objects, as of an export.
+        """
+        self._builders = builders
         self._held = self._waits = True
         self._count = count = say.count(len(entries), "entry", "entries")
         self._places.expect(_others(place))
@@ -86,7 +97,7 @@ class DragOut(QObject):
             else:
                 self._clean()
 
-        self._ticket = self._engines.scratch(Listener(result=ready, failed=self._lost))
+        self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
 
     def _export(self, place: str, entries: Sequence[Entry], output: str, count: str) -> None:
         selection = Selection.of(entries)
@@ -96,7 +107,12 @@ class DragOut(QObject):
             failed=self._lost,
             cancelled=self._clean,
         )
-        params = {"place": place, "output": output, "select": selection.select}
+        params = {
+            "place": place,
+            "output": output,
+            "select": selection.select,
+            "builders": self._builders,
+        }
         self._ticket = self._engines.ask("export", params, listener, hold=selection.hold)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:

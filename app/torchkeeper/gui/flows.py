@@ -185,7 +185,11 @@ class Flows(QObject):
         """Let the selected entries be dragged elsewhere, as a bundle."""
         place, chosen = self._window.place, self._window.table.selected()
         if place is not None and chosen:
-            self._window.dragging.begin(place, chosen, self._bundle_name(place))
+            from torchkeeper.gui.dialogs.exporting import maker_of
+            from torchkeeper.link import carrying
+
+            builders = carrying.builders(maker_of(self._window.here.environments))
+            self._window.dragging.begin(place, chosen, self._bundle_name(place), builders)
 
     def _selection(self, entries: list[Entry]) -> Selection:
         whole = len(entries) == self._window.entries.total

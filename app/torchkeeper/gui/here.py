@@ -150,6 +150,7 @@ class Here(QObject):
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 
         dialog = EnvironmentsDialog(self._window, self.environments)
+        dialog.preparing.connect(self._window.flows.prepare)
         dialog.open()
         return dialog
 

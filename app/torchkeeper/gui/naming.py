@@ -93,10 +93,10 @@ class Names(QObject):
 
 
 class Carry:
-    """Puts what an import of a bundle would place into a folder of its own, for one job.
+    """Puts what an import of a bundle would place into a folder, for one job.
 
     asked: hears of each ticket, by which that step can be cancelled. hears: as a Listener, of
-    every step; ``failed`` or ``cancelled`` is the end, and then nobody has the folder.
+    every step; ``failed`` or ``cancelled`` is the end.
     """
 
     def __init__(
@@ -106,44 +106,30 @@ class Carry:
         self._env = env
         self._asked = asked
         self._hears = hears
+        #: How many threads the bundle says that it was made with.
+        self.made_threads: int | None = None
 
-    def unpack(self, file: str, then: Callable[[str, dict[str, Any]], None]) -> None:
-        """Call ``then`` with the folder and the result of the import."""
+    def unpack(self, file: str, into: str, then: Callable[[dict[str, Any]], None]) -> None:
+        """Call ``then`` with the result of the import."""
+        rows: Rows = []
 
-        def named(rows: Rows) -> None:
-            # Made last: where anything before fails, there is none to remove.
-            listener = self._listener(lambda made: self._place(file, rows, made["folder"], then))
-            self._asked(self._engines.scratch(listener))
+        def place(_: dict[str, Any] | None = None) -> None:
+            told = _naming(self._env, [file], rows)
+            params = {"files": [file], "into": into, "env": told.python}
+            listener = Listener(result=then, **self._hears)
+            self._asked(self._engines.ask("import", params, listener, before=told.before))
 
         def origin(told: dict[str, Any]) -> None:
+            made_in = [x["made_in"] for x in told["files"] if isinstance(x.get("made_in"), dict)]
+            threads = made_in[0].get("threads") if made_in else None
+            self.made_threads = threads if isinstance(threads, int) else None
             wanted = [x["file"] for x in told["files"] if carrying.asks(x, self._env.facts or {})]
-            rows: Rows = []
             if not wanted:
-                named(rows)
+                place()
                 return
-            listener = self._listener(lambda _: named(rows))
-            listener = listener._replace(rows=lambda found: _add(rows, found))
+            listener = Listener(rows=lambda found: _add(rows, found), result=place, **self._hears)
             python = self._env.python
             self._asked(self._engines.ask("names", {"files": wanted}, listener, python=python))
 
-        self._asked(self._engines.ask("origin", {"files": [file]}, self._listener(origin)))
-
-    def _listener(self, result: Callable[[dict[str, Any]], None]) -> Listener:
-        return Listener(result=result, **self._hears)
-
-    def _place(
-        self, file: str, rows: Rows, folder: str, then: Callable[[str, dict[str, Any]], None]
-    ) -> None:
-        told = _naming(self._env, [file], rows)
-
-        def ending(name: str) -> Callable[..., None]:
-            def end(*what: Any) -> None:
-                self._engines.discard(folder)
-                self._hears[name](*what)
-
-            return end
-
-        listener = self._listener(lambda result: then(folder, result))
-        listener = listener._replace(failed=ending("failed"), cancelled=ending("cancelled"))
-        params = {"files": [file], "into": folder, "env": told.python}
-        self._asked(self._engines.ask("import", params, listener, before=told.before))
+        listener = Listener(result=origin, **self._hears)
+        self._asked(self._engines.ask("origin", {"files": [file]}, listener))

@@ -51,6 +51,10 @@ Before = tuple[tuple[str, dict[str, Any]], ...]
 _COMPILING = frozenset({"warm", "verify", "prepare"})
 
 
+#: What a bundle holds is placed in this folder of a job's own.
+_TARGET = "target"
+
+
 class _Start(NamedTuple):
     """How a job is asked for.
 
@@ -120,10 +124,16 @@ class Operations(QObject):
         def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
             def marked(found: dict[str, Any]) -> None:
                 job.asked["mark"] = found["mark"]
+                listener = self._listener(job, made)
+                self._step(job, self._engines.scratch("verifying", listener))
+
+            def made(found: dict[str, Any]) -> None:
+                # Ours, so that nothing is left of it even where the engine has to be killed.
+                job.scratch = str(found["folder"])
                 if bundle:
                     self._unpack(job, env, then)
                 else:
-                    then({})
+                    then({"scratch": job.scratch})
 
             self._step(job, self._engines.mark(place, self._listener(job, marked)))
 
@@ -316,13 +326,15 @@ class Operations(QObject):
         self._jobs.touch(job)
         file = str(job.place)
 
-        def unpacked(folder: str, placed: dict[str, Any]) -> None:
+        target = os.path.join(job.scratch, _TARGET)
+
+        def unpacked(placed: dict[str, Any]) -> None:
             job.note = ""
-            job.scratch = folder
+            job.asked["made_threads"] = carry.made_threads
             note = notes.of_import(placed)
             self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
             if placed.get("entries"):
-                then({"place": folder})
+                then({"place": target, "scratch": job.scratch})
             else:
                 self._lost(job, user_error("nothing-to-verify", {"place": file}))
 
@@ -331,7 +343,7 @@ class Operations(QObject):
             self._engines, env, lambda ticket: self._step(job, ticket),
             findings=heard.findings, failed=heard.failed, cancelled=heard.cancelled,
         )  # fmt: skip
-        carry.unpack(file, unpacked)
+        carry.unpack(file, target, unpacked)
 
     def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
         if job.kind == "verify":
@@ -352,9 +364,12 @@ class Operations(QObject):
         self.succeeded.emit(job)
 
     def _lost(self, job: Job, error: UserError) -> None:
-        if job.scratch and error.params.get("place") == job.scratch:
+        if job.scratch and error.params.get("place") == os.path.join(job.scratch, _TARGET):
             # Nobody knows the folder that it was placed in.
             error = user_error(error.code, {**error.params, "place": job.place})
+        elif job.scratch and error.params.get("place") == job.scratch:
+            above = os.path.dirname(job.scratch)
+            error = user_error(error.code, {**error.params, "place": above})
         self._jobs.log(job, [line for line in str(error).splitlines() if line])
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)

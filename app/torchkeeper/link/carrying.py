@@ -3,7 +3,8 @@
 An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
 given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
 the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
-``described``; ``undescribed`` puts that into words.
+``described``, and by whom (``maker``: ``{what: "bundle" | "environment", torch}``, or None);
+``undescribed`` puts that into words.
 
 An import asks the environment that the entries are for. The steps, which ``tell`` does one after
 the other and the window as requests to engines (home: the app's own, one and the same in all
@@ -37,6 +38,8 @@ from torchkeeper.link.words import printable
 from torchkeeper.verdict.machine import vector_instructions
 
 Answer = dict[str, Any]
+#: Characters of a path in a bundle and of a key; real ones have some 130.
+_MAX_NAME = 1500
 
 
 def builders(facts: Mapping[str, Any] | None) -> Answer | None:
@@ -59,8 +62,12 @@ def requests(files: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Iterato
     """The parameters of every ``named`` that an engine is to be sent, in this order."""
     names: dict[str, list[list[str]]] = {file: [] for file in files}
     for row in rows:
-        if row.get("file") in names:
-            names[row["file"]].append([str(row.get("path")), str(row.get("key"))])
+        file, path, key = (row.get(name) for name in ("file", "path", "key"))
+        # What another's interpreter says is bounded, and is about what it was asked.
+        if not (isinstance(path, str) and isinstance(key, str)) or not isinstance(file, str):
+            continue
+        if file in names and len(path) + len(key) < _MAX_NAME:
+            names[file].append([path, key])
     for file, pairs in names.items():
         for start in range(0, max(len(pairs), 1), wire.MAX_ROWS):
             some = pairs[start : start + wire.MAX_ROWS]
@@ -121,16 +128,20 @@ def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]
     return said
 
 
-def undescribed(answer: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
+def undescribed(answer: Mapping[str, Any]) -> str:
     """That an export could not tell how some objects were built; empty where it could."""
     objects, described = int(answer.get("objects") or 0), int(answer.get("described") or 0)
     left = objects - described
     if left <= 0:
         return ""
     said = say.count(left, "object is", "objects are")
-    if not facts:
-        return f"{said} not described: there is no interpreter with a torch. Name one with --env."
-    return f"{said} not described: torch {printable(str(facts.get('torch')))} did not build them."
+    maker = answer.get("maker")
+    if not isinstance(maker, Mapping):
+        why = "there is no interpreter with a torch and a compiler. Name one with --env."
+        return f"{said} not described: {why}"
+    if maker.get("what") == "bundle":
+        return f"{said} not described: the bundle does not tell how they were built."
+    return f"{said} not described: torch {printable(str(maker.get('torch')))} did not build them."
 
 
 def threads(made_in: Mapping[str, Any] | None, facts: Mapping[str, Any] | None) -> str:

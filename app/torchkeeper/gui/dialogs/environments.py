@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -45,6 +45,9 @@ class EnvironmentsDialog(Dialog):
     """Lists interpreters, asks them, adds and removes some, and chooses whom verdicts are about."""
 
     grows = False
+
+    #: An environment is to be prepared: its interpreter.
+    preparing = Signal(str)
 
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
         super().__init__(parent, "", 760)
@@ -123,11 +126,16 @@ class EnvironmentsDialog(Dialog):
         self.copy_json = menu.addAction(self.tr("As &JSON"))
         self.copy_json.triggered.connect(self._copy_json)
         self.copy.setMenu(menu)
+        self.prepare = forms.button(self.tr("&Prepare…"))
+        self.prepare.setToolTip(
+            self.tr("Build the header that the first compile of this environment builds otherwise")
+        )
+        self.prepare.clicked.connect(self._prepare)
         self.use = forms.button(self.tr("&Use for verdicts"))
         self.use.clicked.connect(self._use)
         self.close_ = forms.button(self.tr("Close"))
         self.close_.clicked.connect(self.accept)
-        for button in (self.add, self.remove, self.again, self.copy, self.use):
+        for button in (self.add, self.remove, self.again, self.copy, self.prepare, self.use):
             button.setAutoDefault(False)
         self.close_.setDefault(True)
         line = forms.row()
@@ -135,7 +143,7 @@ class EnvironmentsDialog(Dialog):
         for button in (self.add, self.remove):
             line.addWidget(button)
         line.addStretch(1)
-        for button in (self.copy, self.again, self.use, self.close_):
+        for button in (self.copy, self.again, self.prepare, self.use, self.close_):
             line.addWidget(button)
         self.body.addLayout(line)
         room = self.screen().availableSize()
@@ -187,7 +195,7 @@ class EnvironmentsDialog(Dialog):
 
     def _show(self) -> None:
         one = self.current
-        for button in (self.again, self.copy, self.use, self.remove):
+        for button in (self.again, self.copy, self.prepare, self.use, self.remove):
             button.setEnabled(one is not None)
         self.facts.setVisible(one is not None and one.facts is not None)
         self.problem.setVisible(False)
@@ -203,6 +211,7 @@ class EnvironmentsDialog(Dialog):
         self.remove.setEnabled(one.added)
         self.again.setEnabled(not asking)
         self.copy.setEnabled(one.facts is not None)
+        self.prepare.setEnabled(bool(one.torch))
         self.use.setEnabled(bool(one.torch) and one is not self._environments.chosen)
         if one.error is not None and not asking:
             self.problem.tell(one.error, again=True)
@@ -252,6 +261,10 @@ class EnvironmentsDialog(Dialog):
     def _use(self) -> None:
         if self.current is not None:
             self._environments.choose(self.current.python)
+
+    def _prepare(self) -> None:
+        if self.current is not None:
+            self.preparing.emit(self.current.python)
 
     def _copy_text(self) -> None:
         if self.current is not None and self.current.facts is not None:

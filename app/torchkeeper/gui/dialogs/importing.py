@@ -424,7 +424,8 @@ class ImportDialog(WorkDialog):
         left = self._stays.words(self.tr) if self.compared is not None else ""
         if self.names.error is not None:
             error = self.names.error
-            left = self.tr("Native objects keep their names: {}").format(error.what)
+            kept = self.tr("Native objects keep their names: {}").format(error.what)
+            left = "\n".join(text for text in (kept, left) if text)
         self.left.setText(left)
         self.left.setVisible(bool(left))
         forms.set_role(self.news, role)
