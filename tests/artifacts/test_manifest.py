@@ -90,15 +90,22 @@ NATIVE = {
 }  # fmt: skip
 
 
-def with_objects() -> Manifest:
+def with_objects(elsewhere: bool = False) -> Manifest:
     files = tuple(ListedFile(f"files/ab/cab.main.{end}", 7, SHA) for end in ("cpp", "so"))
-    built = Build(files[0].path, files[1].path, 0)
+    built = Build(files[0].path, files[1].path, 0, elsewhere)
     entry = Listed("code", "cab", SHA, 14, files[0].path, files, built)
     return Manifest("torchkeeper 1", None, (entry,), NATIVE)
 
 
 @pytest.mark.parametrize(
-    "made", [two(), with_objects(), Manifest("x", None, ()), Manifest("x", origin({}), ())]
+    "made",
+    [
+        two(),
+        with_objects(),
+        with_objects(elsewhere=True),
+        Manifest("x", None, ()),
+        Manifest("x", origin({}), ()),
+    ],
 )
 def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
     entries = [
@@ -162,6 +169,7 @@ def test_no_claim_is_none_either(native: object) -> None:
         {"source": "a", "object": "b", "command": 1 << 70},
         {"source": "a", "object": "a", "command": 0},
         {"source": 1, "object": "b", "command": 0}, {"source": "a", "object": [], "command": 0},
+        {"source": "a", "object": "b", "command": 0, "elsewhere": 1},
     ],
 )  # fmt: skip
 def test_a_making_that_is_nonsense_is_none(built: object) -> None:

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
 
@@ -47,7 +49,10 @@ def test_an_interpreter_without_torch(tk: Tk, tmp_path: Path, fixture_cache: Pat
     assert "has no torch" in ran.err
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path, fixture_cache: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_leaves_nothing(name: str, tmp_path: Path, fixture_cache: Path) -> None:
+    """Nor what a batch system or a closed terminal sends; after nohup, that does nothing."""
+    number = signal.Signals[name]
     package, temporary = tmp_path / "fake" / "torch", tmp_path / "temporary"
     package.mkdir(parents=True)
     temporary.mkdir()
@@ -55,7 +60,10 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, fixture_cache: Path) -> Non
         f"import time; open({str(tmp_path / 'up')!r}, 'w').close(); time.sleep(60)"
     )
     env = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(package.parent)}
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "torchkeeper", "verify"]
+    ignored = "HUP" if name == "SIGTERM" else ""
+    command = ["env", "--default-signal=INT,TERM,HUP"]
+    command += [f"--ignore-signal={ignored}"] if ignored else []
+    command += [sys.executable, "-m", "torchkeeper", "verify"]
     with subprocess.Popen(
         [*command, str(fixture_cache), "--quick"], env=env, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -64,8 +72,14 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, fixture_cache: Path) -> Non
             assert time.monotonic() < deadline
             time.sleep(0.02)
         assert any(temporary.glob("torchkeeper-verifying-*/torchkeeper-verify-*/warm/cache"))
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        if ignored:
+            process.send_signal(signal.SIGHUP)
+            time.sleep(0.2)
+            assert process.poll() is None
+        process.send_signal(number)
+        if name == "SIGHUP":  # a terminal's end sends several
+            process.send_signal(number)
+        assert process.wait(10) == 128 + number
         assert process.stderr
         assert "Cancelled" in process.stderr.read()
     assert os.listdir(temporary) == []

@@ -190,6 +190,57 @@ def test_objects_get_the_names_that_were_told(
     assert (again["entries"], again["renamed"]) == (0, 0)
 
 
+def test_what_another_machine_put_into_a_shared_cache_is_placed_where_it_runs(
+    fixture_cache: Path, engine: Engine, tmp_path: Path
+) -> None:
+    rename(fixture_cache, FIRST)
+    objects = [source.with_suffix(".so") for source in pairs(fixture_cache)]
+    recorded = objects[::2]
+    for path in recorded:
+        path.write_bytes(path.read_bytes() + b"GNU C++17 12.2.0 -march=x86-64-v4 -g1\0")
+    mine = sorted({"fxsr", "mmx", "sse", "sse2"})
+    large = sorted({*mine, "cx16", "lahf_lm", "pni", "popcnt", "ssse3", "sse4_1", "sse4_2", "abm",
+                    "movbe", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "avx512bw", "avx512cd",
+                    "avx512dq", "avx512f", "avx512vl"})  # fmt: skip
+    first, again = tmp_path / "b.torchcache", tmp_path / "again.torchcache"
+    builders = {**NATIVE, "cpu_flags": mine}
+    params = {"place": str(fixture_cache), "output": str(first), "builders": builders}
+    assert engine.call("export", params)["described"] == len(objects)
+    engine.call("export", {"place": str(first), "output": str(again)})
+    assert again.read_bytes() == first.read_bytes()
+    for name, flags in (("/small", mine), ("/large", large)):
+        native = {**HERE, "cpu_flags": flags}
+        facts = {**FACTS, "cpu_flags": flags, "native": native}
+        engine.call("know", {"python": name, "env": facts})
+        _, left = look(engine, again, tmp_path / "t", env=name)
+        # Those that record nothing are for the machine that exported them; the rest tell.
+        out = recorded if name == "/small" else [path for path in objects if path not in recorded]
+        assert {one["key"] for one in left} == {path.name.partition(".")[0] for path in out}
+        assert {one["code"] for one in left} == {"object-cpu"}
+
+
+def test_a_bundle_of_a_bundle_claims_no_more_than_that(
+    bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
+) -> None:
+    file, cache = bundle
+    old, again, copied = (tmp_path / f"{name}.torchcache" for name in ("old", "again", "copied"))
+    edit(file, old, lambda said: said.update(native=None))
+    params = {"place": str(old), "builders": THERE}
+    planned = engine.call("plan_export", params)
+    done = engine.call("export", {**params, "output": str(again)})
+    assert (done["objects"], done["described"]) == (len(pairs(cache)), 0)
+    assert planned["maker"] == done["maker"] == {"what": "bundle", "torch": None}
+    params["place"] = str(file)
+    claimed = {"what": "bundle", "torch": NATIVE["torch"]}
+    assert engine.call("plan_export", {**params, "builders": None})["maker"] == claimed
+    params["place"] = str(old)
+    engine.call("copy", {**params, "into": str(copied)})
+    assert again.read_bytes() == copied.read_bytes()
+    _, left = look(engine, again, tmp_path / "t", env="/here")
+    assert len(left) == (0 if records(bundle) else len(pairs(cache)))
+    assert {one["code"] for one in left} <= {"object-unproven"}
+
+
 def test_without_an_environment_names_are_kept_and_the_machine_decides(
     bundle: tuple[Path, Path], engine: Engine, tmp_path: Path
 ) -> None:

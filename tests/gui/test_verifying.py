@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,18 @@ from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, list
 from tests.link.test_verified import result
 from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import probes, verified
+from torchkeeper.link import probes, verified, verifying
+from torchkeeper.link.verified import Verified
+from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.
 COMPILE = 600_000
@@ -87,6 +94,7 @@ def test_what_a_bundle_was_made_for_is_what_it_is_verified_with(qtbot: QtBot) ->
     options = CompileOptions("", "")
     qtbot.addWidget(options)
     assert options.params == {}
+    assert options.spin.maximum() == MOST_THREADS, "no more than the engine takes"
     options.suggest(4, True)
     options.say({"threads": 2})
     assert options.params == {"threads": 4, "portable": True}
@@ -344,8 +352,132 @@ def test_the_result_page_says_what_to_do(
     dialog = window.flows.results.show_result()
     assert dialog is not None
     page = dialog.result_page
-    assert page.title.text() == "Not good: 1 miss, 2 objects rebuilt"
-    assert "Warm the place once more" in page.text.text()
-    assert "Import the bundle again" in page.text.text()
+    assert page.title.text() == "Not good: 1 miss, 2 objects built again"
+    assert "Warm it with this recipe" in page.text.text()
     assert page.more.graphs.topLevelItemCount() == 1
     dialog.accept()
+
+
+def test_a_verification_is_cancelled_while_its_place_does_not_answer(
+    qtbot: QtBot,
+    open_window: OpenWindow,
+    torch_that_waits: Path,
+    fixture_cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, answer, real = threading.Event(), threading.Event(), verified.mark
+
+    def as_on_a_dead_mount(place: str) -> str | None:
+        begun.set()
+        answer.wait(60)
+        return real(place)
+
+    window = open_window(fixture_cache)
+    dialog = asked(qtbot, window)
+    monkeypatch.setattr(verified, "mark", as_on_a_dead_mount)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(begun.is_set, timeout=PATIENCE)
+    click(qtbot, dialog.progress.cancel)
+    try:
+        qtbot.waitUntil(lambda: not job.active, timeout=5_000)
+    finally:
+        answer.set()
+    assert state(job) is State.CANCELLED
+    # What it says after all starts nothing.
+    qtbot.waitUntil(
+        lambda: not any(t.name == "torchkeeper-look" for t in threading.enumerate()),
+        timeout=PATIENCE,
+    )
+    idle(qtbot, window)
+    assert not torch_that_waits.exists()
+    dialog.reject()
+
+
+def test_nothing_is_left_of_a_verification_whose_engine_dies(
+    qtbot: QtBot, open_window: OpenWindow, torch_that_waits: Path, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    dialog = asked(qtbot, window)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
+    assert list(Path(job.scratch).glob("torchkeeper-verify-*"))
+    lines = window.engines.worker._lines
+    [line] = [x for x in lines if any(a.request.op == "verify" for a in x.asked.values())]
+    os.kill(line.engine.pid, signal.SIGKILL)
+    qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
+    assert state(job) is State.FAILED
+    qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
+    dialog.reject()
+
+
+def test_nobody_waits_for_a_large_folder_to_go_but_the_end(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, real, heard = threading.Event(), shutil.rmtree, list[dict[str, Any]]()
+    window = open_window()
+    window.engines.scratch("verifying", Listener(result=heard.append))
+    qtbot.waitUntil(lambda: len(heard) == 1, timeout=PATIENCE)
+    folder = Path(heard[0]["folder"])
+    assert folder.name.startswith("torchkeeper-verifying-")
+
+    def slow(path: str, ignore_errors: bool = False) -> None:
+        if path == str(folder):
+            answer.wait(60)
+        real(path, ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", slow)
+    window.engines.discard(str(folder))
+    # Who asks something else is answered.
+    window.engines.scratch("drag", Listener(result=heard.append))
+    try:
+        qtbot.waitUntil(lambda: len(heard) == 2, timeout=5_000)
+        window.close_surely()
+        qtbot.waitUntil(lambda: not Path(heard[1]["folder"]).exists(), timeout=PATIENCE)
+        assert window.engines.running
+        assert folder.exists()
+    finally:
+        answer.set()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    assert not folder.exists()
+
+
+def test_what_is_prepared_for_another_user_has_to_be_given_to_him(qtbot: QtBot) -> None:
+    folder = "/tmp/torchinductor_ada/precompiled_headers"
+    came = {"built": 2, "there": 0, "bytes": 298_000_000, "seconds": 11.4, "folder": folder}
+    job = Job(1, "Prepare", "prepare", state=State.DONE, result=came)
+    mine = outcome(job)
+    assert (mine.icon, mine.title) == ("done", "Prepared")
+    assert any(
+        "Programs of user ada whose temporary folder is /tmp find it" in x for x in mine.lines
+    )
+    for counts in ({"built": 2}, {"built": 0, "there": 2}):
+        job.result = {**came, **counts, "user": "ada"}
+        theirs = outcome(job)
+        assert theirs.icon == "warning"
+        assert any(x.endswith("chown -R ada /tmp/torchinductor_ada") for x in theirs.lines)
+
+
+def test_what_is_not_good_is_said_as_on_the_command_line() -> None:
+    missed = {"hits": 5, "graphs": 5, "autograd": {"hits": 0, "misses": 2}}
+    run = {**result()["runs"]["warm"], **missed}
+    traced = result(**missed, good=False, runs={"warm": run})
+    job = Job(1, "Verify", "verify", state=State.DONE, result=verified.checked(traced))
+    said = outcome(job)
+    assert said.title == "Not good: 2 AOTAutograd misses"
+    assert said.lines[0] == "5 of 5 graphs were found, no object rebuilt."
+    assert said.lines[1:-1] == verifying.advice(job.result) != []
+    assert Beside(Verified("/place", time.time(), job.result, "/python", None), False).line == (
+        "Verification failed just now: 2 AOTAutograd misses"
+    )
+    # The run that was not good is named, not the last one, which was.
+    runs = {"warm": {**run, "autograd": {"hits": 1, "misses": 0}, "misses": 1, "hits": 4},
+            "prepared": result()["runs"]["warm"]}  # fmt: skip
+    job.result = verified.checked(result(good=False, runs=runs))
+    job.asked["made_threads"] = 4
+    said = outcome(job)
+    assert said.title == "Not good as it is: 1 miss"
+    assert said.lines[0] == "4 of 5 graphs were found, no object rebuilt."
+    assert said.lines[1:-1] == verifying.advice(job.result, 4)
+    assert any("OMP_NUM_THREADS=4" in line for line in said.lines)

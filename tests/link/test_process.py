@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,8 @@ import pytest
 
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
-from torchkeeper.link import interpreters, travel
+from torchkeeper.link import interpreters, process, travel
+from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import CATALOGUE, UserError, printable, user_error
 
@@ -133,6 +135,21 @@ def test_cancel_answers_at_once() -> None:
         assert found[-1].body["error"]["code"] == "cancelled"
         assert time.monotonic() - started < 1
         engine.call("places")
+
+
+def test_a_signal_ends_it_even_where_no_engine_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C can be pressed again; after a terminal was closed, nobody is left who could."""
+    monkeypatch.setattr(process, "CANCEL", 0.1)
+    with Engine() as engine:
+        engine.call("places")
+        os.kill(engine._process.pid, signal.SIGSTOP)
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        with pytest.raises(Ended) as ended, signals_as_interrupts():
+            engine.call("places")
+        timer.join()
+    assert ended.value.number == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.link import verified, verifying
+from torchkeeper.warm.options import RUNS
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +66,6 @@ def test_of_a_bundle(tmp_path: Path) -> None:
     assert again.before_it_changed()
     bundle.unlink()
     assert again.before_it_changed()
-    verified.forget(str(bundle))
-    assert verified.last(str(bundle)) is None
 
 
 def test_of_a_folder(place: Path) -> None:
@@ -191,8 +190,38 @@ def test_what_to_do_about_it() -> None:
     threads, nothing = verifying.advice(result(good=False, hits=0, misses=2), made_threads=4)
     assert "OMP_NUM_THREADS=4" in threads
     assert "Nothing hit" in nothing
-    [said] = verifying.advice(result(good=False, autograd={"hits": 0, "misses": 1}))
+    missing = result(good=False, autograd={"hits": 0, "misses": 1})
+    [said] = verifying.advice(missing)
     assert "AOTAutograd" in said
+    assert verifying.verdict(missing) == "Not good: 1 AOTAutograd miss"
+    assert "2 hits, 0 misses, 1 AOTAutograd miss; 0 objects" in verifying.outcome(missing)
+
+
+def test_the_run_that_was_not_good_is_the_one_that_is_told() -> None:
+    """The counts of a result are those of the last run."""
+    good = result()["runs"]["warm"]
+    for change, fault in (
+        ({"misses": 2, "hits": 1}, "2 misses"),
+        ({"hits": 0}, "nothing hit"),
+        ({"autograd": {"hits": 0, "misses": 2}}, "2 AOTAutograd misses"),
+        ({"rebuilt": 1}, "1 object built again"),
+    ):
+        told = result(good=False, runs={"warm": {**good, **change}, "prepared": good})
+        assert verifying.verdict(told) == f"Not good as it is: {fault}"
+        assert verifying.outcome(told).startswith("Not good as it is: of 2 graphs ")
+        first, *more = verifying.advice(told)
+        assert "header there already it was good" in first
+        assert len(more) == 1, change
+    told = result(good=False, rebuilt=3, runs={"warm": good, "prepared": {**good, "rebuilt": 3}})
+    assert verifying.verdict(told) == "Not good prepared: 3 objects built again"
+    assert len(verifying.advice(told)) == 1
+    assert verifying.verdict(result()) == "Good"
+
+
+def test_how_a_run_is_announced() -> None:
+    assert [verifying.beginning(name) for name in RUNS][1].startswith("stock mega-cache: what")
+    assert verifying.beginning("\x1b[2J") == "\\x1b[2J"
+    assert verifying.runs(quick=False, portable=True) == ["cold", "mega", "warm"]
 
 
 def test_whose_it_is(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_bundle_of_a_bundle_says_the_same(bundle: Bundle, tmp_path: Path) -> N
         batches = list(describe(bundle.items(), bundle, reader, Report()))
     again = str(tmp_path / "again.torchcache")
     ones = [one for batch in batches for one in batch]
-    makers = Told(bundle, bundle.native)
+    makers = Told(bundle)
     exporting.export(ones, bundle, again, Report(), Left(), makers=makers)
     assert Path(again).read_bytes() == Path(bundle.path).read_bytes()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.duplicate import discard, duplicate, room
+from torchkeeper.stores.duplicate import copied, discard, duplicate, room
 from torchkeeper.stores.folder import Folder
 
 
@@ -67,6 +67,23 @@ def test_kernels_name_their_new_folder(triton_cache: Path, tmp_path: Path) -> No
         for name, path in json.loads(group.read_text())["child_paths"].items():
             assert Path(path) == group.parent / name
             assert Path(path).exists()
+
+
+def test_kernels_that_share_a_library(tmp_path: Path) -> None:
+    """A list of two items that name one file: it is copied once, and takes room once."""
+    lists = tmp_path / "place" / "aoti_eager" / "aten" / "cpu"
+    library = lists / "lib" / "aa" / f"c{'a' * 51}.wrapper.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(b"x" * 10_000)
+    item = {"kernel_path": f"lib/aa/{library.name}", "meta_info": []}
+    text = json.dumps([item, {**item, "meta_info": [{"dtype": "torch.float32"}]}])
+    (lists / "abs.json").write_text(text)
+    items = Folder(str(tmp_path / "place")).items(Report())
+    shared = [item for item in items if library.name in [file.name for file in item.files]]
+    assert len(shared) == 2
+    target = copy_of(tmp_path / "place", tmp_path / "copy")
+    assert files(target) == files(tmp_path / "place")
+    assert len(copied(items)) == 2
 
 
 def test_a_damaged_group_file_stays_as_it_is(triton_cache: Path, tmp_path: Path) -> None:

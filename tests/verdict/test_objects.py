@@ -96,6 +96,14 @@ def test_what_it_records_contradicts_the_claim() -> None:
     assert code(lie, None, OWN, here()) is None
 
 
+def test_of_one_that_was_built_elsewhere_no_cpu_is_claimed() -> None:
+    claim = CLAIM | {"cpu_flags": None}
+    assert code(claim, KERNEL, OWN, here()) is None
+    assert code(claim, KERNEL, OWN, here(cpu_flags=["sse2"])) == "object-cpu"
+    assert code(claim, KERNEL, None, here()) == "object-unproven"
+    assert code(claim, KERNEL, OWN, here(torch="2.12.0+cpu")) == "object-torch"
+
+
 @pytest.mark.parametrize("claim", [None, CLAIM])
 def test_where_its_making_is_not_recorded(claim: dict[str, Any] | None) -> None:
     assert code(claim, None, OWN, here()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.link import verified
 from torchkeeper.warm import verify as module
+from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.verify import Ran, verify
 
 tk = commands.tk
@@ -70,7 +72,7 @@ def test_an_object_that_is_built_again_is_seen(
 def test_all_runs(place: Path, with_torch: list[int], temporary: Path) -> None:
     result = verify({"place": str(place)}, Recorder())
     runs = result["runs"]
-    assert list(runs) == list(module.RUNS)
+    assert list(runs) == list(RUNS)
     assert (runs["cold"]["hits"], runs["cold"]["misses"]) == (0, 7)
     # What a mega-cache is worth on a CPU: all hits, and every object built again.
     assert (runs["mega"]["hits"], runs["mega"]["misses"]) == (7, 0)
@@ -178,6 +180,45 @@ def test_the_job_sees_only_its_own_folders(
     assert '"fxgraph"' in folders
     assert not set(elsewhere) & set(names.split())
     assert {*own, "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"} == set(names.split())
+
+
+def test_a_rank_of_vllms(fake_torch: Any, kept_291: Path, tmp_path: Path, temporary: Path) -> None:
+    """A program is led to the cache in it, and of several ranks none is chosen."""
+    fake_torch(
+        "import os\nprint(*map(os.environ.get, ('TORCHINDUCTOR_CACHE_DIR', 'TRITON_CACHE_DIR')),"
+        " flush=True)\nraise ImportError('enough')"
+    )
+    model = tmp_path / "1a2b3c"
+    graphs = model / "rank_0_0" / "inductor_cache"
+    graphs.parent.mkdir(parents=True)
+    shutil.copytree(kept_291, graphs)
+    kernel = model / "rank_0_0" / "triton_cache" / ("A" * 52) / "f.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("{}")
+    for place, inner in ((model, "rank_0_0/"), (model / "rank_0_0", ""), (graphs, None)):
+        report = Recorder()
+        asked = {"place": str(place), "runs": ["warm"]}
+        assert problem_of(asked, report).code == "torch-broken"
+        inductor, triton = report.all("log")[0].split()
+        ends = [f"/warm/cache/{inner}{name}" for name in ("inductor_cache", "triton_cache")]
+        if inner is None:
+            ends = ["/warm/cache", "None"]
+        assert inductor.endswith(ends[0])
+        assert triton.endswith(ends[1])
+    shutil.copytree(graphs / "fxgraph", model / "rank_1_0" / "inductor_cache" / "fxgraph")
+    problem = problem_of({"place": str(model)})
+    assert problem.code == "verify-which"
+    assert (problem.params["folders"], problem.params["count"]) == ("rank_0_0, rank_1_0", 2)
+    assert os.listdir(temporary) == []
+
+
+def test_the_limit_holds_for_the_header_too(
+    fake_torch: Any, temporary: Path, tmp_path: Path
+) -> None:
+    fake_torch("import time; time.sleep(60)")
+    with pytest.raises(Problem) as failure:
+        module._prepare(str(temporary), 0.3, Recorder())
+    assert (failure.value.code, failure.value.params) == ("prepare-timeout", {"limit_s": 0.3})
 
 
 def test_what_cannot_be_verified(

@@ -21,28 +21,37 @@ _WORDS = ("torch", "torch_key", "python", "compiler", "libc")
 class Build(NamedTuple):
     """How one object was made.
 
-    source, object: their paths in the zip. command: which of the manifest's commands.
+    source, object: their paths in the zip. command: which of the manifest's commands. elsewhere:
+    whether it records more instruction sets than the CPU has that the manifest speaks of, as where
+    machines share a cache: of the CPU that it was built on, then, nothing is said.
     """
 
     source: str
     object: str
     command: int
+    elsewhere: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest says it."""
-        return self._asdict()
+        said = self._asdict()
+        if not self.elsewhere:
+            del said["elsewhere"]
+        return said
 
 
 def build_from(said: object) -> Build | None:
     """What an entry of a manifest says of its making; None where it says none, or nonsense."""
     if not isinstance(said, dict):
         return None
-    source, made, command = (said.get(name) for name in Build._fields)
+    source, made, command = (said.get(name) for name in ("source", "object", "command"))
+    elsewhere = said.get("elsewhere", False)
     if not isinstance(source, str) or not isinstance(made, str) or source == made:
         return None
     if not isinstance(command, int) or isinstance(command, bool):
         return None
-    return Build(source, made, command) if 0 <= command < _MAX_COMMANDS else None
+    if not 0 <= command < _MAX_COMMANDS or not isinstance(elsewhere, bool):
+        return None
+    return Build(source, made, command, elsewhere)
 
 
 def origin_from(said: object) -> dict[str, Any] | None:

@@ -95,18 +95,16 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
     keys of the sources that a module names; hashes: of what vLLM made a key; instructions: those
     for vectors that what was built of it may use (vectors.instructions); requires: all sets of
-    instructions that it may use, in order (vectors.instruction_sets), or None.
+    instructions that it may use, in order (vectors.instruction_sets). Either is None where one of
+    several objects does not tell.
 
     texts: the source files and built objects by name, each possibly cut.
     """
     found: dict[str, Any] = {"name": None, "device": None, "kernels": []}
+    objects = []
     for name, data in sorted(texts.items()):
         if name.endswith(".so"):
-            # What is behind the cut may say more.
-            whole = len(data) < MAX_OBJECT
-            found["instructions"] = vectors.instructions(data) if whole else None
-            sets = vectors.instruction_sets(data) if whole else None
-            found["requires"] = None if sets is None else sorted(sets)
+            objects.append(data)
             continue
         text = data.decode("utf-8", "replace")
         if name.endswith(".py"):
@@ -118,6 +116,8 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
             if check := _CHECK.search(text):
                 found["name"] = f"check for {check[1].upper()}"
                 found["device"] = "cpu"
+    if objects:
+        found |= _needed(objects)
     if any(map(is_vllm, texts)):
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
@@ -128,6 +128,18 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
             if not n.endswith(".so")
         }
     return found
+
+
+def _needed(objects: list[bytes]) -> dict[str, Any]:
+    """What objects that are loaded together may use; what is behind a cut may say more."""
+    whole = all(len(data) < MAX_OBJECT for data in objects)
+    used = [vectors.instructions(data) if whole else None for data in objects]
+    sets = [vectors.instruction_sets(data) if whole else None for data in objects]
+    words = {word for text in used for word in (text or "").split()}
+    return {
+        "instructions": None if None in used else " ".join(sorted(words)),
+        "requires": None if None in sets else sorted({name for one in sets for name in one or ()}),
+    }
 
 
 def _hashes(factors: bytes) -> dict[str, str]:

@@ -115,7 +115,9 @@ def _built_text(built: Build | None) -> str:
         return ""
     return (
         f',\n   "built": {{\n    "source": {_text(built.source)},\n'
-        f'    "object": {_text(built.object)},\n    "command": {built.command}\n   }}'
+        f'    "object": {_text(built.object)},\n    "command": {built.command}'
+        + (',\n    "elsewhere": true' if built.elsewhere else "")
+        + "\n   }"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,8 +58,9 @@ def add_export(command: argparse.ArgumentParser) -> None:
 
 def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
-    # Who knows how objects are built: nobody does for a server, which holds none.
-    maker = None if is_server(args.place) else maker_of(args)
+    # Who knows how objects are built: a server holds none, and a bundle tells it itself.
+    nobody = is_server(args.place) or os.path.isfile(args.place)
+    maker = None if nobody else maker_of(args)
     with Engine() as engine:
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
@@ -67,7 +69,7 @@ def export(args: argparse.Namespace) -> int:
         answer = asker.ask("export", place=args.place, output=args.output, select=select,
                            replace=not args.no_clobber,
                            builders=carrying.builders(maker))  # fmt: skip
-    note_undescribed(args, answer, maker)
+    note_undescribed(args, answer)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
 
@@ -77,7 +79,7 @@ def _plan_export(
 ) -> int:
     answer = asker.ask("plan_export", place=args.place, select=select,
                        builders=carrying.builders(maker))  # fmt: skip
-    note_undescribed(args, answer, maker)
+    note_undescribed(args, answer)
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
     said = f"Would write {_held(answer)} to {printable(args.output)} ({say.size(answer['size'])})."

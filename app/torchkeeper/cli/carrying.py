@@ -27,9 +27,9 @@ def maker_of(args: argparse.Namespace) -> Answer | None:
         return None
 
 
-def note_undescribed(args: argparse.Namespace, answer: Answer, maker: Answer | None) -> None:
+def note_undescribed(args: argparse.Namespace, answer: Answer) -> None:
     """Say of how many objects a bundle does not tell how they were built."""
-    if not args.json and (said := carrying.undescribed(answer, maker)):
+    if not args.json and (said := carrying.undescribed(answer)):
         output.note(said)
 
 

@@ -44,7 +44,8 @@ def copy(args: argparse.Namespace) -> int:
         _ask(args)
     names = from_file and what == "folder"
     here = here_of(args, [args.source]) if names else None
-    maker = maker_of(args) if what == "bundle" and not is_server(args.source) else None
+    told = is_server(args.source) or from_file
+    maker = maker_of(args) if what == "bundle" and not told else None
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = known(engine, args.filter, args.env)

@@ -1,18 +1,22 @@
 """The parser and the dispatch; exit codes.
 
-0 done, 1 nothing matched or something failed, 2 wrong usage, 3 cannot reach.
+0 done, 1 nothing matched or something failed, 2 wrong usage, 3 cannot reach; 128 and its number for
+a signal.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import os
+import signal
 import sys
 
 import torchkeeper
 from torchkeeper.cli import output
+from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.words import UserError
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
@@ -78,17 +82,19 @@ def run(argv: list[str]) -> int:
         return _window(argv)
     args = _parser(argv[0]).parse_args(argv if argv[0] == "run" else _joined(argv))
     try:
-        code: int = args.run(args)
-        sys.stdout.flush()
-        return code
+        with signals_as_interrupts():
+            code: int = args.run(args)
+            sys.stdout.flush()
+            return code
     except UserError as error:
         output.complain(error)
         if error.code in _UNREACHABLE or error.code.startswith(_NO_SERVER):
             return UNREACHABLE
         return USAGE if error.code in _WRONG else FAILED
-    except KeyboardInterrupt:
-        output.note("torchkeeper: Cancelled.")
-        return 130
+    except KeyboardInterrupt as interrupt:
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            output.note("torchkeeper: Cancelled.")
+        return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

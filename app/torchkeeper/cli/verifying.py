@@ -12,6 +12,7 @@ from torchkeeper.link import carrying, interpreters, knowing, preparing, say, ve
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
+from torchkeeper.warm.options import RUNS
 
 #: Objects of a run that are named as having been built again.
 _NAMED = 10
@@ -147,9 +148,8 @@ class _Live:
 
     def __call__(self, what: Answer) -> None:
         if isinstance(run := what.get("run"), dict):
-            name = str(run.get("name"))
             self._built = 0
-            output.note(verifying.BEGINNINGS.get(name, printable(name)))
+            output.note(verifying.beginning(str(run.get("name"))))
         elif isinstance(built := what.get("built"), dict):
             self._built += 1
             if self._built <= _NAMED:
@@ -172,7 +172,7 @@ def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) 
     output.line()
     output.table(
         ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"],
-        [_row(name, result) for name in verified.RUNS if name in result["runs"]],
+        [_row(name, result) for name in RUNS if name in result["runs"]],
         frozenset(range(1, 7)),
     )
     about = f"torch {result['torch']}, {result['device']}, "

@@ -65,7 +65,8 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is.
 
     ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
-    how many entries with ``objects`` that is ``described``.
+    how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
+    ``maker_said``).
     """
     output = path_of(params, "output")
     store = session.store(place_of(params, "place"), report)
@@ -90,29 +91,43 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "size": os.path.getsize(output) if done.entries else 0,
         "objects": done.objects,
         "described": done.described,
+        "maker": maker_said(makers),
     }
 
 
 def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What ``export`` of a selection would write: a stores.export_plan.Planned, and ``left``
-    findings for what would stay out.
+    """What ``export`` of a selection would write: a stores.export_plan.Planned, the ``maker`` as of
+    ``export``, and ``left`` findings for what would stay out.
     """
     store = session.store(place_of(params, "place"), report)
     try:
         chosen = chosen_of(session, store, params.get("select", {}), report)
         chosen, source, left = _held(store, chosen, report)
-        return asdict(plan(chosen, source, report, left, makers_of(store, params)))
+        makers = makers_of(store, params)
+        planned = plan(chosen, source, report, left, makers)
+        return {**asdict(planned), "maker": maker_said(makers)}
     finally:
         store.close()
 
 
 def makers_of(store: Store, params: dict[str, Any]) -> Makers | None:
-    """Who tells how objects were built: the bundle they are from, else the environment whose
-    commands a request gives as ``builders``.
+    """Who tells how objects were built: the bundle they are from, even where it tells nothing, for
+    they were built elsewhere; else the environment whose commands a request gives as ``builders``.
     """
-    if isinstance(store, Bundle) and store.native is not None:
-        return Told(store, store.native)
+    if isinstance(store, Bundle):
+        return Told(store)
     return environment(params.get("builders"))
+
+
+def maker_said(makers: Makers | None) -> dict[str, Any] | None:
+    """Who tells how objects were built, ``{what, torch}``: what is "bundle" or "environment",
+    torch the version that is said to have built them, None where a bundle names none. None for
+    nobody.
+    """
+    if makers is None:
+        return None
+    what = "bundle" if isinstance(makers, Told) else "environment"
+    return {"what": what, "torch": makers.origin.get("torch")}
 
 
 def _held(

@@ -83,9 +83,12 @@ def _left_out(
         for one in batch:
             built = bundle.built_with(one.item)
             own = one.facts.get("requires")
+            # What is said of all objects is said only of those whose making is told.
+            claim = bundle.native if built else None
+            if claim and bundle.built[one.item.path].elsewhere:
+                claim = {**claim, "cpu_flags": None}
             problem = why_not(
-                # What is said of all objects is said only of those whose making is told.
-                bundle.native if built else None,
+                claim,
                 built[1] if built else None,
                 frozenset(own) if isinstance(own, (list, tuple)) else None,
                 here,

@@ -97,7 +97,7 @@ class DragOut(QObject):
             else:
                 self._clean()
 
-        self._ticket = self._engines.scratch(Listener(result=ready, failed=self._lost))
+        self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
 
     def _export(self, place: str, entries: Sequence[Entry], output: str, count: str) -> None:
         selection = Selection.of(entries)

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
+from torchkeeper.gui import lookups
+from torchkeeper.gui.asides import Work
 from torchkeeper.gui.worker import Request, Worker
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.words import UserError
@@ -41,20 +43,14 @@ class Engines(QObject):
     _start = Signal(object)
     _cancel = Signal(int)
     _release = Signal(int)
-    _look = Signal(int, object)
+    _look_up = Signal(int, object)
     _reveal = Signal(int, str)
-    _interpreters = Signal(int, str, str)
     _give = Signal(int, str, str, bool)
     _forget_password = Signal(str)
     _move_password = Signal(str, str)
-    _keyring = Signal(int)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
-    _runs = Signal(int, object)
-    _mark = Signal(int, str)
-    _verified = Signal(int, object)
-    _keep_verified = Signal(int, object)
-    _scratch = Signal(int)
+    _scratch = Signal(int, str)
     _discard = Signal(str)
     _shut_down = Signal()
 
@@ -74,19 +70,13 @@ class Engines(QObject):
         self._start.connect(self.worker.start)
         self._cancel.connect(self.worker.cancel)
         self._release.connect(self.worker.release)
-        self._look.connect(self.worker.look)
+        self._look_up.connect(self.worker.look_up)
         self._reveal.connect(self.worker.reveal)
-        self._interpreters.connect(self.worker.find_interpreters)
         self._give.connect(self.worker.give)
         self._forget_password.connect(self.worker.forget_password)
         self._move_password.connect(self.worker.move_password)
-        self._keyring.connect(self.worker.find_keyring)
         self._protected.connect(self.worker.find_protected)
         self._protect.connect(self.worker.protect)
-        self._runs.connect(self.worker.find_runs)
-        self._mark.connect(self.worker.mark)
-        self._verified.connect(self.worker.find_verified)
-        self._keep_verified.connect(self.worker.keep_verified)
         self._scratch.connect(self.worker.scratch)
         self._discard.connect(self.worker.discard)
         self._shut_down.connect(self.worker.shut_down)
@@ -131,9 +121,8 @@ class Engines(QObject):
 
     def look(self, paths: Sequence[str], listener: Listener) -> int:
         """What each path is; the result is ``{"paths": [{path, what}]}``."""
-        ticket = self._ticket(listener)
-        self._look.emit(ticket, list(paths))
-        return ticket
+        some = list(paths)
+        return self._ask_aside(listener, lambda: lookups.paths(some))
 
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
@@ -146,9 +135,7 @@ class Engines(QObject):
 
         The result is as of gui.finding.
         """
-        ticket = self._ticket(listener)
-        self._interpreters.emit(ticket, add, remove)
-        return ticket
+        return self._ask_aside(listener, lambda: lookups.interpreters(add, remove))
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
         """Use this password for a server from now on; ``keep`` it in the system's keyring too.
@@ -169,9 +156,7 @@ class Engines(QObject):
 
     def keyring(self, listener: Listener) -> int:
         """Whether the system keeps passwords; the result is ``{"keyring"}``."""
-        ticket = self._ticket(listener)
-        self._keyring.emit(ticket)
-        return ticket
+        return self._ask_aside(listener, lookups.keyring)
 
     def protected(self, listener: Listener) -> int:
         """The places that are read-only; the result is ``{"protected": [name]}``."""
@@ -187,35 +172,33 @@ class Engines(QObject):
 
     def runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
         """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
-        ticket = self._ticket(listener)
-        self._runs.emit(ticket, list(forget))
-        return ticket
+        some = list(forget)
+        return self._ask_aside(listener, lambda: lookups.runs(some))
 
     def mark(self, place: str, listener: Listener) -> int:
         """What a place is like, so that a change is seen; the result is ``{"mark"}``."""
-        ticket = self._ticket(listener)
-        self._mark.emit(ticket, place)
-        return ticket
+        return self._ask_aside(listener, lambda: lookups.mark(place))
 
     def verified(self, places: Sequence[str], listener: Listener) -> int:
-        """The last verification of places; the result is as of ``Worker.find_verified``."""
-        ticket = self._ticket(listener)
-        self._verified.emit(ticket, list(places))
-        return ticket
+        """The last verification of places; the result is as of ``lookups.last_verified``."""
+        some = list(places)
+        return self._ask_aside(listener, lambda: lookups.last_verified(some))
 
     def keep_verified(
         self, place: str, before: str | None, python: str, result: dict[str, Any],
         listener: Listener,
     ) -> int:  # fmt: skip
         """Keep the result of a verification; the result is ``{"verified"}``."""
-        ticket = self._ticket(listener)
-        self._keep_verified.emit(ticket, (place, before, python, result))
-        return ticket
+        return self._ask_aside(
+            listener, lambda: lookups.keep_verified(place, before, python, result)
+        )
 
-    def scratch(self, listener: Listener) -> int:
-        """A private folder that goes with the window; the result is ``{"folder": path}``."""
+    def scratch(self, use: str, listener: Listener) -> int:
+        """A private folder that goes with the window, named by its use; the result is
+        ``{"folder": path}``.
+        """
         ticket = self._ticket(listener)
-        self._scratch.emit(ticket)
+        self._scratch.emit(ticket, use)
         return ticket
 
     def discard(self, folder: str) -> None:
@@ -268,6 +251,11 @@ class Engines(QObject):
         self._last += 1
         self._listeners[self._last] = listener
         return self._last
+
+    def _ask_aside(self, listener: Listener, work: Work) -> int:
+        ticket = self._ticket(listener)
+        self._look_up.emit(ticket, work)
+        return ticket
 
     def _on_rows(self, ticket: int, rows: list[Any]) -> None:
         listener = self._listeners.get(ticket)

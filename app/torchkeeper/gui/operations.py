@@ -124,7 +124,8 @@ class Operations(QObject):
         def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
             def marked(found: dict[str, Any]) -> None:
                 job.asked["mark"] = found["mark"]
-                self._step(job, self._engines.scratch(self._listener(job, made)))
+                listener = self._listener(job, made)
+                self._step(job, self._engines.scratch("verifying", listener))
 
             def made(found: dict[str, Any]) -> None:
                 # Ours, so that nothing is left of it even where the engine has to be killed.
@@ -329,6 +330,7 @@ class Operations(QObject):
 
         def unpacked(placed: dict[str, Any]) -> None:
             job.note = ""
+            job.asked["made_threads"] = carry.made_threads
             note = notes.of_import(placed)
             self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
             if placed.get("entries"):
@@ -365,6 +367,9 @@ class Operations(QObject):
         if job.scratch and error.params.get("place") == os.path.join(job.scratch, _TARGET):
             # Nobody knows the folder that it was placed in.
             error = user_error(error.code, {**error.params, "place": job.place})
+        elif job.scratch and error.params.get("place") == job.scratch:
+            above = os.path.dirname(job.scratch)
+            error = user_error(error.code, {**error.params, "place": above})
         self._jobs.log(job, [line for line in str(error).splitlines() if line])
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)

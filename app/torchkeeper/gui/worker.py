@@ -7,10 +7,8 @@ engine processes. ``gui.engines`` has its handle on the main thread.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +16,11 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine.wire import Message
+from torchkeeper.gui.asides import Asides, Work, aside
+from torchkeeper.gui.scratch import Scratch
 from torchkeeper.link import secrets
 from torchkeeper.link.ahead import Ahead
-from torchkeeper.link.paths import what, what_at_once
+from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import GRACE, Engine
 from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.names import is_server
@@ -43,8 +43,12 @@ HOLD = 2000
 
 #: Operations that take back what they have done when they are cancelled, and the seconds they
 #: have for it before anybody is rude.
-_TAKING_BACK = frozenset({"export", "import"})
+_TAKING_BACK = frozenset({"export", "import", "verify", "prepare"})
 _TO_TAKE_BACK = 15.0
+#: Those of them that otherwise leave files of our own; what a verification needs is removed here.
+_LEAVING = frozenset({"export", "import"})
+#: Milliseconds that the end waits for folders to be removed.
+_TO_REMOVE_MS = 20_000
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
 _ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts"})
@@ -117,11 +121,6 @@ def _servers(request: Request) -> list[str]:
     return list(dict.fromkeys(servers))
 
 
-def _aside(work: Callable[[], object]) -> None:
-    """Do what may wait for ever."""
-    threading.Thread(target=work, name="torchkeeper-look", daemon=True).start()
-
-
 class Worker(QObject):
     """Supervises engines; every method runs in the worker's thread."""
 
@@ -144,7 +143,7 @@ class Worker(QObject):
         self._ahead = ahead
         self._lines: list[_Line] = []
         self._stopping = False
-        self._scratch: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        self._scratch = Scratch(self)
         self._timer: QTimer | None = None
         self._files: FileManager | None = None
         # Passwords by server, None for one without; and who waits until they are known.
@@ -155,7 +154,10 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
-        self._finding = threading.Lock()
+        self._asides = Asides(self)
+        self._asides.result.connect(self.result)
+        self._asides.failed.connect(self.failed)
+        self._asides.cancelled.connect(self.cancelled)
         #: Set by the main thread when it has heard the rows that were emitted last.
         self.heard = threading.Event()
 
@@ -200,7 +202,7 @@ class Worker(QObject):
             with contextlib.suppress(RuntimeError):
                 self._identified.emit(request, known_by, probes.kept(known_by))
 
-        _aside(find)
+        aside(find)
 
     @Slot(object, object, object)
     def _probe(self, request: Request, known_by: Identity, facts: dict[str, Any] | None) -> None:
@@ -266,7 +268,7 @@ class Worker(QObject):
                 self._unlocked.emit(server, password)
 
         # A keyring may ask its user first, and no engine shall wait for the answer.
-        _aside(ask)
+        aside(ask)
 
     @Slot(str, object)
     def _unlock(self, server: str, password: str | None) -> None:
@@ -292,7 +294,7 @@ class Worker(QObject):
             with contextlib.suppress(RuntimeError):
                 self.result.emit(ticket, {"kept": kept}, [])
 
-        _aside(store)
+        aside(store)
 
     @Slot(str)
     def forget_password(self, server: str) -> None:
@@ -301,7 +303,7 @@ class Worker(QObject):
         for line in self._lines:
             if line.told.pop(server, None) is not None and not line.closing:
                 line.engine.send("secret", {"place": server, "password": None})
-        _aside(lambda: secrets.forget(server))
+        aside(lambda: secrets.forget(server))
 
     @Slot(str, str)
     def move_password(self, old: str, new: str) -> None:
@@ -314,7 +316,7 @@ class Worker(QObject):
                 self._unlocked.emit(new, password)
 
         self._asking.add(new)
-        _aside(move)
+        aside(move)
 
     @Slot(int)
     def find_protected(self, ticket: int) -> None:
@@ -335,17 +337,6 @@ class Worker(QObject):
             self.result.emit(ticket, {"protected": protected.protect(place, on)}, [])
         except UserError as e:
             self.failed.emit(ticket, e, [])
-
-    @Slot(int)
-    def find_keyring(self, ticket: int) -> None:
-        """Say whether there is a keyring; the result is ``{"keyring"}``."""
-
-        def find() -> None:
-            found = secrets.can_keep()
-            with contextlib.suppress(RuntimeError):
-                self.result.emit(ticket, {"keyring": found}, [])
-
-        _aside(find)
 
     def _line_for(self, request: Request) -> _Line:
         for line in self._lines:
@@ -481,7 +472,7 @@ class Worker(QObject):
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
-            if asked.cancelled and asked.request.op in _TAKING_BACK:
+            if asked.cancelled and asked.request.op in _LEAVING:
                 told = True
                 self.failed.emit(asked.request.ticket, _not_taken_back(), _log(line))
             elif asked.cancelled:
@@ -501,6 +492,8 @@ class Worker(QObject):
         if ticket in self._probing:
             self._probing.discard(ticket)
             self.cancelled.emit(ticket, [])
+            return
+        if self._asides.cancel(ticket):
             return
         for request in self._locked:
             if request.ticket == ticket:
@@ -529,15 +522,9 @@ class Worker(QObject):
                     self._close(line)
 
     @Slot(int, object)
-    def look(self, ticket: int, paths: Sequence[str]) -> None:
-        """Say what each path is: a folder, a file or missing."""
-        # On a dead mount this waits for ever, and nobody else shall wait for that.
-        _aside(lambda: self._look(ticket, list(paths)))
-
-    def _look(self, ticket: int, paths: list[str]) -> None:
-        found = [{"path": path, "what": what(path)} for path in paths]
-        with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-            self.result.emit(ticket, {"paths": found}, [])
+    def look_up(self, ticket: int, work: Work) -> None:
+        """Do what needs no engine, where nobody waits for it."""
+        self._asides.begin(ticket, work)
 
     @Slot(int, str)
     def reveal(self, ticket: int, path: str) -> None:
@@ -557,102 +544,20 @@ class Worker(QObject):
             self._files = FileManager(self)
         self._files.show(path, found == "folder", then)
 
-    @Slot(int, str, str)
-    def find_interpreters(self, ticket: int, add: str, remove: str) -> None:
-        """Say which interpreters could compile, after one was put on the list, or taken off it."""
-        from torchkeeper.gui.finding import found
-
-        def find() -> None:
-            # One after the other, so that the last answer knows of all that was added.
-            with contextlib.suppress(RuntimeError), self._finding:
-                try:
-                    self.result.emit(ticket, found(add, remove), [])
-                except UserError as e:
-                    self.failed.emit(ticket, e, [])
-
-        # They may be on disks that do not answer.
-        _aside(find)
-
-    @Slot(int, object)
-    def find_runs(self, ticket: int, forget: Sequence[str]) -> None:
-        """Say which runs are kept, after those to forget; the result is ``{"kept"}``."""
-        from torchkeeper.link import runs
-
-        def find() -> None:
-            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-                try:
-                    runs.forget(forget)
-                    self.result.emit(ticket, {"kept": runs.kept()}, [])
-                except UserError as e:
-                    self.failed.emit(ticket, e, [])
-
-        # It reads many files, from a slow disk perhaps.
-        _aside(find)
-
     @Slot(int, str)
-    def mark(self, ticket: int, place: str) -> None:
-        """Say what a place is like, so that a change is seen; the result is ``{"mark"}``."""
-        from torchkeeper.link import verified
-
-        def look() -> None:
-            found = verified.mark(place)
-            with contextlib.suppress(RuntimeError):
-                self.result.emit(ticket, {"mark": found}, [])
-
-        # It looks at every folder in it.
-        _aside(look)
-
-    @Slot(int, object)
-    def find_verified(self, ticket: int, places: Sequence[str]) -> None:
-        """Say what was verified last of places; the result is ``{"verified": {place: (Verified,
-        changed)}}``, ``changed``: whether the place is another since.
+    def scratch(self, ticket: int, use: str) -> None:
+        """Make a private folder that goes, with what is in it, when all ends at the latest; the
+        result is ``{"folder"}``.
         """
-        from torchkeeper.link import verified
-
-        def find() -> None:
-            kept = ((place, verified.last(place)) for place in places)
-            found = {place: (one, one.before_it_changed()) for place, one in kept if one}
-            with contextlib.suppress(RuntimeError):
-                self.result.emit(ticket, {"verified": found}, [])
-
-        _aside(find)
-
-    @Slot(int, object)
-    def keep_verified(self, ticket: int, what: Sequence[Any]) -> None:
-        """Keep the result of a verification: place, mark before it, interpreter, and result, as
-        ``verified.checked`` returned it; the result is ``{"verified": Verified}``.
-        """
-        from torchkeeper.link import verified
-
-        def keep() -> None:
-            place, before, python, result = what
-            one = verified.keep(place, before, python, result)
-            with contextlib.suppress(RuntimeError):
-                self.result.emit(ticket, {"verified": one}, [])
-
-        _aside(keep)
-
-    @Slot(int)
-    def scratch(self, ticket: int) -> None:
-        """Make a private folder that goes, with what is in it, when all ends at the latest."""
         try:
-            made = tempfile.TemporaryDirectory(
-                prefix="torchkeeper-drag-", ignore_cleanup_errors=True
-            )
-        except OSError as e:
-            params = {"place": tempfile.gettempdir(), "why": e.strerror}
-            error = user_error("place-unwritable", params)
-            self.failed.emit(ticket, error, [])
-            return
-        self._scratch[made.name] = made
-        self.result.emit(ticket, {"folder": made.name}, [])
+            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
 
     @Slot(str)
     def discard(self, folder: str) -> None:
-        """Remove such a folder, however large."""
-        made = self._scratch.pop(folder, None)
-        if made is not None:
-            _aside(made.cleanup)
+        """Remove such a folder, however large; nobody waits for that but the end."""
+        self._scratch.remove(folder)
 
     @Slot()
     def shut_down(self) -> None:
@@ -722,11 +627,15 @@ class Worker(QObject):
         if self._timer and not any(x.closing or x.deadline is not None for x in self._lines):
             self._timer.stop()
         if self._stopping and not self._lines:
-            self._stopping = False
-            for made in self._scratch.values():
-                made.cleanup()
-            self._scratch.clear()
-            self.ended.emit()
+            self._scratch.remove_all()
+            if self._scratch.busy:
+                self._scratch.idle.connect(self._end)
+                QTimer.singleShot(_TO_REMOVE_MS, self, self._end)
+            else:
+                self._end()
+
+    def _end(self) -> None:
+        self.ended.emit()
 
 
 def _log(line: _Line) -> list[str]:

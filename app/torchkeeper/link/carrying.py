@@ -3,7 +3,8 @@
 An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
 given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
 the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
-``described``; ``undescribed`` puts that into words.
+``described``, and by whom (``maker``: ``{what: "bundle" | "environment", torch}``, or None);
+``undescribed`` puts that into words.
 
 An import asks the environment that the entries are for. The steps, which ``tell`` does one after
 the other and the window as requests to engines (home: the app's own, one and the same in all
@@ -127,16 +128,20 @@ def advice(abouts: Iterable[Mapping[str, Any]], python: str | None) -> list[str]
     return said
 
 
-def undescribed(answer: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
+def undescribed(answer: Mapping[str, Any]) -> str:
     """That an export could not tell how some objects were built; empty where it could."""
     objects, described = int(answer.get("objects") or 0), int(answer.get("described") or 0)
     left = objects - described
     if left <= 0:
         return ""
     said = say.count(left, "object is", "objects are")
-    if not facts:
-        return f"{said} not described: there is no interpreter with a torch. Name one with --env."
-    return f"{said} not described: torch {printable(str(facts.get('torch')))} did not build them."
+    maker = answer.get("maker")
+    if not isinstance(maker, Mapping):
+        why = "there is no interpreter with a torch and a compiler. Name one with --env."
+        return f"{said} not described: {why}"
+    if maker.get("what") == "bundle":
+        return f"{said} not described: the bundle does not tell how they were built."
+    return f"{said} not described: torch {printable(str(maker.get('torch')))} did not build them."
 
 
 def threads(made_in: Mapping[str, Any] | None, facts: Mapping[str, Any] | None) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
+from torchkeeper.warm.options import HEADERS
 
 #: The variable that has PyTorch precompile no header, and what a program's environment needs.
-VARIABLE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
+VARIABLE = HEADERS
 SNIPPET = f"export {VARIABLE}=0"
 #: What --portable is, in a sentence.
 PORTABLE = (

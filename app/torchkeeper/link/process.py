@@ -7,6 +7,7 @@ engines from one event loop (``fileno`` and ``receive``), while the command line
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shutil
@@ -25,10 +26,13 @@ import torchkeeper
 from torchkeeper.engine import wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
+from torchkeeper.link.ending import Ended
 from torchkeeper.link.words import UserError, user_error
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
+#: Seconds to wait for a cancelled request where nobody can be asked for more patience.
+CANCEL = 10.0
 #: What is kept of an engine's standard error.
 LOG_LINES = 2000
 
@@ -235,19 +239,26 @@ class Engine:
         """Send a request and wait for its result.
 
         Messages on the way go to ``on_message``. Raises UserError for an error, and passes on
-        KeyboardInterrupt after the engine has cancelled.
+        KeyboardInterrupt after the engine has cancelled; Ended, for which nobody waits, after
+        CANCEL seconds at most.
         """
         ident = self.send(op, params)
-        interrupted = False
+        interrupted: KeyboardInterrupt | None = None
+        latest = math.inf
         while True:
             try:
                 select.select([self._stdout], [], [], 1.0)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
                 if interrupted:
                     self.kill()
                     raise
-                interrupted = True
+                interrupted = interrupt
+                if isinstance(interrupt, Ended):
+                    latest = time.monotonic() + CANCEL
                 self.cancel(ident)
+            if interrupted and time.monotonic() > latest:
+                self.kill()
+                raise interrupted
             for message in self.receive():
                 if message.id != ident:
                     continue
@@ -256,7 +267,7 @@ class Engine:
                     return result
                 if message.type == "error":
                     if interrupted:
-                        raise KeyboardInterrupt
+                        raise interrupted
                     error = message.body["error"]
                     raise user_error(error["code"], error.get("params", {}))
                 if on_message:

@@ -18,6 +18,7 @@ from typing import Any
 
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.link import travel, whole
+from torchkeeper.warm.options import RUNS
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300
@@ -25,8 +26,6 @@ MAX_BYTES = 256 << 10
 #: Folders of a place that are looked at for its mark; a place with more has none.
 MAX_FOLDERS = 200_000
 
-#: The names of runs, in the order in which they are told (``torchkeeper.warm.verify``).
-RUNS = ("cold", "mega", "warm", "prepared")
 RATIOS = ("warm_cold", "warm_mega", "prepared_cold", "prepared_mega")
 OUTCOMES = ("hit", "miss", "bypass")
 _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
@@ -243,9 +242,3 @@ def _number_of_time(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError("not a time")
     return float(value)
-
-
-def forget(place: str) -> None:
-    """Keep nothing of a place any more."""
-    with contextlib.suppress(OSError):
-        os.unlink(_file(place))

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.link import say
-from torchkeeper.link.words import user_error
+from torchkeeper.link.words import printable, user_error
+from torchkeeper.warm.options import JUDGED, RUNS
 
 TRUST = (
     "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
@@ -24,12 +25,12 @@ TITLES = {
     "warm": "as it is",
     "prepared": "prepared",
 }
-#: What each run has, in a sentence.
-BEGINNINGS = {
-    "cold": "cold: the recipe with nothing in the cache",
-    "mega": "stock mega-cache: with what PyTorch itself saved of the cold run",
-    "warm": "as it is: with a copy of the target and an empty temporary folder",
-    "prepared": "prepared: the same, with the precompiled header there",
+#: What each run finds.
+ABOUTS = {
+    "cold": "nothing: no cache, an empty temporary folder",
+    "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
+    "warm": "a copy of what is verified, and an empty temporary folder",
+    "prepared": "the same, with the precompiled header there already",
 }
 
 Answer = dict[str, Any]
@@ -39,7 +40,12 @@ def runs(quick: bool, portable: bool) -> list[str]:
     """The runs to ask for. Where no header is precompiled, there is nothing to prepare."""
     if quick:
         return ["warm"]
-    return ["cold", "mega", "warm"] if portable else list(TITLES)
+    return [name for name in RUNS if not (portable and name == "prepared")]
+
+
+def beginning(name: str) -> str:
+    """That a run has begun, and with what, in a line."""
+    return f"{TITLES[name]}: {ABOUTS[name]}" if name in ABOUTS else printable(name)
 
 
 @contextlib.contextmanager
@@ -69,15 +75,67 @@ def is_strange(place: str) -> bool:
         return True
 
 
+def told_by(result: Answer) -> tuple[str, Answer]:
+    """The run by which a verification is told, and its counts: the first one with the target that
+    was not good, else the last; "" and the result where it tells of none.
+
+    A program that finds no header is a run by itself: that the prepared one was good does not make
+    up for it. result, here and below: as ``verified.checked`` returns it.
+    """
+    runs = [(name, result["runs"][name]) for name in JUDGED if name in result["runs"]]
+    if result["good"]:
+        return runs[-1] if runs else ("", result)
+    return next(((name, run) for name, run in runs if faults(run)), ("", result))
+
+
+def faults(counts: Answer) -> list[str]:
+    """What is not good about a run, or a result, in a few words for each thing: "nothing hit",
+    "3 misses", "2 AOTAutograd misses", "5 objects built again".
+    """
+    if not counts["hits"]:
+        return ["nothing hit"]
+    found = []
+    if counts["misses"]:
+        found.append(say.count(counts["misses"], "miss", "misses"))
+    if counts["autograd"]["misses"]:
+        missed = counts["autograd"]["misses"]
+        found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
+    if counts["rebuilt"]:
+        found.append(f"{say.count(counts['rebuilt'], 'object', 'objects')} built again")
+    return found
+
+
+def verdict(result: Answer) -> str:
+    """Whether it is good, and if not, what is not and in which run: "Good", "Not good: 2
+    AOTAutograd misses", "Not good as it is: 3 misses".
+    """
+    name, counts = told_by(result)
+    if result["good"]:
+        return "Good"
+    found = ", ".join(faults(counts))
+    how = "Not good" if _one(result) or name not in TITLES else f"Not good {TITLES[name]}"
+    return f"{how}: {found}" if found else how
+
+
+def _one(result: Answer) -> bool:
+    """Whether there is just one run that the target is judged by, so that none need be named."""
+    return sum(name in result["runs"] for name in JUDGED) <= 1
+
+
 def outcome(result: Answer) -> str:
-    """A verification in one sentence; result: as ``verified.checked`` returns it."""
-    found = [say.count(result["hits"], "hit", "hits")]
-    found.append(say.count(result["misses"], "miss", "misses"))
-    if result["bypasses"]:
-        found.append(say.count(result["bypasses"], "bypass", "bypasses"))
-    graphs = say.count(result["graphs"], "graph", "graphs")
-    built = say.count(result["rebuilt"], "object", "objects")
+    """A verification in one sentence."""
+    name, counts = told_by(result)
+    found = [say.count(counts["hits"], "hit", "hits")]
+    found.append(say.count(counts["misses"], "miss", "misses"))
+    if counts["bypasses"]:
+        found.append(say.count(counts["bypasses"], "bypass", "bypasses"))
+    if missed := counts["autograd"]["misses"]:
+        found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
+    graphs = say.count(counts["graphs"], "graph", "graphs")
+    built = say.count(counts["rebuilt"], "object", "objects")
     how = "Good" if result["good"] else "Not good"
+    if not result["good"] and name and not _one(result):
+        how = f"Not good {TITLES[name]}"
     said = f"{how}: of {graphs} {', '.join(found)}; {built} built again"
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
@@ -102,41 +160,49 @@ def ratio(value: float) -> str:
 
 
 def advice(result: Answer, made_threads: int | None = None) -> list[str]:
-    """What to do about a verification that is not good; nothing for one that is.
+    """What to do about a verification that is not good; nothing for one that is. The same in the
+    window and on the command line.
 
-    made_threads: how many threads the target says it was made with.
+    made_threads: how many threads the target says it was made with. The texts hold names that
+    PyTorch told: whoever shows them makes them printable.
     """
     said: list[str] = []
     if result["good"]:
         return said
+    name, counts = told_by(result)
     threads = result["threads"]
-    if result["misses"] and made_threads and made_threads != threads:
+    if not _one(result) and name == "warm" and not faults(result):
+        said.append(
+            "With the precompiled header there already it was good; as it is, which is how it "
+            "starts on a fresh machine, it was not."
+        )
+    if counts["misses"] and made_threads and made_threads != threads:
         said.append(
             f"It was made for {say.count(made_threads, 'thread', 'threads')}, and this program had "
             f"{threads}. Where programs shall have {made_threads}, set OMP_NUM_THREADS="
-            f"{made_threads} there, and verify with --threads {made_threads}; else warm it again."
+            f"{made_threads} there, and verify with as many; else warm it again."
         )
-    if not result["hits"]:
+    if not counts["hits"]:
         said.append(
             "Nothing hit: it is for another torch, another device or number of threads, or other "
-            "settings, or it was never warmed with this recipe. “torchkeeper check” says of each "
-            "entry which; what was warmed with --portable is verified with --portable."
+            "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
+            "each which (“torchkeeper check”); what was warmed portable is verified portable."
         )
-    elif result["misses"]:
+    elif counts["misses"]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         named = f" ({', '.join(dict.fromkeys(missed))})" if missed else ""
         said.append(
             f"Some graphs are not in it{named}. Warm it with this recipe, and export it again."
         )
-    if result["autograd"]["misses"] and not result["misses"]:
+    if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
         said.append(
             "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
-            "hit. Export or copy them, too (--filter kind:aotautograd finds them)."
+            "hit. Export or copy them, too (kind:aotautograd finds them)."
         )
-    if result["rebuilt"] and not result["misses"]:
+    if counts["rebuilt"] and not counts["misses"]:
         said.append(
             "Objects were built again: they are not in it, or have the names of another torch's "
             "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
-            "made, and imported with --env here; the bundle needs its code (kind:code)."
+            "made, and imported here for this environment; the bundle needs its code (kind:code)."
         )
     return said

@@ -740,6 +740,11 @@ CATALOGUE: dict[str, Words] = {
         "It holds no FX graph and no AOTAutograd entry, so nothing of it can hit.",
         "Warm it first, or choose another place.",
     ),
+    "verify-which": Words(
+        "{place} holds {count} caches, and a program uses one: nothing was verified.",
+        "There are {folders}.",
+        "Verify one of these folders in it.",
+    ),
     "verify-no-room": Words(
         "There is no room to verify.",
         "It takes a copy, and the headers that PyTorch precompiles: about {needed_mb} MB, and "

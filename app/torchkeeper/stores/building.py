@@ -3,16 +3,23 @@
 An environment tells every command that its PyTorch builds CPU code with (verdict.commands). One of
 them and a source give a name, and where that is the name of an object, it was this command: the
 name is a hash of both (artifacts.code.key_of).
+
+It proves nothing of the CPU: ``-march=native`` is the same text on every one. A bundle claims the
+CPU of the machine that exports, as PyTorch there loads the object for being in its cache; that is
+not claimed of one that itself records more than this CPU can, as where a cluster shares a cache.
+One that records nothing may have been built elsewhere all the same, where somebody has copied or
+shared it: such a claim is as good as the cache was for the machine that exported it, and no better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torchkeeper.artifacts.builds import Build, origin_from
-from torchkeeper.artifacts.code import key_of
+from torchkeeper.artifacts.code import MAX_OBJECT, key_of
+from torchkeeper.artifacts.vectors import instruction_sets
 from torchkeeper.stores.items import Item, Source
 
 if TYPE_CHECKING:
@@ -40,15 +47,22 @@ def has_object(item: Item) -> bool:
     return item.kind == "code" and any(file.name.endswith(".so") for file in item.files)
 
 
+class Made(NamedTuple):
+    """How an object was built: the portable text of the command, and ``elsewhere`` as of Build."""
+
+    command: str
+    elsewhere: bool
+
+
 class Makers(Protocol):
     """Tells how objects were built. ``origin``: as ``builds.origin_from``, commands left out."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Where, for all objects of which ``command`` tells something."""
+        """Where, for all objects of which ``made`` tells something."""
 
-    def command(self, item: Item, source: Source) -> str | None:
-        """The portable text of the command that built an item's object, or None."""
+    def made(self, item: Item, source: Source) -> Made | None:
+        """How an item's object was built, or None."""
 
 
 class Environment:
@@ -58,8 +72,23 @@ class Environment:
         self.origin = origin
         self._commands = list(commands)
 
-    def command(self, item: Item, source: Source) -> str | None:
+    def made(self, item: Item, source: Source) -> Made | None:
         """As ``Makers``. What cannot be read is told by whoever copies it."""
+        command = self._command(item, source)
+        return None if command is None else Made(command, self._is_for_another(item, source))
+
+    def _is_for_another(self, item: Item, source: Source) -> bool:
+        """Whether an object records more than this CPU can."""
+        try:
+            with source.open(item.files[1]) as stream:
+                data = stream.read(MAX_OBJECT)
+        except OSError:
+            return False
+        # What is behind a cut may say more.
+        sets = instruction_sets(data) if len(data) < MAX_OBJECT else None
+        return bool(sets and sets - set(self.origin["cpu_flags"]))
+
+    def _command(self, item: Item, source: Source) -> str | None:
         if not is_pair(item) or item.files[0].size > MAX_SOURCE:
             return None
         try:
@@ -82,14 +111,14 @@ class Environment:
 class Told:
     """What a bundle says, for a bundle that is made of it."""
 
-    def __init__(self, bundle: Bundle, native: dict[str, Any]) -> None:
-        self.origin = {**native, "commands": []}
+    def __init__(self, bundle: Bundle) -> None:
+        self.origin = {**(bundle.native or {}), "commands": []}
         self._bundle = bundle
 
-    def command(self, item: Item, _: Source) -> str | None:
+    def made(self, item: Item, _: Source) -> Made | None:
         """As ``Makers``."""
         found = self._bundle.built_with(item)
-        return found[1] if found else None
+        return Made(found[1], self._bundle.built[item.path].elsewhere) if found else None
 
 
 def claims(bundle: Bundle) -> dict[str, Any]:
@@ -152,12 +181,12 @@ class Record:
         if not has_object(item):
             return None
         self.objects += 1
-        command = self.makers.command(item, source) if self.makers else None
-        if command is None or len(files) != 2:
+        made = self.makers.made(item, source) if self.makers else None
+        if made is None or len(files) != 2:
             return None
         self.described += 1
-        number = self._commands.setdefault(command, len(self._commands))
-        return Build(files[0].path, files[1].path, number)
+        number = self._commands.setdefault(made.command, len(self._commands))
+        return Build(files[0].path, files[1].path, number, made.elsewhere)
 
     @property
     def native(self) -> dict[str, Any] | None:

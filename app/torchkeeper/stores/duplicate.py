@@ -28,14 +28,16 @@ _LEFT = ("lock", "header")
 
 
 def copied(items: Iterable[Item]) -> list[tuple[Item, File]]:
-    """The files that ``duplicate`` copies, each with its item."""
-    return [
-        (item, file)
-        for item in items
-        if item.kind not in _LEFT
-        for file in item.files
-        if file.regular
-    ]
+    """The files that ``duplicate`` copies, each with its item, and once: eager kernels may share
+    a library.
+    """
+    found: dict[str, tuple[Item, File]] = {}
+    for item in items:
+        if item.kind not in _LEFT:
+            for file in item.files:
+                if file.regular:
+                    found.setdefault(file.path, (item, file))
+    return list(found.values())
 
 
 def room(items: Iterable[Item]) -> int:

@@ -31,8 +31,9 @@ def why_not(
     """Why a built object must be left out, or None where it may be placed.
 
     claim: what a manifest says of where its objects were built (artifacts.builds.origin_from),
-    None where it does not. portable: the text of the command that built this one
-    (verdict.commands), None where that is not recorded. own: the instruction sets that it records
+    None where it does not; its cpu_flags None where they are not those of the CPU that built this
+    one (artifacts.builds.Build). portable: the text of the command that did (verdict.commands),
+    None where that is not recorded. own: the instruction sets that it records
     itself (artifacts.vectors.instruction_sets), None where it does not. here: what a probe tells
     (verdict.environment), or of a machine without an environment only ``{cpu_flags, libc}``; torch
     and its commands are then not compared, as nothing gets another name.
@@ -46,7 +47,8 @@ def why_not(
     flags = _set(here.get("cpu_flags"))
     if not flags:
         return Problem("object-unproven")
-    claimed = _set(claim.get("cpu_flags")) if claim is not None and portable is not None else None
+    said = claim.get("cpu_flags") if claim is not None and portable is not None else None
+    claimed = None if said is None else _set(said)
     if own is None:
         return _same_cpu(claimed, flags)
     if own - flags:

@@ -21,20 +21,18 @@ from torchkeeper.warm.following import (
     Codes,
     State,
     carry_out,
+    finite,
     launch,
     make_writable,
     tell_swept,
 )
+from torchkeeper.warm.options import HEADERS, MOST_THREADS
 
 _CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
-#: Threads a program may be warmed for; kernels are run with so many.
-MOST_THREADS = 1024
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
-#: What has PyTorch precompile no header (torch/_inductor/config.py).
-_HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ def environment(place: str, threads: int | None = None, portable: bool = False) 
         # Otherwise MKL takes no more than there are cores.
         env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
     if portable:
-        env[_HEADERS] = "0"
+        env[HEADERS] = "0"
     return filling(env, place)
 
 
@@ -181,7 +179,7 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             report.finding(
                 graph={
                     **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
-                    "seconds": None if seconds is None else float(seconds),
+                    "seconds": None if seconds is None else finite(seconds),
                 }
             )
         elif what == "device":
@@ -192,7 +190,7 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             counts = ("graphs", "hits", "misses", "bypasses")
             state.result = {
                 **{key: int(value[key]) for key in counts},
-                "seconds": float(value["seconds"]),
+                "seconds": finite(value["seconds"]),
                 "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
                 "device": str(value["device"])[:LOG_LINE],
                 "threads": int(value["threads"]),
@@ -202,7 +200,9 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
         elif what == "failed":
             state.failed = str(value)[:1000]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (
+        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
+    ):  # fmt: skip
         return
 
 

@@ -29,10 +29,9 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.warm import prepare, supervise
+from torchkeeper.warm.caches import Used, used
+from torchkeeper.warm.options import JUDGED, RUNS
 
-RUNS = ("cold", "mega", "warm", "prepared")
-#: The runs that the target is judged by.
-_JUDGED = ("warm", "prepared")
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
 #: built, and what compilers need meanwhile.
 _WORK = 400 << 20
@@ -114,7 +113,8 @@ class _Heard(Report):
 
 def verify(params: Answer, report: Report) -> Answer:
     """Run recipes on a copy of nothing but the folder ``place``; findings ``run={"name"}``, those
-    of ``warm``, and ``built={"path"}``.
+    of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
+    rank of vLLM's, the program is led to it.
 
     Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, rebuilt, built, rows,
     seconds, ratios, runs, good, device, threads, torch}``: the counts are those of the last run
@@ -122,14 +122,13 @@ def verify(params: Answer, report: Report) -> Answer:
     many times as long as the target they took (``warm_cold`` and so on); runs has all counts of
     each. good: with the target everything hit, at least one graph, and no object was built.
 
-    Raises Problem as ``supervise.run`` and Folder do, and "verify-server", "nothing-to-verify",
+    Raises Problem as ``supervise.run``, ``caches.used`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """
     asked = checked(params)
     source = Folder(asked.job.place)
     items = source.items(report)
-    if not any(item.kind in ("fxgraph", "aotautograd") for item in items):
-        raise Problem("nothing-to-verify", place=source.place)
+    led = used(source.place, items)
     try:
         scratch = tempfile.mkdtemp(prefix="torchkeeper-verify-", dir=params.get("scratch"))
     except OSError as e:
@@ -137,7 +136,7 @@ def verify(params: Answer, report: Report) -> Answer:
         raise Problem("place-unwritable", place=above, why=e.strerror or str(e)) from e
     try:
         _check_room(scratch, room(items))
-        return _told(_all_runs(asked, source, items, scratch, report))
+        return _told(_all_runs(asked, source, items, led, scratch, report))
     finally:
         discard(scratch)
 
@@ -154,7 +153,7 @@ def checked(params: Answer) -> Asked:
     runs = params.get("runs") or RUNS
     if not isinstance(runs, (list, tuple)) or not set(runs) <= set(RUNS):
         raise Problem("bad-request", field="runs")
-    if not set(runs) & set(_JUDGED):
+    if not set(runs) & set(JUDGED):
         raise Problem("bad-request", field="runs")
     scratch = params.get("scratch")
     if scratch is not None and (not isinstance(scratch, str) or not os.path.isabs(scratch)):
@@ -175,7 +174,7 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
 
 
 def _all_runs(
-    asked: Asked, source: Folder, items: list[Item], scratch: str, report: Report
+    asked: Asked, source: Folder, items: list[Item], led: Used, scratch: str, report: Report
 ) -> dict[str, Ran]:
     mega = os.path.join(scratch, "mega-cache")
     done: dict[str, Ran] = {}
@@ -188,15 +187,16 @@ def _all_runs(
         more = {}
         try:
             os.makedirs(os.path.join(folder, "tmp"))
-            if name in _JUDGED:
+            if name in JUDGED:
                 duplicate(source, items, cache, report)
                 if name == "prepared":
-                    _prepare(os.path.join(folder, "tmp"), report)
+                    _prepare(os.path.join(folder, "tmp"), asked.job.limit_s, report)
             elif name == "cold" and "mega" in asked.runs:
                 more = {"save": mega}
             elif name == "mega":
                 more = {"load": mega}
-            done[name] = _run(asked.job, folder, more, name, report)
+            led_to = led if name in JUDGED else Used()
+            done[name] = _run(asked.job, folder, led_to, more, name, report)
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
@@ -216,31 +216,36 @@ def _uses_header(job: supervise.Job, ran: Ran) -> bool:
     return not job.portable and ran.result["device"] == "cpu"
 
 
-def _prepare(temporary: str, report: Report) -> None:
+def _prepare(temporary: str, limit_s: float | None, report: Report) -> None:
     """Have the header built where the run will look. Where none is used, there is none to build."""
     try:
-        prepare.prepare({"into": temporary}, report)
+        prepare.prepare({"into": temporary, "limit_s": limit_s}, report)
     except Problem as problem:
         if problem.code not in ("headers-off", "headers-unknown"):
             raise
 
 
-def _run(job: supervise.Job, folder: str, more: Answer, name: str, report: Report) -> Ran:
+def _run(
+    job: supervise.Job, folder: str, led: Used, more: Answer, name: str, report: Report
+) -> Ran:
     cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
-    env = environment(supervise.environment(cache, job.threads, job.portable), temporary)
+    inductor = os.path.normpath(os.path.join(cache, led.inductor))
+    env = environment(supervise.environment(inductor, job.threads, job.portable), temporary)
+    if led.triton is not None:
+        env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     heard = _Heard(report)
     before = objects(cache)
     try:
         result = supervise.run(job, env, folder, heard, **more)
     except Problem as problem:
         signal = problem.params.get("signal")
-        if name in _JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
+        if name in JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
             about = {"place": job.place, "signal": signal, "step": problem.params.get("step")}
             raise Problem("verify-crashed", **about) from problem
         raise
     after = objects(cache)
     built = sorted(path for path in after if after[path] != before.get(path))
-    for path in built[:_MAX_BUILT] if name in _JUDGED else ():
+    for path in built[:_MAX_BUILT] if name in JUDGED else ():
         report.finding(built={"path": path})
     return Ran(result, list(heard.graphs.values()), built)
 
@@ -276,7 +281,7 @@ def objects(folder: str) -> dict[str, tuple[int, int, int]]:
 
 
 def _told(done: dict[str, Ran]) -> Answer:
-    judged = {name: done[name] for name in _JUDGED if name in done}
+    judged = {name: done[name] for name in JUDGED if name in done}
     last = list(judged.values())[-1]
     return {
         **{name: last.result[name] for name in ("graphs", "hits", "misses", "bypasses")},

@@ -8,9 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
-
-#: So many threads can be asked for.
-_MOST = 4096
+from torchkeeper.warm.options import MOST_THREADS
 
 
 class CompileOptions(QWidget):
@@ -24,7 +22,7 @@ class CompileOptions(QWidget):
         self._fitting: int | None = None
         self._touched = False
         self.spin = QSpinBox()
-        self.spin.setRange(0, _MOST)
+        self.spin.setRange(0, MOST_THREADS)
         self.spin.setFixedWidth(240)
         self.spin.setAccelerated(True)
         self.spin.lineEdit().setTextMargins(6, 0, 0, 0)

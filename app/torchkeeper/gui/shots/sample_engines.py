@@ -301,6 +301,7 @@ def _foretold(
     return {
         "objects": objects,
         "described": objects if params.get("builders") else 0,
+        "maker": _maker(params),
         "entries": len(portable),
         "files": sum(entry.files for entry in portable),
         "bytes": held,
@@ -315,6 +316,11 @@ def _foretold(
         "devices": Counter(entry.device for entry in portable if entry.device).most_common(),
         "made_in": None,
     }  # fmt: skip
+
+
+def _maker(params: dict[str, Any]) -> dict[str, Any] | None:
+    builders = params.get("builders")
+    return {"what": "environment", "torch": builders["torch"]} if builders else None
 
 
 def _copied(into: str, entries: list[Entry]) -> dict[str, Any]:

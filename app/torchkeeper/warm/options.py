@@ -1,0 +1,15 @@
+"""How a compile, and a verification, can be asked for: the names and bounds that those who offer
+it share with those who do it.
+"""
+
+from __future__ import annotations
+
+#: What has PyTorch precompile no header, set to 0 (torch/_inductor/config.py).
+HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
+#: Threads a program may be warmed for; kernels are run with so many.
+MOST_THREADS = 1024
+
+#: The runs of a verification, in the order in which they are made and told (warm/verify.py).
+RUNS = ("cold", "mega", "warm", "prepared")
+#: Those that the target is judged by.
+JUDGED = ("warm", "prepared")
