@@ -41,13 +41,19 @@ class Bindings:
     @staticmethod
     def load_async(source, submit_fn): codecache._precompile_header("x.h", "g++ i")
 class CppCompileError(RuntimeError): pass
+class Builder:
+    def __init__(self, path): self.path = path
+    def get_target_file_path(self): return self.path
+    def build(self):
+        with open(self.path, "wb") as file: file.write(b"a header")
 inductor = put("_inductor", config=Config("torch._inductor.config"))
 inductor.exc = put("_inductor.exc", CppCompileError=CppCompileError)
 put("_inductor.cpp_builder", get_cpp_compiler=lambda: "g++")
 inductor.cpu_vec_isa = put("_inductor.cpu_vec_isa")
 inductor.codecache = codecache = put(
     "_inductor.codecache", _HEADER_DIR=os.path.join(folder, "precompiled_headers"),
-    CppPythonBindingsCodeCache=Bindings)
+    _HEADER_LOCK_DIR=os.path.join(folder, "precompiled_headers", "locks"),
+    CppPythonBindingsCodeCache=Bindings, CppBuilder=Builder)
 """
 
 
@@ -182,6 +188,49 @@ def build(*_):
 codecache._precompile_header = build
 """
 STEM = "c" + "a" * 51
+
+
+#: A header that this process builds, or that another one has built at the same time.
+BUILDS = """
+def precompile(*_):
+    os.makedirs(codecache._HEADER_LOCK_DIR, exist_ok=True)
+    path = codecache._HEADER_DIR + "/" + STEM + ".h"
+    if MINE: codecache.CppBuilder(path + ".gch").build()
+    else:
+        with open(path + ".gch", "wb") as file: file.write(b"another's")
+    return path
+codecache._precompile_header = precompile
+"""
+
+
+def compiler_that_says(folder: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts a g++ in front that says of every precompiled header what it thinks of it."""
+    folder.mkdir()
+    (folder / "g++").write_text(
+        f'#!/bin/sh\nwhile [ $# -gt 0 ]; do [ "$1" = -include ] && echo "{what} $2.gch" >&2; '
+        "shift; done\n"
+    )
+    (folder / "g++").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_built_by_us_or_by_another(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: bool
+) -> None:
+    compiler_that_says(tmp_path / "bin", "!", monkeypatch)
+    stand_in(f"STEM, MINE = {STEM!r}, {mine}\n" + BUILDS)
+    result = prepare.prepare({"into": str(tmp_path)}, Recorder())
+    assert (result["built"], result["there"]) == ((1, 0) if mine else (0, 1))
+
+
+def test_a_header_that_the_compiler_refuses_does_not_stay(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler_that_says(tmp_path / "bin", "x", monkeypatch)
+    stand_in(f"STEM, MINE = {STEM!r}, True\n" + BUILDS)
+    assert problem_of({"into": str(tmp_path)}).code == "header-refused"
+    assert not list(tmp_path.rglob("*.gch"))
 
 
 @pytest.mark.parametrize("how", ["cancel", "kill"])

@@ -26,6 +26,7 @@ from torchkeeper.warm.following import (
     Codes,
     State,
     carry_out,
+    finite,
     launch,
     make_writable,
     tell_swept,
@@ -190,7 +191,9 @@ def _answer(line: bytes, state: _Work, report: Report) -> None:
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
         elif what == "failed":
             state.failed = str(value)[:1000]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (
+        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
+    ):  # fmt: skip
         return
 
 
@@ -199,7 +202,7 @@ def _header(value: Any) -> dict[str, Any]:
         "path": str(value["path"]),
         "built": bool(value["built"]),
         "bytes": int(value["bytes"]),
-        "seconds": float(value["seconds"]),
+        "seconds": finite(value["seconds"]),
     }
 
 
