@@ -96,7 +96,7 @@ def test_without_a_torch_everything_works_and_it_is_said(
     assert again.code == 0
     assert "described: the bundle does not tell how they were built." in again.err
     inside = tk("inspect", bundle, **env)
-    assert "  objects  25, of 0 it is told how they were built\n" in inside.out
+    assert "  objects  25, without how they were built\n" in inside.out
     done = tk("import", bundle, "--into", tmp_path / "t", "--trust", "--json", **env)
     assert done.code == 0
     assert done.result["env"] is None
