@@ -291,7 +291,7 @@ def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
     good = {"file": "/a", "path": "ab/c.cpp", "key": "c" * 52}
     rows: list[dict[str, Any]] = []
     said = [
-        {**good, "file": []}, {**good, "path": 5}, {**good, "key": None},
+        {**good, "file": []}, {**good, "file": ["/a"]}, {**good, "path": 5}, {**good, "key": None},
         {**good, "key": "c" * 5000}, {**good, "path": "p" * 5000}, {**good, "path": ""},
         {}, [], 7, None, {**good, "more": "x"},
     ]  # fmt: skip

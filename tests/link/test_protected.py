@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,18 @@ def test_what_changes_it_is_refused_and_looking_is_not(tmp_path: Path) -> None:
     assert refused("copy", place=place, into="/elsewhere") == ""
     for op in ("list", "plan_purge", "du", "show", "facts"):
         assert refused(op, place=place) == ""
+
+
+def test_preparing_changes_a_place_below_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "me")
+    protected.protect(str(tmp_path / "torchinductor_me"), True)
+    assert refused("prepare", into=str(tmp_path)) == "place-within-protected"
+    assert refused("prepare", into=str(tmp_path / "torchinductor_you")) == ""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert refused("prepare") == "place-within-protected"
+    assert refused("prepare", into="") == "", "which the engine refuses"
 
 
 def test_another_way_to_the_same_place_is_the_same(tmp_path: Path) -> None:

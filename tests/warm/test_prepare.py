@@ -41,13 +41,19 @@ class Bindings:
     @staticmethod
     def load_async(source, submit_fn): codecache._precompile_header("x.h", "g++ i")
 class CppCompileError(RuntimeError): pass
+class Builder:
+    def __init__(self, path): self.path = path
+    def get_target_file_path(self): return self.path
+    def build(self):
+        with open(self.path, "wb") as file: file.write(b"a header")
 inductor = put("_inductor", config=Config("torch._inductor.config"))
 inductor.exc = put("_inductor.exc", CppCompileError=CppCompileError)
 put("_inductor.cpp_builder", get_cpp_compiler=lambda: "g++")
 inductor.cpu_vec_isa = put("_inductor.cpu_vec_isa")
 inductor.codecache = codecache = put(
     "_inductor.codecache", _HEADER_DIR=os.path.join(folder, "precompiled_headers"),
-    CppPythonBindingsCodeCache=Bindings)
+    _HEADER_LOCK_DIR=os.path.join(folder, "precompiled_headers", "locks"),
+    CppPythonBindingsCodeCache=Bindings, CppBuilder=Builder)
 """
 
 
@@ -111,6 +117,8 @@ def test_where_headers_belong(
     monkeypatch.setenv("LOGNAME", "me/x")
     target, _ = prepare.checked({"into": into})
     assert (target.folder, target.foreign) == (folder, user)
+    usual = os.path.join(tempfile.gettempdir(), "torchinductor_me_x", "precompiled_headers")
+    assert prepare.headers_for({"into": into}) == (folder or usual)
 
 
 def test_the_environment_is_that_of_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +149,8 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, started: list[int]) -> 
          "headers-off", {"variable": "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"}),
         ("codecache._precompile_header = None; codecache._HEADER_DIR = '/var/x'",
          "headers-elsewhere", {"folder": "/var/x"}),
+        ("codecache._precompile_header = None; sys.modules['torch._inductor.cpp_builder']"
+         ".get_cpp_compiler = None", "compiler-missing", {}),
         ("import subprocess\n"
          "codecache._precompile_header = lambda *_: subprocess.run(['openssl'])",
          "openssl-missing", {}),
@@ -180,6 +190,49 @@ codecache._precompile_header = build
 STEM = "c" + "a" * 51
 
 
+#: A header that this process builds, or that another one has built at the same time.
+BUILDS = """
+def precompile(*_):
+    os.makedirs(codecache._HEADER_LOCK_DIR, exist_ok=True)
+    path = codecache._HEADER_DIR + "/" + STEM + ".h"
+    if MINE: codecache.CppBuilder(path + ".gch").build()
+    else:
+        with open(path + ".gch", "wb") as file: file.write(b"another's")
+    return path
+codecache._precompile_header = precompile
+"""
+
+
+def compiler_that_says(folder: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts a g++ in front that says of every precompiled header what it thinks of it."""
+    folder.mkdir()
+    (folder / "g++").write_text(
+        f'#!/bin/sh\nwhile [ $# -gt 0 ]; do [ "$1" = -include ] && echo "{what} $2.gch" >&2; '
+        "shift; done\n"
+    )
+    (folder / "g++").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_built_by_us_or_by_another(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mine: bool
+) -> None:
+    compiler_that_says(tmp_path / "bin", "!", monkeypatch)
+    stand_in(f"STEM, MINE = {STEM!r}, {mine}\n" + BUILDS)
+    result = prepare.prepare({"into": str(tmp_path)}, Recorder())
+    assert (result["built"], result["there"]) == ((1, 0) if mine else (0, 1))
+
+
+def test_a_header_that_the_compiler_refuses_does_not_stay(
+    stand_in: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler_that_says(tmp_path / "bin", "x", monkeypatch)
+    stand_in(f"STEM, MINE = {STEM!r}, True\n" + BUILDS)
+    assert problem_of({"into": str(tmp_path)}).code == "header-refused"
+    assert not list(tmp_path.rglob("*.gch"))
+
+
 @pytest.mark.parametrize("how", ["cancel", "kill"])
 def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, started: Any) -> None:
     stand_in(f"STEM = {STEM!r}\n" + HALF)
@@ -205,6 +258,17 @@ def test_nothing_half_written_stays(stand_in: Any, tmp_path: Path, how: str, sta
     assert {path for swept in report.all("swept") for path in swept["paths"]} == {
         str(headers / f"{STEM}.h.gch"), str(headers / f"{STEM}.h_CxxBuild"),
     }  # fmt: skip
+
+
+def test_what_a_dead_engine_left_is_removed_first(stand_in: Any, tmp_path: Path) -> None:
+    stand_in("codecache._precompile_header = lambda *_: '/no/such/header.h'")
+    headers = tmp_path / "torchinductor_somebody" / "precompiled_headers"
+    (headers / f"{STEM}.h_CxxBuild").mkdir(parents=True)
+    (headers / f"{STEM}.h.gch").write_bytes(b"half of it")
+    report = Recorder()
+    assert problem_of({"into": str(tmp_path)}, report).code == "prepare-failed"
+    assert list(headers.iterdir()) == []
+    assert [swept["count"] for swept in report.all("swept")] == [2]
 
 
 def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path, started: list[int]) -> None:

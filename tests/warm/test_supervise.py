@@ -17,7 +17,7 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import following, processes, supervise
+from torchkeeper.warm import following, prepare, processes, supervise
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 
@@ -238,9 +238,14 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b'{"graph":1}',
         b'{"progress":["x"]}',
         b'{"problem":{"code":"x","params":3}}',
+        b'{"progress":[1e400,1]}',
+        b'{"graph":{"id":"0","name":"f","outcome":"hit","seconds":1e400}}',
+        b'{"header":{"path":"x","built":true,"bytes":1e400,"seconds":1}}',
+        b'{"header":{"path":"x","built":true,"bytes":1,"seconds":1e400}}',
         b"[" * 9999,
     ):
         supervise._answer(line, state, report)
+        prepare._answer(line, prepare._Work(), report)
     assert (state.result, state.problem, report.findings, report.steps) == (None, None, [], [])
 
 

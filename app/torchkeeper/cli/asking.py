@@ -42,8 +42,7 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
-        if op in protected.CHANGING:
-            protected.guard(op, params)
+        protected.guard(op, params)
         places = [str(params.get(name) or "") for name in ("place", "into")]
         places += map(str, params.get("nearest") or ())
         servers = [place for place in dict.fromkeys(places) if is_server(place)]

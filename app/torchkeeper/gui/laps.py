@@ -9,12 +9,10 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.link import say
+from torchkeeper.link import say, verifying
 from torchkeeper.link.words import printable
+from torchkeeper.warm.options import RUNS
 
-#: In the order in which they are run: with nothing, with a mega-cache, with what is verified, and
-#: with that and a header that is there already.
-LAPS = ("cold", "mega", "warm", "prepared")
 #: Graphs of a run, and rebuilt objects, that are kept for the dialog.
 _MOST = 2000
 
@@ -58,28 +56,19 @@ def tr(text: str) -> str:
 
 def title(name: str) -> str:
     """What a run is called."""
-    return {
-        "cold": tr("Cold"),
-        "mega": tr("Mega-cache"),
-        "warm": tr("As it is"),
-        "prepared": tr("Prepared"),
-    }.get(name, printable(name, 40))
+    text = verifying.TITLES.get(name) or printable(name, 40)
+    return text[:1].upper() + text[1:]
 
 
 def about(name: str) -> str:
     """What a run finds."""
-    return {
-        "cold": tr("nothing: no cache, an empty temporary folder"),
-        "mega": tr("what PyTorch's own save_cache_artifacts keeps"),
-        "warm": tr("a copy of what is verified, and nothing else"),
-        "prepared": tr("the same, with the precompiled header there already"),
-    }.get(name, "")
+    return verifying.ABOUTS.get(name, "")
 
 
 def waiting(names: Iterable[str]) -> list[Lap]:
     """Runs that are still to come, in their order."""
     wanted = set(names)
-    return [Lap(name) for name in LAPS if name in wanted]
+    return [Lap(name) for name in RUNS if name in wanted]
 
 
 def heard(laps: list[Lap], found: dict[str, Any]) -> bool:

@@ -106,6 +106,8 @@ class Carry:
         self._env = env
         self._asked = asked
         self._hears = hears
+        #: How many threads the bundle says that it was made with.
+        self.made_threads: int | None = None
 
     def unpack(self, file: str, into: str, then: Callable[[dict[str, Any]], None]) -> None:
         """Call ``then`` with the result of the import."""
@@ -118,6 +120,9 @@ class Carry:
             self._asked(self._engines.ask("import", params, listener, before=told.before))
 
         def origin(told: dict[str, Any]) -> None:
+            made_in = [x["made_in"] for x in told["files"] if isinstance(x.get("made_in"), dict)]
+            threads = made_in[0].get("threads") if made_in else None
+            self.made_threads = threads if isinstance(threads, int) else None
             wanted = [x for x in told["files"] if carrying.asks(x, self._env.facts or {})]
             if not wanted:
                 place()

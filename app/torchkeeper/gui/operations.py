@@ -330,6 +330,7 @@ class Operations(QObject):
 
         def unpacked(placed: dict[str, Any]) -> None:
             job.note = ""
+            job.asked["made_threads"] = carry.made_threads
             note = notes.of_import(placed)
             self._jobs.log(job, [self.tr("Placed as an import would: {}").format(note)])
             if placed.get("entries"):

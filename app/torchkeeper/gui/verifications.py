@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.notes import best
-from torchkeeper.link import say
+from torchkeeper.link import say, verifying
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Beside(NamedTuple):
                 said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
             text = _tr("Verified {}: {}")
         else:
-            said = faults(result)
+            said = ", ".join(verifying.faults(verifying.told_by(result)[1]))
             text = _tr("Verification failed {}: {}")
         if self.changed:
             text = _tr("Changed since it was verified {}: {}")
@@ -76,17 +76,6 @@ class Beside(NamedTuple):
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Verifications", text)
-
-
-def faults(result: dict[str, Any]) -> str:
-    """What is not good about a result: 3 misses, 5 objects rebuilt."""
-    misses = result["misses"] + result["autograd"]["misses"]
-    rebuilt = result["rebuilt"]
-    if not result["hits"]:
-        return _tr("nothing hit")
-    found = [say.count(misses, "miss", "misses")] if misses else []
-    found += [_tr("{} rebuilt").format(say.count(rebuilt, "object", "objects"))] if rebuilt else []
-    return ", ".join(found) or _tr("an earlier run missed")
 
 
 class Verifications(QObject):

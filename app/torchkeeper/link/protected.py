@@ -6,6 +6,7 @@ anywhere: to take a damaged list for an empty one would give up what it protects
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -45,6 +46,12 @@ def guard(op: str, params: Mapping[str, object], *, follow: bool = True) -> None
     follow: see through symbolic links, which on a dead disk may take for ever.
     """
     place = params.get(CHANGING.get(op, ""))
+    if op == "prepare":
+        # It writes to a place in the temporary folder that is named, or in the usual one.
+        from torchkeeper.warm.prepare import headers_for
+
+        with contextlib.suppress(Problem):  # of a request that the engine refuses
+            place = headers_for(params)
     # What is only foretold changes nothing.
     if isinstance(place, str) and place and not params.get("dry"):
         check(place, below=op in _REMOVING, follow=follow)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -248,6 +249,14 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def finite(value: Any) -> float:
+    """A number that a process told. Raises ValueError for one that is none, or too large."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not a finite number")
+    return number
 
 
 def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:

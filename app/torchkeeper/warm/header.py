@@ -133,25 +133,26 @@ def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Itera
     # Without what it remembers of this process, which a second try must not be told.
     build = getattr(original, "__wrapped__", original)
 
+    mine: set[str] = set()
+
     def watched(header: str, command: str, **options: Any) -> Any:
-        before = _built_in(codecache._HEADER_DIR)
         begun = time.monotonic()
         path = build(header, command, **dict(options))
         there = _built(path)
-        built = there is not None and before.get(there) != sweep.mark(there)
-        if there is not None and not _usable(path, command):
-            if built:
-                raise Problem("header-refused", path=there)
+        fits = there is None or _usable(path, command)
+        if there is not None and not fits and there not in mine:
             # For another CPU or compiler, or cut short: with it every kernel takes as long as
             # without.
             _remove(there, codecache._HEADER_LOCK_DIR)
             path = build(header, command, **dict(options))
-            there, built = _built(path), True
-            if there is not None and not _usable(path, command):
-                raise Problem("header-refused", path=there)
+            there = _built(path)
+            fits = there is None or _usable(path, command)
+        if there is not None and not fits:
+            _remove(there, codecache._HEADER_LOCK_DIR)
+            raise Problem("header-refused", path=there)
         if there is None:
             raise Problem("prepare-failed", why="No precompiled header has appeared")
-        told = {"path": there, "built": built, "bytes": os.path.getsize(there),
+        told = {"path": there, "built": there in mine, "bytes": os.path.getsize(there),
                 "seconds": time.monotonic() - begun}  # fmt: skip
         headers.append(told)
         tell(header=told)
@@ -159,22 +160,33 @@ def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Itera
 
     codecache._precompile_header = watched
     try:
-        yield
+        with _noted(codecache.CppBuilder, mine):
+            yield
     finally:
         codecache._precompile_header = original
 
 
+@contextlib.contextmanager
+def _noted(builder: Any, mine: set[str]) -> Iterator[None]:
+    """Adds what this process builds to ``mine``: a header that has appeared may be another's, who
+    was at work on it at the same time.
+    """
+    original = builder.build
+
+    def build(self: Any) -> Any:
+        done = original(self)
+        mine.add(str(self.get_target_file_path()))
+        return done
+
+    builder.build = build
+    try:
+        yield
+    finally:
+        builder.build = original
+
+
 def _built(path: str) -> str | None:
     return next((path + end for end in SUFFIXES if os.path.isfile(path + end)), None)
-
-
-def _built_in(folder: str) -> dict[str, sweep.Mark]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return {}
-    paths = [os.path.join(folder, name) for name in names if name.endswith(SUFFIXES)]
-    return {path: sweep.mark(path) for path in paths}
 
 
 def _usable(path: str, command: str) -> bool:

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from torchkeeper.warm.following import (
     Codes,
     State,
     carry_out,
+    finite,
     launch,
     make_writable,
     tell_swept,
@@ -104,7 +105,7 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
     return {**result, "seconds": time.monotonic() - began, "user": target.foreign}
 
 
-def checked(params: dict[str, Any]) -> tuple[Target, float | None]:
+def checked(params: Mapping[str, Any]) -> tuple[Target, float | None]:
     """Where to build, and seconds at most. Raises Problem("bad-request", field=…)."""
     into, limit = params.get("into"), params.get("limit_s")
     if into is not None and (not isinstance(into, str) or not into or "\0" in into):
@@ -121,6 +122,12 @@ def checked(params: dict[str, Any]) -> tuple[Target, float | None]:
     if name.startswith(_PREFIX) and len(name) > len(_PREFIX):
         return Target(above, name[len(_PREFIX) :]), limit
     return Target(os.path.abspath(into)), limit
+
+
+def headers_for(params: Mapping[str, Any]) -> str:
+    """The folder that a request would write to. Raises Problem("bad-request", field=…)."""
+    target, _ = checked(params)
+    return target.folder or os.path.join(places.default_folder(), HEADERS)
 
 
 def environment(target: Target, home: str) -> dict[str, str]:
@@ -184,7 +191,9 @@ def _answer(line: bytes, state: _Work, report: Report) -> None:
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
         elif what == "failed":
             state.failed = str(value)[:1000]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (
+        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
+    ):  # fmt: skip
         return
 
 
@@ -193,7 +202,7 @@ def _header(value: Any) -> dict[str, Any]:
         "path": str(value["path"]),
         "built": bool(value["built"]),
         "bytes": int(value["bytes"]),
-        "seconds": float(value["seconds"]),
+        "seconds": finite(value["seconds"]),
     }
 
 

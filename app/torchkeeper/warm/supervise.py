@@ -21,6 +21,7 @@ from torchkeeper.warm.following import (
     Codes,
     State,
     carry_out,
+    finite,
     launch,
     make_writable,
     tell_swept,
@@ -178,7 +179,7 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             report.finding(
                 graph={
                     **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
-                    "seconds": None if seconds is None else float(seconds),
+                    "seconds": None if seconds is None else finite(seconds),
                 }
             )
         elif what == "device":
@@ -189,7 +190,7 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             counts = ("graphs", "hits", "misses", "bypasses")
             state.result = {
                 **{key: int(value[key]) for key in counts},
-                "seconds": float(value["seconds"]),
+                "seconds": finite(value["seconds"]),
                 "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
                 "device": str(value["device"])[:LOG_LINE],
                 "threads": int(value["threads"]),
@@ -199,7 +200,9 @@ def _answer(line: bytes, state: State, report: Report) -> None:
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
         elif what == "failed":
             state.failed = str(value)[:1000]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+    except (
+        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
+    ):  # fmt: skip
         return
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.notes import best, number
-from torchkeeper.link import preparing, say
+from torchkeeper.link import preparing, say, verifying
 from torchkeeper.link.words import printable
 
 
@@ -89,50 +88,23 @@ def _prepared(job: Job) -> Outcome:
 
 def _verified(job: Job) -> Outcome:
     result = job.result
-    graphs, hits = number(result, "graphs"), number(result, "hits")
-    rebuilt = number(result, "rebuilt")
+    _, counts = verifying.told_by(result)
+    rebuilt = number(counts, "rebuilt")
     found = _tr("{} of {} were found, {} rebuilt.").format(
-        f"{hits:,}",
-        say.count(graphs, "graph", "graphs"),
+        f"{number(counts, 'hits'):,}",
+        say.count(number(counts, "graphs"), "graph", "graphs"),
         say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
     )
     ran = _ran(job)
-    if result.get("good"):
+    if result["good"]:
         title = _tr("Verified")
         if (ratio := best(result, "cold")) is not None:
             title = _tr("Verified: {}× as fast as cold").format(f"{ratio:.1f}")
         return Outcome("done", "good", title, [found, *ran])
-    misses, bad = number(result, "misses"), []
-    if misses:
-        bad.append(say.count(misses, "miss", "misses"))
-    if rebuilt:
-        bad.append(_tr("{} rebuilt").format(say.count(rebuilt, "object", "objects")))
-    title = _tr("Not good: {}").format(", ".join(bad) or _tr("nothing was found"))
-    return Outcome("error", "error", title, [found, *_remedies(result), *ran])
-
-
-def _remedies(result: dict[str, Any]) -> list[str]:
-    """What can be done about what is not good."""
-    hits, misses = number(result, "hits"), number(result, "misses")
-    rebuilt = number(result, "rebuilt")
-    if not hits:
-        return [_tr(
-            "It holds nothing that this environment finds for the recipe. Choose the recipe and "
-            "the number of threads it was made with; the verdicts of its entries say what differs."
-        )]  # fmt: skip
-    lines = []
-    if misses:
-        lines.append(_tr(
-            "What was missed is compiled on every fresh machine. Warm the place once more with "
-            "this environment, or verify with the threads and switches it was made with."
-        ))  # fmt: skip
-    if rebuilt:
-        lines.append(_tr(
-            "Objects that are rebuilt have names that this torch, Python or compiler does not "
-            "compute. Import the bundle again with this environment chosen, which renames them; "
-            "those of another compiler or CPU must be warmed here."
-        ))  # fmt: skip
-    return lines
+    # What it names was told by PyTorch.
+    advice = verifying.advice(result, job.asked.get("made_threads"))
+    remedies = [printable(text, 1000) for text in advice]
+    return Outcome("error", "error", verifying.verdict(result), [found, *remedies, *ran])
 
 
 def _ran(job: Job) -> list[str]:

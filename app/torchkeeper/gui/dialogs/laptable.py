@@ -10,9 +10,10 @@ from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.laps import LAPS, Lap, about, progress, title, tr
+from torchkeeper.gui.laps import Lap, about, progress, title, tr
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
+from torchkeeper.warm.options import RUNS
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: The shade of each outcome.
@@ -108,7 +109,7 @@ class LapTable(_Table):
     def __init__(self) -> None:
         super().__init__(
             tr("What each run took"),
-            [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega-cache"), tr("Misses"),
+            [tr("Run"), tr("Time"), tr("Of cold"), tr("Of mega-cache"), tr("Misses"),
              tr("Rebuilt")],
             (0, 88, 112, 152, 80, 80),
             0,
@@ -119,7 +120,7 @@ class LapTable(_Table):
         """Show what came of a verification (``link.verified.checked``)."""
         self.clear()
         runs = result["runs"]
-        for name in (name for name in LAPS if name in runs):
+        for name in (name for name in RUNS if name in runs):
             run, own = runs[name], name in ("warm", "prepared")
             cells = [title(name), say.seconds(run["seconds"])]
             for other in ("cold", "mega"):

@@ -16,8 +16,9 @@ from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.environments import Environment, Environments
 from torchkeeper.gui.jobs import Job, JobsModel
-from torchkeeper.gui.laps import LAPS, about, title
+from torchkeeper.gui.laps import about, title
 from torchkeeper.link.words import printable
+from torchkeeper.warm.options import RUNS
 
 #: What is verified, who runs it, which runs, and recipes, threads and portable.
 Start = Callable[[Environment, list[str], dict[str, Any]], Job]
@@ -47,7 +48,7 @@ class VerifyDialog(WorkDialog):
         self._start = start
         self.environment = EnvironmentChoice(environments)
         self.recipe = recipes()
-        self.runs = {name: QCheckBox(title(name)) for name in LAPS}
+        self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self.options = CompileOptions(
             self.tr("As many as what is verified was made for."),
             self.tr("As it was made, if it was made portable: what is not meant so misses."),

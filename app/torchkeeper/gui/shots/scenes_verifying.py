@@ -15,6 +15,7 @@ from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import user_error
+from torchkeeper.warm.options import RUNS
 
 _GRAPHS = (
     ("0/0 forward", "gelu of an op", 0.31),
@@ -74,7 +75,7 @@ def _job(window: Window, dialog: WorkDialog, kind: str, title: str) -> Job:
     job = window.jobs.add(title, kind, samples.PLACE)
     job.asked = {"python": samples.PYTHON}
     window.jobs.begin(job)
-    job.laps = laps.waiting(laps.LAPS) if kind == "verify" else []
+    job.laps = laps.waiting(RUNS) if kind == "verify" else []
     dialog.follow(job)
     return job
 
@@ -92,7 +93,7 @@ def _verify(stage: Stage) -> None:
     job.laps[2] = Lap("warm", time.monotonic() - 4.2, None, warm.graphs[:3])
     window.jobs.progress(job, 3, 8, "steps")
     stage.take("verify-working", dialog)
-    job.laps[:] = [_lap(name) for name in laps.LAPS]
+    job.laps[:] = [_lap(name) for name in RUNS]
     job.started = time.time() - 64
     window.jobs.end(job, State.DONE, note="good: 9.2× as fast as cold", result=result())
     stage.dialog("verify-good", dialog)
