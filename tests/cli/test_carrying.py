@@ -64,8 +64,6 @@ def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
     wanted = {p: a[1] for p, a in snapshot(filled, times=False).items() if a[1]}
     there = {p: a[1] for p, a in snapshot(target, times=False).items() if a[1]}
     assert there == {p: c for p, c in wanted.items() if not p.endswith(".lock")}
-    again = tk("import", bundle, "--into", target, "--dry-run", "--env", torch_python, "--json")
-    assert (again.code, again.result["entries"], again.result["left"]) == (0, 0, [])
 
     def lie(said: Any) -> None:
         said["native"] |= {"torch": "2.8.0", "threads": 64}
@@ -93,7 +91,7 @@ def test_without_a_torch_everything_works_and_it_is_said(
     assert again.code == 0
     assert "described: the bundle does not tell how they were built." in again.err
     inside = tk("inspect", bundle, **env)
-    assert "  objects  25, of 0 it is told how they were built\n" in inside.out
+    assert "  objects  25, without how they were built\n" in inside.out
     done = tk("import", bundle, "--into", tmp_path / "t", "--trust", "--json", **env)
     assert done.code == 0
     assert done.result["env"] is None

@@ -18,12 +18,14 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
+from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.window import Window
+from torchkeeper.link.process import Engine
 from torchkeeper.stores.bundle import Bundle
 
 MB = 1 << 20
@@ -318,3 +320,29 @@ def test_the_bundle_opens_as_a_place(
     listed(qtbot, window, fixture_cache)
     window.actions_["open-result"].trigger()
     listed(qtbot, window, output)
+
+
+def test_what_a_bundle_says_of_its_objects_is_its_own_word(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    rename(fixture_cache, NATIVE["commands"][0]["extra"])
+    silent, telling = tmp_path / "silent.torchcache", tmp_path / "telling.torchcache"
+    with Engine() as engine:
+        for output, builders in ((silent, None), (telling, NATIVE)):
+            params = {"place": str(fixture_cache), "output": str(output), "builders": builders}
+            count = engine.call("export", params)["objects"]
+    assert count > 1
+    window = open_window(fixture_cache)
+    said = {}
+    for place in (fixture_cache, silent, telling):
+        if place is not fixture_cache:
+            window.places.add(str(place), bundle=True)
+            window.places_pane.choose(str(place))
+            listed(qtbot, window, place)
+        dialog = ask(qtbot, window, tmp_path / "o.torchcache")
+        said[place] = dialog.objects.text()
+        dialog.reject()
+    assert "without an environment" in said[fixture_cache]
+    assert "the bundle does not tell how they were built" in said[silent]
+    torch = NATIVE["torch"]
+    assert f"the bundle says that torch {torch} built all {count}," in said[telling]

@@ -15,9 +15,12 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from pytestqt.qtbot import QtBot
 
+from tests.engine.test_renaming import FACTS
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
 from tests.link.test_verified import result
+from tests.stores.building import NATIVE, rename
 from torchkeeper.gui import laps
+from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
@@ -25,10 +28,12 @@ from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.environments import KEY
 from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.naming import Naming
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import probes, verified, verifying
+from torchkeeper.link import carrying, preparing, probes, verified, verifying
+from torchkeeper.link.process import Engine
 from torchkeeper.link.verified import Verified
 from torchkeeper.warm.options import MOST_THREADS
 
@@ -481,3 +486,35 @@ def test_what_is_not_good_is_said_as_on_the_command_line() -> None:
     assert said.lines[0] == "4 of 5 graphs were found, no object rebuilt."
     assert said.lines[1:-1] == verifying.advice(job.result, 4)
     assert any("OMP_NUM_THREADS=4" in line for line in said.lines)
+
+
+def test_after_an_import_is_said_what_its_objects_want(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    """As on the command line: a header to prepare, or the variable that does without."""
+    [first, _] = NATIVE["commands"]
+    rename(fixture_cache, first["extra"])
+    window = open_window()
+    here = Naming("/here", (("know", {"python": "/here", "env": FACTS}),))
+    for number, (headers, named) in enumerate([(True, here), (False, None)]):
+        text = f"{first['portable']} -D TORCH_INDUCTOR_CPP_WRAPPER"
+        text += " -D TORCH_INDUCTOR_PRECOMPILE_HEADERS" if headers else ""
+        builders = {**NATIVE, "commands": [{**first, "portable": text}]}
+        bundle = str(tmp_path / f"{number}.torchcache")
+        with Engine() as engine:
+            params = {"place": str(fixture_cache), "output": bundle, "builders": builders}
+            engine.call("export", params)
+            abouts = engine.call("origin", {"files": [bundle]})["files"]
+        job = window.operations.import_files([bundle], str(tmp_path / str(number)), named, abouts)
+        done(qtbot, window)
+        more = Aftermath()
+        qtbot.addWidget(more)
+        more.show_job(job)
+        python = "/here" if named else None
+        said = "\n".join(carrying.advice(abouts, python))
+        seen = [x for x in (more.condition, more.why) if x.isVisibleTo(more)]
+        assert all(x.text() in said for x in seen)
+        assert more.offer.isVisibleTo(more) is bool(headers and named) is (preparing.WHY in said)
+        assert more.snippet.isVisibleTo(more) is (not headers)
+        assert (more.snippet.text.text() in said) is (not headers)
+        assert len(seen) == (headers and named is not None) + (not headers)

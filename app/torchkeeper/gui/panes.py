@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QStyledItemDelegate,
-    QToolButton,
     QWidget,
 )
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
         QStyleOptionViewItem,
     )
 
-    from torchkeeper.gui.verifications import Beside
+    from torchkeeper.gui.besideline import BesideLine
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
@@ -223,19 +222,12 @@ class Head(QWidget):
         self._timer.timeout.connect(self._use)
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.returnPressed.connect(self._use)
-        self.beside = QToolButton()
-        self.beside.setObjectName("beside")
-        self.beside.setAutoRaise(True)
-        self.beside.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.beside.setIconSize(QSize(_MARK, _MARK))
-        self.beside.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.beside.hide()
-        self._beside: Beside | None = None
+        self._beside: BesideLine | None = None
         names = forms.column(gap=2)
         names.addWidget(self.title)
         names.addWidget(self.path)
-        names.addWidget(self.beside, 0, Qt.AlignmentFlag.AlignLeft)
         names.addStretch(1)
+        self._names = names
         filters = forms.column(gap=2)
         filters.addWidget(self.box)
         filters.addWidget(self.wrong)
@@ -245,7 +237,6 @@ class Head(QWidget):
         line.addLayout(names, 1)
         line.addLayout(filters)
         self.setLayout(line)
-        theme.follow(self, self._mark, now=False)
 
     def _suggest(self, server: bool) -> None:
         text = self.tr("Filter: words, kind:fxgraph, size>10M, is:stale")
@@ -262,23 +253,23 @@ class Head(QWidget):
         self.path.setToolTip(path)
         self._elide()
 
-    def show_verified(self, beside: Beside | None) -> None:
-        """Say what the last verification of the place came to; None without one."""
-        self._beside = beside
-        self.beside.setVisible(beside is not None)
-        self._mark()
+    @property
+    def beside(self) -> BesideLine:
+        """The last verification of the place; made when it is first asked for, for no first
+        picture has it.
+        """
+        if self._beside is None:
+            from torchkeeper.gui.besideline import BesideLine
 
-    def _mark(self) -> None:
-        if (beside := self._beside) is None:
-            return
-        shade = getattr(theme.shades(), beside.role)
-        self.beside.setIcon(icons.icon(beside.icon, shade))
-        text = beside.line
-        width = max(80, self.width() - self.box.maximumWidth() - 48) - _MARK - 12
-        elide = Qt.TextElideMode.ElideRight
-        self.beside.setText(self.beside.fontMetrics().elidedText(text, elide, width))
-        self.beside.setToolTip(f"{text}\n{beside.more}")
-        self.beside.setAccessibleName(text)
+            self._beside = made = BesideLine()
+            self._names.insertWidget(2, made, 0, Qt.AlignmentFlag.AlignLeft)
+            made.fit(self._room)
+        return self._beside
+
+    @property
+    def _room(self) -> int:
+        """Pixels that there are beside the filter."""
+        return max(80, self.width() - self.box.maximumWidth() - 48)
 
     def clear_filter(self) -> None:
         """Show everything again, at once."""
@@ -309,11 +300,12 @@ class Head(QWidget):
             self.box.style().polish(self.box)
 
     def _elide(self) -> None:
-        width = max(80, self.width() - self.box.maximumWidth() - 48)
+        width = self._room
         for label, text in ((self.title, self._title), (self.path, self._path)):
             cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
             label.setText(cut)
-        self._mark()
+        if self._beside is not None:
+            self._beside.fit(width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

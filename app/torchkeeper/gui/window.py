@@ -242,7 +242,7 @@ class Window(Shell):
 
     def _show_verified(self) -> None:
         self.places.told_verified(self.verifications.known)
-        self.head.show_verified(self.verifications.of(self.place or ""))
+        self.head.beside.tell(self.verifications.of(self.place or ""))
 
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
@@ -341,7 +341,7 @@ class Window(Shell):
         self.show_title(path)
         self.head.setVisible(bool(path))
         if self._verifications is not None:
-            self.head.show_verified(self._verifications.of(path))
+            self.head.beside.tell(self._verifications.of(path))
         if path:
             self.settings.setValue(CURRENT, path)
         if (path or None) != self.place:

@@ -103,7 +103,8 @@ def lines(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     objects, built = int(about.get("objects") or 0), int(about.get("built") or 0)
     if not objects:
         return []
-    said = [("objects", f"{objects:,}, of {built:,} it is told how they were built")]
+    told = "with" if built == objects else f"{built:,} of them with" if built else "without"
+    said = [("objects", f"{objects:,}, {told} how they were built")]
     claim = about.get("native")
     if isinstance(claim, Mapping):
         libc = f", {claim['libc']}" if claim.get("libc") else ""

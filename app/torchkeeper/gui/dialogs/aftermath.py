@@ -50,11 +50,7 @@ class Aftermath(QWidget):
         self.graphs_title = forms.label("", "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
-        self.condition = forms.label(
-            self.tr("It is portable. {} is part of the keys of what was compiled: where it is not "
-                    "set, nothing is found, and all is compiled again. Set it where programs "
-                    "run:").format(f"{preparing.VARIABLE}=0"), wrap=True,
-        )  # fmt: skip
+        self.condition = forms.label(preparing.PORTABLE_CONDITION, wrap=True)
         self.why = forms.label(preparing.WHY, wrap=True)
         self.snippet = Snippet(preparing.SNIPPET)
         self.offer = forms.button(self.tr("&Prepare this environment…"))

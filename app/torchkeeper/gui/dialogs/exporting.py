@@ -254,24 +254,33 @@ class ExportDialog(WorkDialog):
         plan = self.plan
         if plan is None or not (objects := int(plan.get("objects") or 0)):
             return ""
-        described = int(plan.get("described") or 0)
-        if not self._maker:
+        described, maker = int(plan.get("described") or 0), plan["maker"]
+        if maker is None:
             return self.tr(
-                "Native objects: without an environment, nothing tells how they were built; other "
-                "machines may have to build their own."
+                "Native objects: without an environment that has a torch and a compiler, nothing "
+                "tells how they were built; other machines may have to build their own."
             )
-        torch = printable(str(self._maker.get("torch") or ""), 40)
-        if described == objects:
-            text = self.tr("Native objects: torch {} built all {}, so that other machines can tell "
-                           "whether they fit.")  # fmt: skip
-            return text.format(torch, f"{objects:,}")
+        told = maker["what"] == "bundle"
+        if not described and told:
+            return self.tr(
+                "Native objects: the bundle does not tell how they were built; other machines may "
+                "have to build their own."
+            )
+        torch = printable(str(maker["torch"]), 40)
         if not described:
             text = self.tr("Native objects: torch {} built none of the {}; other machines may have "
                            "to build their own.")  # fmt: skip
             return text.format(torch, f"{objects:,}")
-        text = self.tr("Native objects: torch {} built {} of {}. Of the rest nothing tells how "
-                       "they were built; other machines may have to build their own.")  # fmt: skip
-        return text.format(torch, f"{described:,}", f"{objects:,}")
+        who = self.tr("torch {} built").format(torch)
+        if told:
+            who = self.tr("the bundle says that torch {} built").format(torch)
+        if described == objects:
+            text = self.tr("Native objects: {} all {}, so that other machines can tell whether "
+                           "they fit.")  # fmt: skip
+            return text.format(who, f"{objects:,}")
+        text = self.tr("Native objects: {} {} of {}. Of the rest nothing tells how they were "
+                       "built; other machines may have to build their own.")  # fmt: skip
+        return text.format(who, f"{described:,}", f"{objects:,}")
 
     def _nothing(self) -> str:
         """What the table says while it has no rows."""
