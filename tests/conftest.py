@@ -54,6 +54,16 @@ def torch_python() -> str:
 
 
 @pytest.fixture(scope="session")
+def bare_python(shared: Path) -> str:
+    """An interpreter without torch. Not to be changed."""
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+
+    return str(once(shared, "bare", make) / "bin" / "python")
+
+
+@pytest.fixture(scope="session")
 def header_folder(shared: Path) -> Path:
     """A temporary folder for compiles to share: torch builds a 149 MB header once in each."""
     folder = shared / "tmp"
@@ -211,11 +221,22 @@ def fixture_cache(kept_291: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(kept_291, tmp_path / "cache-2.9.1"))
 
 
-@pytest.fixture(autouse=True)
-def private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any) -> Iterator[None]:
-    """No test sees or touches the user's own caches and settings."""
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Path:
+    """Where the tests of this process have their settings. What probes found of interpreters, which
+    takes seconds each, is kept for those of all processes (torchkeeper.link.probes).
+    """
     home = tmp_path_factory.getbasetemp() / "home"
-    home.mkdir(exist_ok=True)
+    found, cache = shared / "interpreters", home / "xdg_cache_home" / "torchkeeper" / "cache"
+    found.mkdir(exist_ok=True)
+    cache.mkdir(parents=True)
+    (cache / "interpreters").symlink_to(found)
+    return home
+
+
+@pytest.fixture(autouse=True)
+def private_folders(home: Path, monkeypatch: Any) -> Iterator[None]:
+    """No test sees or touches the user's own caches and settings."""
     for variable in (
         "TORCHINDUCTOR_CACHE_DIR",
         "TRITON_CACHE_DIR",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +80,9 @@ def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
 
 
 def test_without_a_torch_everything_works_and_it_is_said(
-    tk: Tk, kept_291: Path, tmp_path: Path
+    tk: Tk, kept_291: Path, tmp_path: Path, bare_python: str
 ) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
-    )
-    env = {"TORCHKEEPER_TORCH_PYTHON": str(tmp_path / "bare" / "bin" / "python")}
+    env = {"TORCHKEEPER_TORCH_PYTHON": bare_python}
     bundle = tmp_path / "b.torchcache"
     ran = tk("export", kept_291, "-o", bundle, **env)
     assert ran.code == 0

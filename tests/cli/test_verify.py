@@ -41,10 +41,8 @@ def test_a_file_is_asked_about_before_its_code_runs(tk: Tk, tmp_path: Path) -> N
     assert "--trust" in asked.err
 
 
-def test_an_interpreter_without_torch(tk: Tk, tmp_path: Path, fixture_cache: Path) -> None:
-    plain = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", plain], check=True)
-    ran = tk("verify", fixture_cache, "--env", plain / "bin" / "python", "--quick")
+def test_an_interpreter_without_torch(tk: Tk, bare_python: str, fixture_cache: Path) -> None:
+    ran = tk("verify", fixture_cache, "--env", bare_python, "--quick")
     assert ran.code == 1
     assert "has no torch" in ran.err
 

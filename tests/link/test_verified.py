@@ -139,6 +139,14 @@ def test_only_what_a_verification_has_is_taken() -> None:
             verified.checked(nonsense)
 
 
+@pytest.mark.parametrize("at", ["1" + "0" * 400, "1e400", "-1e18", "1e18", "NaN", "true", '"now"'])
+def test_times_that_are_none(place: Path, at: str) -> None:
+    one = kept(place)
+    [file] = Path(verified.folder()).iterdir()
+    file.write_text(file.read_text().replace(repr(one.at), at))
+    assert verified.last(str(place)) is None
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, '{"at": 1}', "x" * (300 << 10)])
 def test_damaged_files_are_passed_over(place: Path, text: str) -> None:
     kept(place)

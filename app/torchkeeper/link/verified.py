@@ -31,6 +31,7 @@ OUTCOMES = ("hit", "miss", "bypass")
 _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 _MAX_COUNT = 10**9
 _MAX_SECONDS = 1e7
+_MAX_TIME = 32503680000.0  # the year 3000
 _MAX_TEXT = 1000
 _MAX_ROWS = 500
 #: What locks lie in, which comes and goes with every use.
@@ -234,11 +235,13 @@ def last(place: str) -> Verified | None:
             _text(said["python"]),
             None if marked is None else _text(marked),
         )
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
         return None
 
 
 def _number_of_time(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("not a time")
+    if not 0 <= value <= _MAX_TIME:
+        raise ValueError("not a time of this millennium")
     return float(value)

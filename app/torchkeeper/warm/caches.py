@@ -1,4 +1,4 @@
-"""Which of the caches in a place a program uses.
+"""Which of the caches in a place a program uses, and that it uses no other.
 
 A program is led to one (TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR). A folder of vLLM's holds those
 of several programs, its ranks; each has two beside each other, that of PyTorch and that of Triton.
@@ -6,7 +6,7 @@ of several programs, its ranks; each has two beside each other, that of PyTorch 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
@@ -18,6 +18,16 @@ _GRAPHS = ("fxgraph", "aotautograd")
 _INDUCTOR, _TRITON = "inductor_cache/", "triton_cache/"
 #: Caches that a Problem names.
 _NAMED = 10
+
+#: Variables of the user's that would lead elsewhere for what is cached, or write there: other
+#: folders, servers, traces (torch/_inductor/config.py, torch/_inductor/remote_cache.py,
+#: torch/_dynamo/config.py, torch/_logging/_internal.py; triton/knobs.py).
+_ELSEWHERE = frozenset({
+    "TORCH_TRACE", "TORCH_DTRACE", "TORCH_COMPILE_DEBUG_DIR", "TORCHINDUCTOR_CACHE_DUMP_FILE_PATH",
+    "TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_OVERRIDE_DIR", "TRITON_CACHE_MANAGER",
+    "TRITON_REMOTE_CACHE_BACKEND",
+})  # fmt: skip
+_SERVERS = ("_REMOTE_", "_REDIS_")
 
 
 class Used(NamedTuple):
@@ -63,3 +73,17 @@ def _named(found: list[str]) -> str:
     names = [one.removesuffix(_INDUCTOR).rstrip("/") or one.rstrip("/") for one in found]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """An environment with this folder for temporary files, in which nothing leads to another
+    cache than the one it names.
+    """
+    kept = {
+        name: value
+        for name, value in env.items()
+        if name not in _ELSEWHERE
+        and not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
+    }
+    # Triton has a cache in its home where nobody names one (knobs.cache in triton/knobs.py).
+    return {**kept, "TMPDIR": temporary, "TRITON_HOME": temporary}

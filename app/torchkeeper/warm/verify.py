@@ -17,7 +17,6 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +28,7 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.warm import prepare, supervise
-from torchkeeper.warm.caches import Used, used
+from torchkeeper.warm.caches import Used, alone, used
 from torchkeeper.warm.options import JUDGED, RUNS
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
@@ -45,16 +44,6 @@ _MAX_NAME = 100
 _MAX_BUILT = 50
 #: What ends a process that runs machine code which is not for its CPU, or damaged.
 _CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
-
-#: Variables of the user's that would lead elsewhere for what is cached, or write there: other
-#: folders, servers, traces (torch/_inductor/config.py, torch/_inductor/remote_cache.py,
-#: torch/_dynamo/config.py, torch/_logging/_internal.py; triton/knobs.py).
-_ELSEWHERE = frozenset({
-    "TORCH_TRACE", "TORCH_DTRACE", "TORCH_COMPILE_DEBUG_DIR", "TORCHINDUCTOR_CACHE_DUMP_FILE_PATH",
-    "TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_OVERRIDE_DIR", "TRITON_CACHE_MANAGER",
-    "TRITON_REMOTE_CACHE_BACKEND",
-})  # fmt: skip
-_SERVERS = ("_REMOTE_", "_REDIS_")
 
 Answer = dict[str, Any]
 
@@ -151,9 +140,8 @@ def checked(params: Answer) -> Asked:
         raise Problem("verify-server", place=place)
     job = supervise.checked({**params, "into": place})
     runs = params.get("runs") or RUNS
-    if not isinstance(runs, (list, tuple)) or not set(runs) <= set(RUNS):
-        raise Problem("bad-request", field="runs")
-    if not set(runs) & set(JUDGED):
+    known = isinstance(runs, (list, tuple)) and set(runs) <= set(RUNS)
+    if not known or not set(runs) & set(JUDGED):
         raise Problem("bad-request", field="runs")
     scratch = params.get("scratch")
     if scratch is not None and (not isinstance(scratch, str) or not os.path.isabs(scratch)):
@@ -163,14 +151,14 @@ def checked(params: Answer) -> Asked:
 
 
 def _check_room(scratch: str, copy: int) -> None:
-    there = space(scratch)
-    if there.free is not None and there.free < copy + _WORK:
-        raise _no_room(scratch, copy, there.free)
+    free = space(scratch).free
+    if free is not None and free < copy + _WORK:
+        raise _no_room(scratch, copy, free)
 
 
 def _no_room(scratch: str, copy: int, free: int) -> Problem:
-    megabytes = {"needed_mb": (copy + _WORK) // 10**6, "free_mb": free // 10**6}
-    return Problem("verify-no-room", place=os.path.dirname(scratch), **megabytes)
+    needed, above = (copy + _WORK) // 10**6, os.path.dirname(scratch)
+    return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
 def _all_runs(
@@ -195,8 +183,8 @@ def _all_runs(
                 more = {"save": mega}
             elif name == "mega":
                 more = {"load": mega}
-            led_to = led if name in JUDGED else Used()
-            done[name] = _run(asked.job, folder, led_to, more, name, report)
+            where = led if name in JUDGED else Used()
+            done[name] = _run(asked.job, folder, where, more, name, report)
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
@@ -230,7 +218,7 @@ def _run(
 ) -> Ran:
     cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
     inductor = os.path.normpath(os.path.join(cache, led.inductor))
-    env = environment(supervise.environment(inductor, job.threads, job.portable), temporary)
+    env = alone(supervise.environment(inductor, job.threads, job.portable), temporary)
     if led.triton is not None:
         env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     heard = _Heard(report)
@@ -248,20 +236,6 @@ def _run(
     for path in built[:_MAX_BUILT] if name in JUDGED else ():
         report.finding(built={"path": path})
     return Ran(result, list(heard.graphs.values()), built)
-
-
-def environment(env: Mapping[str, str], temporary: str) -> dict[str, str]:
-    """An environment with this folder for temporary files, in which nothing leads to another
-    cache than the one it names.
-    """
-    kept = {
-        name: value
-        for name, value in env.items()
-        if name not in _ELSEWHERE
-        and not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
-    }
-    # Triton has a cache in its home where nobody names one (knobs.cache in triton/knobs.py).
-    return {**kept, "TMPDIR": temporary, "TRITON_HOME": temporary}
 
 
 def objects(folder: str) -> dict[str, tuple[int, int, int]]:
