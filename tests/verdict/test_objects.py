@@ -96,6 +96,13 @@ def test_what_it_records_contradicts_the_claim() -> None:
     assert code(lie, None, OWN, here()) is None
 
 
+def test_a_claimed_cpu_that_can_do_more_is_another_one() -> None:
+    claim = CLAIM | {"cpu_flags": [*FLAGS, "avx512f"]}
+    assert code(claim, KERNEL, OWN, here()) == "object-cpu"
+    # What the kernel says of itself, and not of instructions, differs on one CPU.
+    assert code(CLAIM | {"cpu_flags": [*FLAGS, "md_clear"]}, KERNEL, OWN, here()) is None
+
+
 def test_of_one_that_was_built_elsewhere_no_cpu_is_claimed() -> None:
     claim = CLAIM | {"cpu_flags": None}
     assert code(claim, KERNEL, OWN, here()) is None

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.verdict import machine
 
 #: Words that are named of a command or a CPU, and characters of one: a manifest says what it likes.
 _MAX_WORDS, _MAX_WORD = 6, 120
@@ -55,6 +56,10 @@ def why_not(
         return Problem("object-cpu", differs=f"{_named(own - flags)} is missing here")
     if claimed is not None and own - claimed:
         return Problem("object-misclaimed", sets=_named(own - claimed))
+    # A compiler records no more than it knows of a CPU; other flags differ between kernels of one.
+    more = frozenset(machine.vector_instructions(sorted(claimed or ()))) - flags
+    if more:
+        return Problem("object-cpu", differs=f"{_named(more)} is missing here")
     return None
 
 
