@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+
 DATA = Path(__file__).parent / "data"
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -111,6 +114,36 @@ def _fill(folder: Path, run_plain: RunPlain) -> None:
     counters = run_plain(folder)
     assert counters["misses"] > 0
     assert counters["hits"] == 0
+
+
+@pytest.fixture(scope="session")
+def builtin(shared: Path, torch_python: str, header_folder: Path) -> Path:
+    """The built-in recipe, warmed in this run. ``place`` is the cache folder, said.json the result
+    and the findings. Not to be changed.
+    """
+
+    def make(folder: Path) -> None:
+        findings: list[Any] = []
+
+        def heard(message: Message) -> None:
+            if message.type == "finding":
+                findings.append(message.body)
+
+        with Engine(torch_python, {"TMPDIR": str(header_folder)}) as engine:
+            result = engine.call("warm", {"into": str(folder / "place")}, heard)
+        said = {"result": result, "findings": findings}
+        (folder / "said.json").write_text(json.dumps(said))
+
+    return once(shared, "builtin", make)
+
+
+def objects_of(cache: Path, target: Path) -> None:
+    """Copy what was built in a cache folder to another, so that nobody waits for a compiler."""
+    for path in cache.glob("*/*.so"):
+        folder = target / path.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (path, path.with_suffix(".cpp")):
+            shutil.copy2(file, folder)
 
 
 @pytest.fixture

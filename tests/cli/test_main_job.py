@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.conftest import DATA, RunPlain
+from tests.conftest import DATA, RunPlain, objects_of
 from tests.snapshots import snapshot
 
 FIELDS = {"kind", "key", "name", "size", "files", "mtime", "torch", "device", "compile_s", "path",
@@ -105,6 +105,7 @@ def test_a_bundle_hits_in_stock_torch(
     mega = tmp_path / "mega-cache.bin"
     with zipfile.ZipFile(bundle) as archive:
         mega.write_bytes(archive.read("mega-cache.bin"))
+    objects_of(target, tmp_path / "stock")
     counters = run_plain(tmp_path / "stock", str(mega))
     assert counters["misses"] == 0
     assert counters["hits"] == 5

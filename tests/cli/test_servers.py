@@ -255,8 +255,11 @@ def test_kernels_are_the_same_after_a_round_trip(
     server("FLUSHALL")
     bundle = tmp_path / "b.torchcache"
     assert tk("copy", triton_cache, server.url).code == 0
-    back = tk("copy", server.url, triton_cache, "--json")
-    assert (back.code, back.result["exists"], back.result["left"]) == (0, 2, [])
+    # Their group files name another folder, and are mended first.
+    for placed, there in ((2, 0), (0, 2)):
+        back = tk("copy", server.url, triton_cache, "--json")
+        assert (back.code, back.result["left"]) == (0, [])
+        assert (back.result["entries"], back.result["exists"]) == (placed, there)
     assert tk("copy", server.url, bundle).code == 0
     assert tk("copy", bundle, tmp_path / "back", "--trust").code == 0
     places = (triton_cache, bundle, tmp_path / "back")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import RunPlain
+from tests.conftest import RunPlain, objects_of
 from tests.redis_server import Server, serving
 from tests.stores.test_bundle import Left
 from tests.stores.test_copying import StopAfter, carry, files
@@ -189,6 +189,7 @@ def test_the_round_trip_hits_everywhere(
     graphs = sum(kind == "fxgraph" for kind, _ in first)
     # AOTAutograd's keys differ with and without its remote cache, so that its entries miss there,
     # and the graphs are looked up one by one.
+    objects_of(warm_cache, tmp_path / "nothing")
     published = run_plain(tmp_path / "nothing", redis=server.url)
     assert (published["hits"], published["misses"]) == (graphs, 0)
     prefetched = run_plain(back)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import once
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import processes, supervise
 
@@ -85,18 +84,10 @@ class Filled:
 
 
 @pytest.fixture
-def built(shared: Path, with_torch: list[int]) -> Filled:
+def built(builtin: Path, with_torch: list[int]) -> Filled:
     """The built-in recipe, warmed into an empty folder in this run."""
-
-    def make(folder: Path) -> None:
-        report = Recorder()
-        result = supervise.warm({"recipes": ["builtin"], "into": str(folder / "place")}, report)
-        said = {"result": result, "findings": report.findings}
-        (folder / "said.json").write_text(json.dumps(said))
-
-    folder = once(shared, "builtin", make)
-    said = json.loads((folder / "said.json").read_text())
-    return Filled(folder / "place", said["result"], said["findings"])
+    said = json.loads((builtin / "said.json").read_text())
+    return Filled(builtin / "place", said["result"], said["findings"])
 
 
 @pytest.fixture
