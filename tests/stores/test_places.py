@@ -192,6 +192,8 @@ def test_the_round_trip_hits_everywhere(
     objects_of(warm_cache, tmp_path / "nothing")
     published = run_plain(tmp_path / "nothing", redis=server.url)
     assert (published["hits"], published["misses"]) == (graphs, 0)
+    # A server holds no objects.
+    objects_of(warm_cache, back)
     prefetched = run_plain(back)
     assert prefetched["misses"] == prefetched["aot_misses"] == 0
     assert prefetched["aot_hits"] > 0
