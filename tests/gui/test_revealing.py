@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,9 @@ def test_the_file_manager_shows_the_bundle(
     command = [sys.executable, "-c", _FILE_MANAGER]
     files = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     assert files.stdout
+    # What never comes shall fail, and not hang.
+    limit = threading.Timer(60, files.kill)
+    limit.start()
     try:
         assert files.stdout.readline() == "ready\n"
         dialog = ask(qtbot, window, output)
@@ -87,6 +91,7 @@ def test_the_file_manager_shows_the_bundle(
         window.close_surely()
         qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     finally:
+        limit.cancel()
         files.kill()
         files.wait()
         files.stdout.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ _NAME = "org.freedesktop.FileManager1"
 _PATH = "/org/freedesktop/FileManager1"
 #: Milliseconds a file manager may take to start.
 _PATIENCE_MS = 5000
+_NUMBERS = itertools.count(1)
 
 
 class FileManager(QObject):
@@ -20,6 +22,8 @@ class FileManager(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._bus: QDBusConnection | None = None
+        # Qt keeps connections by name, and would give one that another had.
+        self._connection = f"torchkeeper-{next(_NUMBERS)}"
 
     def show(self, path: str, folder: bool, then: Callable[[bool], None]) -> None:
         """Show a file in its folder, or what is in a folder; ``then`` hears whether it did."""
@@ -48,7 +52,7 @@ class FileManager(QObject):
             ):
                 return None
             self._bus = QDBusConnection.connectToBus(
-                QDBusConnection.BusType.SessionBus, f"torchkeeper-{id(self):x}"
+                QDBusConnection.BusType.SessionBus, self._connection
             )
         if not self._bus.isConnected():
             self.close()
@@ -59,4 +63,4 @@ class FileManager(QObject):
         """Let go of the bus."""
         if self._bus is not None:
             self._bus = None
-            QDBusConnection.disconnectFromBus(f"torchkeeper-{id(self):x}")
+            QDBusConnection.disconnectFromBus(self._connection)
