@@ -11,8 +11,9 @@ import pytest
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.duplicate import copied, discard, duplicate, room
+from torchkeeper.stores.duplicate import copied, duplicate, room
 from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.temporary import remove
 
 
 def copy_of(place: Path, target: Path, report: Report | None = None) -> Path:
@@ -118,6 +119,6 @@ def test_a_cancel(fixture_cache: Path, tmp_path: Path) -> None:
     with pytest.raises(Cancelled):
         copy_of(fixture_cache, tmp_path / "copy", Ends())
     assert files(tmp_path / "copy") == {}
-    discard(str(tmp_path / "copy"))
+    assert remove(str(tmp_path / "copy"))
     assert not os.path.lexists(tmp_path / "copy")
-    discard(str(tmp_path / "never there"))
+    assert remove(str(tmp_path / "never there"))

@@ -227,7 +227,7 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
-    state, report = following.State(), Recorder()
+    state, work, report = following.State(), prepare._Work(), Recorder()
     for line in (
         b"",
         b"nonsense",
@@ -244,8 +244,8 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b'{"header":{"path":"x","built":true,"bytes":1,"seconds":1e400}}',
         b"[" * 9999,
     ):
-        supervise._answer(line, state, report)
-        prepare._answer(line, prepare._Work(), report)
+        following.take(line, state, lambda w, v: supervise._tell(w, v, state, report))
+        following.take(line, work, lambda w, v: prepare._tell(w, v, work, report))
     assert (state.result, state.problem, report.findings, report.steps) == (None, None, [], [])
 
 

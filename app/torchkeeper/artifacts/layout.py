@@ -22,6 +22,8 @@ from torchkeeper.artifacts.entry import Problem
 
 #: Our own folder inside a place; never part of a listing.
 TRASH = ".torchkeeper-trash"
+#: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).
+HEADERS = "precompiled_headers"
 
 _FX_KEY = re.compile(r"f[a-z2-7]{51}")
 _AOT_KEY = re.compile(r"a[a-z2-7]{51}")
@@ -192,7 +194,7 @@ def kernel_folder(folder: str) -> str | None:
     if not is_triton_key(name):
         return None
     parts = folder[len(inner_cache(folder + "/")) :].split("/")
-    if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", "precompiled_headers"):
+    if parts[-1] != name or parts[0] in ("fxgraph", "dynamo", HEADERS):
         return None
     if _TEMPORARY.fullmatch(parts[0]):
         return None
@@ -201,7 +203,7 @@ def kernel_folder(folder: str) -> str | None:
 
 def _locate_scratch(path: str, parts: list[str]) -> Located | None:
     name = parts[-1]
-    if parts[0] == "precompiled_headers" and not name.endswith(".lock"):
+    if parts[0] == HEADERS and not name.endswith(".lock"):
         return Located("header", name, path)
     if _TEMPORARY.fullmatch(parts[0]) or parts[0] == "bisect":
         # All of it goes when its program ends, or nobody needs any of it.

@@ -16,8 +16,9 @@ from torchkeeper.link.words import UserError
 
 
 def maker_of(args: argparse.Namespace) -> Answer | None:
-    """The facts of the interpreter whose torch may have built objects, or None: without one,
-    what is exported is the same, less what a bundle says of its objects.
+    """The facts of the interpreter that is meant, whose torch may have built objects. None where
+    none was named and there is none with a torch: what is exported is then the same, less what a
+    bundle says of its objects.
     """
     try:
         return knowing.environment(interpreters.chosen(args.env))
@@ -37,16 +38,10 @@ def here_of(args: argparse.Namespace, files: Sequence[str]) -> Answer | None:
     """``{python, torch, facts}`` of the interpreter whose verdicts are wanted; None where there is
     no torch and none was named, or nothing that could be judged.
     """
-    if not all(map(os.path.isfile, files)):
+    facts = maker_of(args) if all(map(os.path.isfile, files)) else None
+    if facts is None:
         return None
-    try:
-        python = interpreters.chosen(args.env)
-        facts = knowing.environment(python)
-    except UserError:
-        if args.env:
-            raise
-        return None
-    return {"python": python, "torch": facts["torch"], "facts": facts}
+    return {"python": interpreters.chosen(args.env), "torch": facts["torch"], "facts": facts}
 
 
 def tell_names(

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import interpreters, preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import DEVICE_REASONS, printable
@@ -34,24 +34,19 @@ def add_warm(command: argparse.ArgumentParser) -> None:
 
 def warm(args: argparse.Namespace) -> int:
     """torchkeeper warm"""
-    python = interpreters.chosen(args.env)
-    with Engine(python) as engine:
-        asker = Asker(engine, args.json)
-        if not args.json:
-            asker.on_finding = say_finding
-        params: dict[str, Any] = {"recipes": args.recipes or ["builtin"], "into": args.into}
-        if args.device:
-            params["device"] = args.device
-        if args.threads is not None:
-            params["threads"] = args.threads
-        if args.portable:
-            params["portable"] = True
-        answer = asker.ask("warm", **params)
+    params: dict[str, Any] = {"recipes": args.recipes or ["builtin"], "into": args.into}
+    if args.device:
+        params["device"] = args.device
+    if args.threads is not None:
+        params["threads"] = args.threads
+    if args.portable:
+        params["portable"] = True
+    answer = _ask(args, "warm", params)
     hits = f"{answer['hits']} hits and {answer['misses']} misses"
     graphs = say.count(answer["graphs"], "graph", "graphs")
     added = say.count(answer["added"], "entry", "entries")
     said = f"{graphs} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
-    output.result(args, {**answer, "left": asker.left}, said)
+    output.result(args, answer, said)
     if args.threads is not None and not args.json:
         output.note(preparing.threads(args.threads))
     if args.portable and not args.json:
@@ -72,18 +67,22 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
 
 def prepare(args: argparse.Namespace) -> int:
     """torchkeeper prepare"""
-    python = interpreters.chosen(args.env)
-    with Engine(python) as engine:
-        asker = Asker(engine, args.json)
-        if not args.json:
-            asker.on_finding = say_finding
-        answer = asker.ask("prepare", **({"into": args.into} if args.into else {}))
+    answer = _ask(args, "prepare", {"into": args.into} if args.into else {})
     output.result(args, answer, preparing.said(answer))
     if not args.json:
         output.note(preparing.finds(answer))
         if warning := preparing.warning(answer):
             output.note(warning)
     return 0
+
+
+def _ask(args: argparse.Namespace, op: str, params: Answer) -> Answer:
+    """What the interpreter that is meant answers; on the way it says what it does."""
+    with Engine(interpreters.chosen(args.env)) as engine:
+        asker = Asker(engine, args.json)
+        if not args.json:
+            asker.on_finding = say_finding
+        return {**asker.ask(op, **params), "left": asker.left}
 
 
 def say_finding(what: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -15,7 +14,16 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
-from torchkeeper.link import causes, interpreters, program, protected, runs, say, whole
+from torchkeeper.link import (
+    causes,
+    interpreters,
+    program,
+    protected,
+    runs,
+    say,
+    temporary,
+    whole,
+)
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores import places
@@ -109,17 +117,9 @@ def _trace_folder(env: dict[str, str]) -> Iterator[str]:
     if env.get(_TRACE):
         yield os.path.abspath(env[_TRACE])
         return
-    try:
-        folder = tempfile.mkdtemp(prefix="torchkeeper-trace-")
-    except OSError as e:
-        raise user_error(
-            "place-unwritable", {"place": tempfile.gettempdir(), "why": e.strerror}
-        ) from e
-    env[_TRACE] = folder
-    try:
+    with temporary.folder("trace") as folder:
+        env[_TRACE] = folder
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def explained(asker: Asker, **params: Any) -> Found:

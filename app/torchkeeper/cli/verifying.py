@@ -8,7 +8,16 @@ from typing import Any
 
 from torchkeeper.cli import looking, making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import carrying, interpreters, knowing, preparing, say, verified, verifying
+from torchkeeper.link import (
+    carrying,
+    interpreters,
+    knowing,
+    preparing,
+    say,
+    temporary,
+    verified,
+    verifying,
+)
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -55,7 +64,7 @@ def verify(args: argparse.Namespace) -> int:
     if not args.trust and verifying.is_strange(place) and not _trusted(place):
         return 1
     before = verified.mark(place)
-    with verifying.scratch() as scratch:
+    with temporary.folder("verifying") as scratch:
         target = place
         made: int | None = None
         left: list[Answer] = []

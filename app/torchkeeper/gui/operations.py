@@ -10,22 +10,17 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui import laps, notes
+from torchkeeper.gui import findings, laps, notes
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environment
 from torchkeeper.gui.jobs import Job, JobsModel, State
 from torchkeeper.gui.naming import Carry, Naming
 from torchkeeper.gui.places import Place
-from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.gui.worker import HOLD
-from torchkeeper.link import say
 from torchkeeper.link.words import (
-    DEVICE_REASONS,
     UserError,
     printable,
-    removed_by_then,
     user_error,
-    waiting_for,
 )
 
 
@@ -415,89 +410,9 @@ class Operations(QObject):
             job.placed += [(str(row.get("kind")), str(row.get("path"))) for row in rows]
 
     def _findings(self, job: Job, found: list[dict[str, Any]]) -> None:
-        lines = []
-        for one in found:
-            line = self._finding(job, one)
-            if line:
-                lines.append(line)
+        lines = [line for one in found if (line := findings.heard(job, one))]
+        self._jobs.touch(job)
         self._jobs.log(job, lines)
-
-    def _finding(self, job: Job, one: dict[str, Any]) -> str:
-        device, step, graph = one.get("device"), one.get("step"), one.get("graph")
-        left, swept, now = one.get("left"), one.get("swept"), one.get("now")
-        if job.kind == "verify" and laps.heard(job.laps, one):
-            if "run" in one:
-                job.done, job.total = 0, None
-            self._jobs.touch(job)
-            return self._lap(one)
-        if isinstance(removed := one.get("removed"), dict):
-            job.partly = removed_by_then(removed)
-            return job.partly
-        if isinstance(now, dict):
-            kind = kind_words(str(now.get("kind") or "unknown"))
-            job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
-            return ""
-        if isinstance(one.get("waiting"), dict):
-            job.now = waiting_for(one["waiting"])
-            return job.now
-        if isinstance(one.get("log"), str):
-            return printable(one["log"], 2000)
-        if isinstance(device, dict):
-            why = DEVICE_REASONS.get(str(device.get("why")))
-            name = printable(str(device.get("name") or device.get("type")))
-            return self.tr("Device: {}").format(f"{name} ({why})" if why else name)
-        if isinstance(step, dict):
-            job.note = printable(str(step.get("name") or ""), 120)
-            self._jobs.touch(job)
-            return self.tr("Step: {}").format(job.note)
-        if isinstance(graph, dict):
-            return self._graph(graph)
-        if isinstance(one.get("header"), dict):
-            return self._header(one["header"])
-        if isinstance(swept, dict):
-            return self.tr("Removed {} that an interrupted compile had left.").format(
-                say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
-            )
-        if isinstance(left, dict):
-            params = left.get("params")
-            error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
-            what = kind_words(str(left.get("kind") or "unknown"))
-            key = printable(str(left.get("path") or left.get("key") or ""))
-            reason = str(error).replace("\n", " ")
-            if left.get("file"):
-                key = f"{key} ({printable(os.path.basename(str(left['file'])))})"
-            job.leave(f"{what} {key}: {reason}", error.what)
-            return self.tr("Left: {} {}: {}").format(what, key, reason)
-        return ""
-
-    def _lap(self, one: dict[str, Any]) -> str:
-        if isinstance(one.get("graph"), dict):
-            return self._graph(one["graph"])
-        if isinstance(one.get("built"), dict):
-            path = printable(str(one["built"].get("path") or ""), 400)
-            return self.tr("Built: {}").format(path)
-        run = one.get("run")
-        name = str(run.get("name")) if isinstance(run, dict) else ""
-        return self.tr("Run: {} ({})").format(laps.title(name), laps.about(name))
-
-    def _header(self, header: dict[str, Any]) -> str:
-        path = printable(os.path.basename(str(header.get("path") or "")), 120)
-        size = say.size(notes.number(header, "bytes"))
-        text = self.tr("Header built: {} ({})")
-        if not header.get("built"):
-            text = self.tr("Header there already: {} ({})")
-        return text.format(path, size)
-
-    def _graph(self, graph: dict[str, Any]) -> str:
-        outcome = {
-            "hit": self.tr("hit"),
-            "miss": self.tr("miss, compiled"),
-            "bypass": self.tr("not cacheable"),
-        }.get(str(graph.get("outcome")), printable(str(graph.get("outcome"))))
-        took = graph.get("seconds")
-        time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""
-        name = printable(str(graph.get("name") or graph.get("id") or "?"), 120)
-        return self.tr("Graph {}: {}").format(name, outcome) + time
 
 
 def _short(place: str) -> str:

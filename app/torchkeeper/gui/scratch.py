@@ -5,19 +5,12 @@ and at the latest when the window ends.
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import tempfile
-import time
 
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.gui.asides import aside
-from torchkeeper.link.words import user_error
-
-#: How often it is tried to remove one, and seconds in between.
-_TRIES = 10
-_BETWEEN = 0.2
+from torchkeeper.link import temporary
+from torchkeeper.stores.temporary import remove
 
 
 class Scratch(QObject):
@@ -27,7 +20,8 @@ class Scratch(QObject):
 
     #: Nothing is being removed any more.
     idle = Signal()
-    _gone = Signal(str)
+    #: A folder, and whether it could be removed.
+    _gone = Signal(str, bool)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -42,11 +36,7 @@ class Scratch(QObject):
 
     def make(self, use: str) -> str:
         """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
-        try:
-            folder = tempfile.mkdtemp(prefix=f"torchkeeper-{use}-")
-        except OSError as e:
-            about = {"place": tempfile.gettempdir(), "why": e.strerror}
-            raise user_error("place-unwritable", about) from e
+        folder = temporary.make(use)
         self._there.add(folder)
         return folder
 
@@ -56,26 +46,22 @@ class Scratch(QObject):
             return
         self._going.add(folder)
 
-        def remove() -> None:
-            for _ in range(_TRIES):
-                shutil.rmtree(folder, ignore_errors=True)
-                if not os.path.lexists(folder):
-                    break
-                time.sleep(_BETWEEN)  # a process that is being ended may still write there
+        def work() -> None:
+            gone = remove(folder)
             with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-                self._gone.emit(folder)
+                self._gone.emit(folder, gone)
 
-        aside(remove)
+        aside(work)
 
     def remove_all(self) -> None:
         """Remove all there are; ``idle`` follows unless nothing is ``busy``."""
         for folder in list(self._there):
             self.remove(folder)
 
-    def _forget(self, folder: str) -> None:
+    def _forget(self, folder: str, gone: bool) -> None:
         self._going.discard(folder)
         # What could not be removed now is tried once more at the end.
-        if not os.path.lexists(folder):
+        if gone:
             self._there.discard(folder)
         if not self._going:
             self.idle.emit()

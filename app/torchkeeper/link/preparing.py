@@ -8,10 +8,10 @@ from typing import Any
 
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
-from torchkeeper.warm.options import HEADERS
+from torchkeeper.warm.options import PRECOMPILE
 
 #: The variable that has PyTorch precompile no header, and what a program's environment needs.
-VARIABLE = HEADERS
+VARIABLE = PRECOMPILE
 SNIPPET = f"export {VARIABLE}=0"
 #: What --portable is, in a sentence.
 PORTABLE = (

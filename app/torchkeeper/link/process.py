@@ -28,6 +28,7 @@ from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
 from torchkeeper.link.ending import Ended
 from torchkeeper.link.words import UserError, user_error
+from torchkeeper.stores import temporary
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -336,11 +337,7 @@ class Engine:
         self._ended = True
         self._stdout.close()
         self._logger.join(GRACE)
-        for _ in range(20):
-            shutil.rmtree(self._home, ignore_errors=True)
-            if not os.path.exists(self._home):
-                break
-            time.sleep(0.05)
+        temporary.remove(self._home)
 
     def __enter__(self) -> Engine:
         return self

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.link import travel, whole
 from torchkeeper.warm.options import RUNS
 
@@ -35,7 +35,7 @@ _MAX_TIME = 32503680000.0  # the year 3000
 _MAX_TEXT = 1000
 _MAX_ROWS = 500
 #: What locks lie in, which comes and goes with every use.
-_PASSED_OVER = ("locks", TRASH, "precompiled_headers")
+_PASSED_OVER = ("locks", TRASH, HEADERS)
 
 Answer = dict[str, Any]
 

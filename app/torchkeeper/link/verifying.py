@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.link import say
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import printable
 from torchkeeper.warm.options import JUDGED, RUNS
 
 TRUST = (
@@ -46,23 +42,6 @@ def runs(quick: bool, portable: bool) -> list[str]:
 def beginning(name: str) -> str:
     """That a run has begun, and with what, in a line."""
     return f"{TITLES[name]}: {ABOUTS[name]}" if name in ABOUTS else printable(name)
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[str]:
-    """A temporary folder for all that a verification needs, of which nothing is left afterwards.
-
-    Raises UserError("place-unwritable").
-    """
-    try:
-        folder = tempfile.mkdtemp(prefix="torchkeeper-verifying-")
-    except OSError as e:
-        about = {"place": tempfile.gettempdir(), "why": e.strerror}
-        raise user_error("place-unwritable", about) from e
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_strange(place: str) -> bool:

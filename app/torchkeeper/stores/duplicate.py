@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
-import time
 from collections.abc import Iterable
 from typing import BinaryIO
 
@@ -91,12 +89,3 @@ def _copy(stream: BinaryIO, group: bool, path: str, progress: Progress) -> None:
                 with contextlib.suppress(ValueError, TypeError, RecursionError):
                     data = triton.group_for(data, os.path.dirname(path))
             out.write(data)
-
-
-def discard(folder: str) -> None:
-    """Remove a folder and all that is in it, also what something is still writing to."""
-    for _ in range(20):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.lexists(folder):
-            return
-        time.sleep(0.05)

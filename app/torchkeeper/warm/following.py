@@ -36,6 +36,10 @@ _SWEPT = 50
 _LINE = 1 << 16
 
 
+#: Hears what a job tells: its name, and a value of which nothing is known.
+Tell = Callable[[str, Any], None]
+
+
 class Codes(NamedTuple):
     """What the problems of a kind of job are called that it does not tell itself."""
 
@@ -100,12 +104,22 @@ def launch(
     return process
 
 
+def limit_of(params: Mapping[str, Any]) -> float | None:
+    """Seconds that a job may take, of a request. Raises Problem("bad-request", field="limit_s")."""
+    limit = params.get("limit_s")
+    if limit is None:
+        return None
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
+        raise Problem("bad-request", field="limit_s")
+    return limit
+
+
 def carry_out(
     process: subprocess.Popen[bytes],
     limit_s: float | None,
     state: State,
     report: Report,
-    answer: Callable[[bytes], None],
+    tell: Tell,
     codes: Codes,
     failed: Callable[[Collection[int]], None],
 ) -> dict[str, Any]:
@@ -116,7 +130,7 @@ def carry_out(
     """
     with process:
         try:
-            follow(process, limit_s, state, report, answer, codes)
+            follow(process, limit_s, state, report, tell, codes)
             status = process.wait()
         except BaseException:
             failed(processes.end(process))
@@ -134,10 +148,10 @@ def follow(
     limit_s: float | None,
     state: State,
     report: Report,
-    answer: Callable[[bytes], None],
+    tell: Tell,
     codes: Codes,
 ) -> None:
-    """Relay until the job has ended; ``answer`` takes each line that it tells, and fills ``state``.
+    """Relay until the job has ended; ``tell`` as of ``take``.
 
     Raises Cancelled, and Problem(codes.timeout) after ``limit_s`` seconds without a result.
     """
@@ -146,12 +160,12 @@ def follow(
     leave: float | None = None
     answers, log = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
-        for pipe, buffer, take in (
-            (process.stdout, answers, answer),
+        for pipe, buffer, hear in (
+            (process.stdout, answers, lambda line: take(line, state, tell)),
             (process.stderr, log, lambda line: _log(line, state, report)),
         ):
             os.set_blocking(pipe.fileno(), False)
-            selector.register(pipe, selectors.EVENT_READ, (buffer, take))
+            selector.register(pipe, selectors.EVENT_READ, (buffer, hear))
         while True:
             report.check()
             for key, _ in selector.select(TURN):
@@ -249,6 +263,25 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def take(line: bytes, state: State, tell: Tell) -> None:
+    """Take one line of a job: why it failed is for ``state``, and ``tell`` hears anything else, a
+    name and a value. Strangers' code runs there: a line that is not as promised is passed over.
+    """
+    try:
+        answer = json.loads(line)
+        [(what, value)] = answer.items()
+        if what == "problem":
+            state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
+        elif what == "failed":
+            state.failed = str(value)[:1000]
+        else:
+            tell(what, value)
+    except (
+        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
+    ):  # fmt: skip
+        return
 
 
 def finite(value: Any) -> float:

@@ -31,7 +31,7 @@ from torchkeeper.stores.locks import take
 from torchkeeper.warm import sweep
 from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.job import check_compiler
-from torchkeeper.warm.options import HEADERS
+from torchkeeper.warm.options import PRECOMPILE
 
 #: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).
 SUFFIXES = (".gch", ".pch")
@@ -54,7 +54,7 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
     if folder is None or not hasattr(codecache, "_precompile_header"):
         raise Problem("headers-unknown", torch=str(torch.__version__), python=sys.executable)
     if not config.cpp_cache_precompile_headers:
-        raise Problem("headers-off", variable=HEADERS)
+        raise Problem("headers-off", variable=PRECOMPILE)
     if into is not None and os.path.realpath(folder) != os.path.realpath(into):
         raise Problem("headers-elsewhere", wanted=into, folder=folder)
     # PyTorch has chosen its folder: what else is temporary goes where it is removed afterwards.

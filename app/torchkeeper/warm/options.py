@@ -5,7 +5,7 @@ it share with those who do it.
 from __future__ import annotations
 
 #: What has PyTorch precompile no header, set to 0 (torch/_inductor/config.py).
-HEADERS = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
+PRECOMPILE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 #: Threads a program may be warmed for; kernels are run with so many.
 MOST_THREADS = 1024
 

@@ -8,7 +8,6 @@ the programs, or already ``torchinductor_<user>`` in it, for programs of another
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -18,22 +17,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import places
 from torchkeeper.warm import sweep
 from torchkeeper.warm.following import (
-    LOG_LINE,
     Codes,
     State,
     carry_out,
     finite,
     launch,
+    limit_of,
     make_writable,
     tell_swept,
 )
 
-#: What PyTorch calls the folder of its headers (torch/_inductor/codecache.py).
-HEADERS = "precompiled_headers"
 #: What it puts before the user's name (torch/_inductor/runtime/cache_dir_utils.py).
 _PREFIX = "torchinductor_"
 #: Where Python looks for the temporary folder (tempfile.py), and for the user's name (getpass.py).
@@ -87,15 +85,15 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-prepare-")
     state = _Work()
 
-    def answer(line: bytes) -> None:
-        _answer(line, state, report)
+    def tell(what: str, value: Any) -> None:
+        _tell(what, value, state, report)
 
     began = time.monotonic()
     try:
         request = {"into": target.folder}
         process = launch("header", request, environment(target, home), home)
         result = carry_out(
-            process, limit, state, report, answer, _CODES, lambda pids: _sweep(state, pids, report)
+            process, limit, state, report, tell, _CODES, lambda pids: _sweep(state, pids, report)
         )
     finally:
         shutil.rmtree(home, ignore_errors=True)
@@ -107,13 +105,9 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 def checked(params: Mapping[str, Any]) -> tuple[Target, float | None]:
     """Where to build, and seconds at most. Raises Problem("bad-request", field=…)."""
-    into, limit = params.get("into"), params.get("limit_s")
+    into, limit = params.get("into"), limit_of(params)
     if into is not None and (not isinstance(into, str) or not into or "\0" in into):
         raise Problem("bad-request", field="into")
-    if limit is not None and (
-        isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0
-    ):
-        raise Problem("bad-request", field="limit_s")
     if into is None:
         return Target(), limit
     above, name = os.path.split(os.path.abspath(into))
@@ -159,42 +153,31 @@ def _remove_empty(folder: str) -> None:
         os.rmdir(folder)  # not if something came of it
 
 
-def _answer(line: bytes, state: _Work, report: Report) -> None:
-    """Take one line of the process; torch runs there, so that nothing of it is taken on trust."""
-    try:
-        answer = json.loads(line)
-        [(what, value)] = answer.items()
-        if what == "progress":
-            report.progress(int(value[0]), int(value[1]), "headers")
-        elif what == "folder":
-            folder = str(value["path"])
-            if os.path.isabs(folder) and os.path.basename(folder) == HEADERS:
-                state.before = {
-                    str(path): (int(mark[0]), int(mark[1]), int(mark[2]))
-                    for path, mark in value["marks"].items()
-                }
-                state.folder = folder
-            swept = [sweep.Swept(str(one["path"]), str(one["why"])) for one in value["swept"]]
-            tell_swept(report, swept)
-        elif what == "header":
-            report.finding(header=_header(value))
-        elif what == "result":
-            headers = [_header(one) for one in value["headers"][:_HEADERS_AT_MOST]]
-            built = sum(one["built"] for one in headers)
-            state.result = {
-                "built": built,
-                "there": len(headers) - built,
-                "bytes": sum(one["bytes"] for one in headers),
-                "folder": str(value["folder"]),
+def _tell(what: str, value: Any, state: _Work, report: Report) -> None:
+    """Take what the process tells. Raises whatever it may where that is not as promised."""
+    if what == "progress":
+        report.progress(int(value[0]), int(value[1]), "headers")
+    elif what == "folder":
+        folder = str(value["path"])
+        if os.path.isabs(folder) and os.path.basename(folder) == HEADERS:
+            state.before = {
+                str(path): (int(mark[0]), int(mark[1]), int(mark[2]))
+                for path, mark in value["marks"].items()
             }
-        elif what == "problem":
-            state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
-        elif what == "failed":
-            state.failed = str(value)[:1000]
-    except (
-        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
-    ):  # fmt: skip
-        return
+            state.folder = folder
+        swept = [sweep.Swept(str(one["path"]), str(one["why"])) for one in value["swept"]]
+        tell_swept(report, swept)
+    elif what == "header":
+        report.finding(header=_header(value))
+    elif what == "result":
+        headers = [_header(one) for one in value["headers"][:_HEADERS_AT_MOST]]
+        built = sum(one["built"] for one in headers)
+        state.result = {
+            "built": built,
+            "there": len(headers) - built,
+            "bytes": sum(one["bytes"] for one in headers),
+            "folder": str(value["folder"]),
+        }
 
 
 def _header(value: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
 from torchkeeper.warm import recipes, sweep
@@ -23,10 +23,11 @@ from torchkeeper.warm.following import (
     carry_out,
     finite,
     launch,
+    limit_of,
     make_writable,
     tell_swept,
 )
-from torchkeeper.warm.options import HEADERS, MOST_THREADS
+from torchkeeper.warm.options import MOST_THREADS, PRECOMPILE
 
 _CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
@@ -55,7 +56,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """
     job = checked(params)
     made = make_writable(job.place)
-    headers = os.path.join(places.default_folder(), "precompiled_headers")
+    headers = os.path.join(places.default_folder(), HEADERS)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
         tell_swept(report, sweep.mend(root))
@@ -92,11 +93,11 @@ def run(
     state = State()
     request = {"recipes": job.recipes, "device": job.device, "threads": job.threads, **more}
 
-    def answer(line: bytes) -> None:
-        _answer(line, state, report)
+    def tell(what: str, value: Any) -> None:
+        _tell(what, value, state, report)
 
     process = _start(request, home, env)
-    return carry_out(process, job.limit_s, state, report, answer, _CODES, failed)
+    return carry_out(process, job.limit_s, state, report, tell, _CODES, failed)
 
 
 def checked(params: dict[str, Any]) -> Job:
@@ -106,17 +107,14 @@ def checked(params: dict[str, Any]) -> Job:
     Problem("threads-out-of-range", threads=…, most=…).
     """
     place, names = params.get("into"), params.get("recipes") or ["builtin"]
-    device, limit = params.get("device"), params.get("limit_s")
+    device = params.get("device")
     if not isinstance(place, str) or not place or "\0" in place:
         raise Problem("bad-request", field="into")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Problem("bad-request", field="recipes")
     if device is not None and (not isinstance(device, str) or len(device) > 40):
         raise Problem("bad-request", field="device")
-    if limit is not None and (
-        isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0
-    ):
-        raise Problem("bad-request", field="limit_s")
+    limit = limit_of(params)
     threads, portable = params.get("threads"), params.get("portable") or False
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
         raise Problem("bad-request", field="threads")
@@ -145,7 +143,7 @@ def environment(place: str, threads: int | None = None, portable: bool = False) 
         # Otherwise MKL takes no more than there are cores.
         env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
     if portable:
-        env[HEADERS] = "0"
+        env[PRECOMPILE] = "0"
     return filling(env, place)
 
 
@@ -164,46 +162,33 @@ def _start(request: dict[str, Any], home: str, env: dict[str, str]) -> subproces
     return launch("job", request, env, home)
 
 
-def _answer(line: bytes, state: State, report: Report) -> None:
-    """Take one line of the job. User code runs there, so that nothing of it is taken on trust."""
-    try:
-        answer = json.loads(line)
-        [(what, value)] = answer.items()
-        if what == "progress":
-            report.progress(int(value[0]), int(value[1]), "steps")
-        elif what == "step":
-            state.step = str(value["name"])[:LOG_LINE]
-            report.finding(step={"index": int(value["index"]), "name": state.step})
-        elif what == "graph":
-            seconds = value["seconds"]
-            report.finding(
-                graph={
-                    **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
-                    "seconds": None if seconds is None else finite(seconds),
-                }
-            )
-        elif what == "device":
-            report.finding(
-                device={key: str(value[key])[:LOG_LINE] for key in ("type", "name", "why")}
-            )
-        elif what == "result":
-            counts = ("graphs", "hits", "misses", "bypasses")
-            state.result = {
-                **{key: int(value[key]) for key in counts},
-                "seconds": finite(value["seconds"]),
-                "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
-                "device": str(value["device"])[:LOG_LINE],
-                "threads": int(value["threads"]),
-                "torch": str(value["torch"])[:LOG_LINE],
+def _tell(what: str, value: Any, state: State, report: Report) -> None:
+    """Take what the job tells. Raises whatever it may where that is not as promised."""
+    if what == "progress":
+        report.progress(int(value[0]), int(value[1]), "steps")
+    elif what == "step":
+        state.step = str(value["name"])[:LOG_LINE]
+        report.finding(step={"index": int(value["index"]), "name": state.step})
+    elif what == "graph":
+        seconds = value["seconds"]
+        report.finding(
+            graph={
+                **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
+                "seconds": None if seconds is None else finite(seconds),
             }
-        elif what == "problem":
-            state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
-        elif what == "failed":
-            state.failed = str(value)[:1000]
-    except (
-        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
-    ):  # fmt: skip
-        return
+        )
+    elif what == "device":
+        report.finding(device={key: str(value[key])[:LOG_LINE] for key in ("type", "name", "why")})
+    elif what == "result":
+        counts = ("graphs", "hits", "misses", "bypasses")
+        state.result = {
+            **{key: int(value[key]) for key in counts},
+            "seconds": finite(value["seconds"]),
+            "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
+            "device": str(value["device"])[:LOG_LINE],
+            "threads": int(value["threads"]),
+            "torch": str(value["torch"])[:LOG_LINE],
+        }
 
 
 def _sweep(marks: dict[str, dict[str, sweep.Mark]], pids: Collection[int], report: Report) -> None:

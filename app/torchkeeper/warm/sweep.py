@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
-from torchkeeper.artifacts.layout import is_code_stem, is_triton_key
+from torchkeeper.artifacts.layout import HEADERS, is_code_stem, is_triton_key
 from torchkeeper.stores.locks import alive, take
 
 #: What a path looked like: time of last change, size, inode.
@@ -84,7 +84,7 @@ def _is_a_caches(root: str, found: _Found) -> bool:
     # A shard of code has a name of two characters; precompiled headers lie in a root of their own.
     shard = len(parts[0]) == 2
     if found.name.endswith((_BUILD, *_BUILT)):
-        home = shard or parts[0] == "precompiled_headers"
+        home = shard or parts[0] == HEADERS
         place = (len(parts) == 2 and home) or len(parts) == 1
         return place and is_code_stem(found.name.partition(".")[0].removesuffix(_BUILD))
     home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton")
@@ -205,7 +205,7 @@ def _whole(path: str) -> bool:
 def _lock_of(root: str, path: str) -> str:
     """The lock that is held while this file is built (load_async in codecache.py)."""
     folder, name = os.path.split(path)
-    if os.path.basename(folder) == "precompiled_headers":
+    if os.path.basename(folder) == HEADERS:
         root = folder  # these have locks of their own, also inside the default cache folder
     stem = name.removesuffix(_BUILD).partition(".")[0]
     return os.path.join(root, "locks", f"{stem}.lock")

@@ -22,11 +22,12 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.duplicate import discard, duplicate, room
+from torchkeeper.stores.duplicate import duplicate, room
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
+from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, supervise
 from torchkeeper.warm.caches import Used, alone, used
 from torchkeeper.warm.options import JUDGED, RUNS
@@ -127,7 +128,7 @@ def verify(params: Answer, report: Report) -> Answer:
         _check_room(scratch, room(items))
         return _told(_all_runs(asked, source, items, led, scratch, report))
     finally:
-        discard(scratch)
+        remove(scratch)
 
 
 def checked(params: Answer) -> Asked:
@@ -195,7 +196,7 @@ def _all_runs(
                 raise Problem("place-unwritable", place=scratch, why=why) from e
             raise
         finally:
-            discard(folder)
+            remove(folder)
     return done
 
 

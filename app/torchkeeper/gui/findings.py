@@ -1,0 +1,104 @@
+"""What an engine finds while a job runs, in lines for its log."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.gui import laps, notes
+from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.table.cells import kind_words
+from torchkeeper.link import say
+from torchkeeper.link.words import (
+    DEVICE_REASONS,
+    printable,
+    removed_by_then,
+    user_error,
+    waiting_for,
+)
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Operations", text)
+
+
+def heard(job: Job, one: dict[str, Any]) -> str:
+    """Note what it says of the job itself; its line for the log, or "" for none."""
+    device, step, graph = one.get("device"), one.get("step"), one.get("graph")
+    left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+    if job.kind == "verify" and laps.heard(job.laps, one):
+        if "run" in one:
+            job.done, job.total = 0, None
+        return _lap(one)
+    if isinstance(removed := one.get("removed"), dict):
+        job.partly = removed_by_then(removed)
+        return job.partly
+    if isinstance(now, dict):
+        kind = kind_words(str(now.get("kind") or "unknown"))
+        job.now = f"{kind} {printable(str(now.get('key') or ''), 32)}"
+        return ""
+    if isinstance(one.get("waiting"), dict):
+        job.now = waiting_for(one["waiting"])
+        return job.now
+    if isinstance(one.get("log"), str):
+        return printable(one["log"], 2000)
+    if isinstance(device, dict):
+        why = DEVICE_REASONS.get(str(device.get("why")))
+        name = printable(str(device.get("name") or device.get("type")))
+        return _tr("Device: {}").format(f"{name} ({why})" if why else name)
+    if isinstance(step, dict):
+        job.note = printable(str(step.get("name") or ""), 120)
+        return _tr("Step: {}").format(job.note)
+    if isinstance(graph, dict):
+        return _graph(graph)
+    if isinstance(one.get("header"), dict):
+        return _header(one["header"])
+    if isinstance(swept, dict):
+        return _tr("Removed {} that an interrupted compile had left.").format(
+            say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
+        )
+    if isinstance(left, dict):
+        params = left.get("params")
+        error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})
+        what = kind_words(str(left.get("kind") or "unknown"))
+        key = printable(str(left.get("path") or left.get("key") or ""))
+        reason = str(error).replace("\n", " ")
+        if left.get("file"):
+            key = f"{key} ({printable(os.path.basename(str(left['file'])))})"
+        job.leave(f"{what} {key}: {reason}", error.what)
+        return _tr("Left: {} {}: {}").format(what, key, reason)
+    return ""
+
+
+def _lap(one: dict[str, Any]) -> str:
+    if isinstance(one.get("graph"), dict):
+        return _graph(one["graph"])
+    if isinstance(one.get("built"), dict):
+        path = printable(str(one["built"].get("path") or ""), 400)
+        return _tr("Built: {}").format(path)
+    run = one.get("run")
+    name = str(run.get("name")) if isinstance(run, dict) else ""
+    return _tr("Run: {} ({})").format(laps.title(name), laps.about(name))
+
+
+def _header(header: dict[str, Any]) -> str:
+    path = printable(os.path.basename(str(header.get("path") or "")), 120)
+    size = say.size(notes.number(header, "bytes"))
+    text = _tr("Header built: {} ({})")
+    if not header.get("built"):
+        text = _tr("Header there already: {} ({})")
+    return text.format(path, size)
+
+
+def _graph(graph: dict[str, Any]) -> str:
+    outcome = {
+        "hit": _tr("hit"),
+        "miss": _tr("miss, compiled"),
+        "bypass": _tr("not cacheable"),
+    }.get(str(graph.get("outcome")), printable(str(graph.get("outcome"))))
+    took = graph.get("seconds")
+    time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""
+    name = printable(str(graph.get("name") or graph.get("id") or "?"), 120)
+    return _tr("Graph {}: {}").format(name, outcome) + time
