@@ -282,7 +282,8 @@ QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
-QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px; color: {s.muted}; }}
+QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
+    color: {s.muted}; }}
 QToolButton#beside:hover {{ color: {s.text}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
     subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
