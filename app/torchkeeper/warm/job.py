@@ -127,19 +127,18 @@ def _run(
 ) -> tuple[float, dict[str, int] | None]:
     """Seconds that the steps took, or the proof that stands for them, and what it proved."""
     begun = time.monotonic()
-    if not (job.get("prove") and work.proof):
-        for index, step in enumerate(work.steps):
-            tell(step={"index": index, "name": step.name, "cell": cell.index})
-            if graphs is not None:
-                graphs.step = step.name
-            step.run()
-        if torch is not None and device != "cpu":
-            getattr(torch, torch.device(device).type).synchronize()
-    elif work.proof:
+    if job.get("prove") and work.proof is not None:
         proof = work.proof()
         return time.monotonic() - begun, proof
+    for index, step in enumerate(work.steps):
+        tell(step={"index": index, "name": step.name, "cell": cell.index})
+        if graphs is not None:
+            graphs.step = step.name
+        step.run()
+    if torch is not None and device != "cpu":
+        getattr(torch, torch.device(device).type).synchronize()
     seconds = time.monotonic() - begun
-    return seconds, work.proof() if work.proof else None
+    return seconds, None if work.proof is None else work.proof()
 
 
 def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:

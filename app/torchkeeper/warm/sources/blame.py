@@ -18,8 +18,8 @@ from torchkeeper.warm.child import said
 #: The user's frames in what Dynamo says (torch/_dynamo/exc.py: format_error_msg), innermost last.
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.M)
 _FROM = "from user code:"
-#: What Dynamo raises where a graph's inputs do not fit what is done with them (torch/_dynamo/exc.py),
-#: and what is at its end.
+#: What Dynamo raises where a graph's inputs do not fit what is done with them, and what it quotes
+#: (torch/_dynamo/exc.py).
 _REFUSED = frozenset({"TorchRuntimeError", "FakeTensorMetaError", "UserError"})
 _RAISED = re.compile(r"(?:got |raised )?(\w*(?:Error|Exception))\(['\"](.*?)['\"]\)", re.S)
 #: What compilers and PyTorch raise about themselves.

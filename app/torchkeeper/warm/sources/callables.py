@@ -14,7 +14,6 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.child import said
 from torchkeeper.warm.sources import Work, inputs, running
 from torchkeeper.warm.sources.blame import blamed
 

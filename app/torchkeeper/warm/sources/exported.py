@@ -35,7 +35,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
 
         program = passes.move_to_device_pass(program, device)
     with blamed(cell):
-        if "inputs" in cell.item or "keywords" in cell.item:
+        if cell.item.get("inputs") is not None or cell.item.get("keywords"):
             arguments, keywords = inputs.of(cell.item, device)
         else:
             example = program.example_inputs

@@ -63,20 +63,18 @@ def _named(name: Any, kind: str) -> Any:
 def _tensor(given: Mapping[str, Any], device: str) -> Any:
     import torch  # noqa: TID251
 
-    kind = dtype(given.get("dtype") or "float32")
-    shape = [int(size) for size in given["shape"]]
-    counts = not (kind.is_floating_point or kind.is_complex)
-    # Zeros are an index into whatever there is.
-    fill = given.get("fill") or ("zeros" if counts else "rand")
-    if fill == "randint" or (counts and fill in ("rand", "randn")):
-        low, high = int(given.get("low") or 0), given.get("high")
-        wide = torch.randint(low, int(high) if high is not None else low + 2, shape, device=device)
-        tensor = wide.to(kind)
+    kind = dtype(given["dtype"])
+    shape, fill = given["shape"], given["fill"]
+    if fill == "randint":
+        tensor = torch.randint(given["low"], given["high"], shape, device=device).to(kind)
     elif fill in ("zeros", "ones"):
         tensor = getattr(torch, fill)(shape, dtype=kind, device=device)
     else:
-        # Some types, such as those of 8 bits, have no random numbers of their own.
-        has = kind.is_complex or kind.itemsize >= 2
-        tensor = getattr(torch, fill)(shape, dtype=kind if has else torch.float32, device=device)
+        # Types of 8 bits have no random numbers of their own.
+        wide = kind if kind.itemsize > 1 else torch.float32
+        tensor = getattr(torch, fill)(shape, dtype=wide, device=device)
+        low = given.get("low", 0)
+        if fill == "rand" and ("low" in given or "high" in given):
+            tensor = tensor * (given.get("high", low + 1) - low) + low
         tensor = tensor.to(kind)
     return tensor.requires_grad_() if given.get("requires_grad") else tensor

@@ -35,7 +35,7 @@ def work(cell: Cell, what: Any, inputs: Sequence[Any], keywords: Mapping[str, An
                 raise Problem("no-gradient", cell=cell.name)
             # Real: there is no gradient of a complex number.
             total = sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs)
-            total.backward()  # type: ignore[union-attr]
+            total.backward()
 
     return Work([Step(cell.name, once)])
 
