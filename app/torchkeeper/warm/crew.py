@@ -330,7 +330,7 @@ class Crew:
         self._end([worker])
         if state.problem:
             raise state.problem
-        if worker.cell is not None or (worker.leaving and not state.result):
+        if worker.cell is not None or (worker.leaving and state.result is None):
             tagged = _Tagged(self._report, worker)
             why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
             if worker.cell is None:
@@ -344,7 +344,7 @@ class Crew:
             return
         with ThreadPoolExecutor(len(workers)) as pool:
             ended = list(pool.map(lambda worker: processes.end(worker.process), workers))
-        unfinished = [worker for worker in workers if not worker.state.result]
+        unfinished = [worker for worker in workers if worker.state.result is None]
         for worker in workers:
             self._workers.remove(worker)
             for pipe in (worker.process.stdout, worker.process.stderr):
