@@ -1,0 +1,134 @@
+"""What becomes of recipes: a cell for each item in each way that the matrix asks for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import items, values
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipe import MOST_CELLS, Recipe, axes_of, many
+from torchkeeper.warm.sections import ALL_AXES
+
+#: How the ways of a cell stand in its name: sizes and constants first, then these.
+_ORDER = ("num_warps", "num_stages", "dtype", "device", "mode", "targets")
+_SAID = {"num_warps": "{} warps", "num_stages": "{} stages"}
+
+
+def cells_of(
+    recipes: Sequence[Recipe],
+    device: str | None = None,
+    threads: int | None = None,
+    portable: bool = False,
+    seconds: float | None = None,
+) -> list[Cell]:
+    """The cells of all recipes, in their order. What is given besides holds for recipes that say
+    nothing of it themselves.
+
+    Raises Problem("cells-too-many", cells=…, most=…).
+    """
+    count = sum(map(many, recipes))
+    if count > MOST_CELLS:
+        raise Problem("cells-too-many", cells=count, most=MOST_CELLS)
+    found: list[Cell] = []
+    names: dict[str, int] = {}
+    for recipe in recipes:
+        again = names[recipe.name] = names.get(recipe.name, 0) + 1
+        name = recipe.name if again == 1 else f"{recipe.name} ({again})"
+        for cell in _cells(recipe):
+            given = cell.source != "triton"
+            found.append(
+                replace(
+                    cell,
+                    index=len(found),
+                    recipe=name,
+                    device=cell.device or (device if given else None),
+                    threads=cell.threads or threads,
+                    portable=recipe.compile.get("portable", portable),
+                    seconds=cell.seconds or seconds,
+                )
+            )
+    return found
+
+
+def _cells(recipe: Recipe) -> list[Cell]:
+    found: list[Cell] = []
+    names: dict[str, int] = {}
+    for item in recipe.items:
+        axes = axes_of(recipe, item)
+        for ways in itertools.product(*(recipe.matrix[axis] for axis in axes)):
+            way = dict(zip(axes, ways, strict=True))
+            for target in items.targets(item, recipe.matrix):
+                chosen = way if target is None else {**way, "targets": target}
+                name = _named(item["name"], chosen)
+                again = names[name] = names.get(name, 0) + 1
+                name = name if again == 1 else f"{name} ({again})"
+                found.append(_cell(recipe, item, chosen, name))
+    return found
+
+
+def _named(name: str, way: dict[str, Any]) -> str:
+    """A name such as ``add, batch 8, bfloat16, max-autotune``."""
+    said = [name, *(f"{axis} {value}" for axis, value in way.items() if axis not in ALL_AXES)]
+    said += [_SAID.get(axis, "{}").format(way[axis]) for axis in _ORDER if axis in way]
+    return ", ".join(said)
+
+
+def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) -> Cell:
+    settings = recipe.compile
+    dtype = way.get("dtype", settings.get("dtype"))
+    mode = way.get("mode", settings.get("mode"))
+    options = dict(settings.get("options", {}))
+    if options and mode == "default":
+        mode = None  # torch.compile refuses a mode with options, even this one
+    sizes = {axis: value for axis, value in way.items() if axis not in ALL_AXES}
+    return Cell(
+        index=0,
+        recipe=recipe.name,
+        name=name,
+        source=recipe.source,
+        item=_item(recipe.source, item, way, sizes, dtype),
+        folder=recipe.folder,
+        device=way.get("device", settings.get("device")),
+        dtype=dtype,
+        mode=mode,
+        sizes=sizes,
+        dynamic=settings.get("dynamic"),
+        fullgraph=settings.get("fullgraph", False),
+        backward=settings.get("backward", False),
+        options=options,
+        environment=dict(recipe.environment),
+        threads=settings.get("threads"),
+        portable=settings.get("portable", False),
+        seconds=recipe.seconds,
+        memory=recipe.memory,
+    )
+
+
+def _item(
+    source: str, item: dict[str, Any], way: dict[str, Any], sizes: dict[str, int], dtype: str | None
+) -> dict[str, Any]:
+    """The item of one cell, with everything written out that its source has to know."""
+    made = dict(item)
+    if source == "triton":
+        made.pop("targets", None)
+        made["target"] = way.get("targets")
+        made["constants"] = {**item.get("constants", {}), **sizes}
+        for key in ("num_warps", "num_stages"):
+            made[key] = way.get(key, item.get(key))
+    if source in ("callable", "eager"):
+        made.setdefault("inputs", [])
+    if source == "callable":
+        made.setdefault("args", {})
+    if source in ("callable", "eager", "exported"):
+        made.setdefault("keywords", {})
+    if made.get("inputs") is not None and source != "triton":
+        made["inputs"] = [values.resolved(one, sizes, dtype) for one in made.get("inputs", ())]
+    if "keywords" in made:
+        made["keywords"] = {
+            key: values.resolved(one, sizes, dtype) for key, one in made["keywords"].items()
+        }
+    return made

@@ -1,0 +1,221 @@
+"""What the sources of a recipe take: the keys of their items, and what is wrong with one."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from torchkeeper.warm import values
+from torchkeeper.warm.faults import Faults, Where, shown
+
+#: The keys of an item, by source.
+KEYS = {
+    "callable": ("name", "example", "factory", "function", "args", "inputs", "keywords"),
+    "script": ("name", "command", "folder"),
+    "exported": ("name", "file", "inputs", "keywords"),
+    "eager": ("name", "op", "inputs", "keywords"),
+    "triton": ("name", "kernel", "signature", "constants", "num_warps", "num_stages", "targets"),
+}
+#: Of these, the ones that it cannot do without.
+_NEEDED = {
+    "callable": (), "script": ("command",), "exported": ("file",), "eager": ("op", "inputs"),
+    "triton": ("kernel", "signature"),
+}  # fmt: skip
+_CALLED = ("example", "factory", "function")
+#: A size or a constant at most.
+LARGEST_SIZE = 2**40
+_NAMED = 60
+
+_REFERENCE = re.compile(
+    r"(?:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|[^\x00]+\.py):[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+)
+#: An operator as PyTorch's registry names it, with its overload where it has one.
+_OP = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
+#: An architecture as Triton names it (triton/backends/compiler.py, GPUTarget): a number for CUDA,
+#: a gfx name for ROCm.
+TARGET = re.compile(r"cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5}")
+#: Triton's types (triton/language/core.py, dtype), and what may be known of an argument:
+#: that it is a multiple of 16, or equal to 1.
+_TYPE = (
+    r"i1|i8|i16|i32|i64|u1|u8|u16|u32|u64|fp8e4nv|fp8e4b8|fp8e4b15|fp8e5|fp8e5b16|fp16|bf16|fp32"
+    r"|fp64|B"
+)
+SIGNATURE = re.compile(
+    rf"\*k?(?:{_TYPE})(?::16)?|(?:{_TYPE})(?::(?:16|1))?"
+    rf"|tensordesc<(?:{_TYPE})\[[0-9]{{1,6}}(?:, ?[0-9]{{1,6}}){{0,4}}\]>"
+)
+
+
+def look(
+    found: Faults, source: str, item: dict[str, Any], where: Where, sizes: Sequence[str]
+) -> None:
+    """Note what is wrong with an item. sizes: the names of the matrix that shapes can use."""
+    if not found.table(item, where):
+        return
+    found.keys(item, KEYS[source], where)
+    for key in _NEEDED[source]:
+        if key not in item:
+            found.add((*where, key), "needed", key=key, source=source)
+    if "name" in item:
+        found.text(item["name"], (*where, "name"), 80)
+    _inputs(found, item, where, sizes)
+    if source == "callable":
+        _callable(found, item, where)
+    elif source == "script":
+        _script(found, item, where)
+    elif source == "exported" and "file" in item:
+        found.matching(item["file"], re.compile(r"[^\x00]+\.pt2"), (*where, "file"), "pt2")
+    elif source == "eager" and "op" in item:
+        found.matching(item["op"], _OP, (*where, "op"), "op")
+    elif source == "triton":
+        _kernel(found, item, where, sizes)
+
+
+def _inputs(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[str]) -> None:
+    if "inputs" in item and found.items(item["inputs"], (*where, "inputs")):
+        for at, one in enumerate(item["inputs"]):
+            values.look(found, one, (*where, "inputs", at), sizes)
+    if "keywords" in item and found.table(item["keywords"], (*where, "keywords")):
+        for key, one in item["keywords"].items():
+            _parameter(found, key, (*where, "keywords", key))
+            values.look(found, one, (*where, "keywords", key), sizes)
+
+
+def _parameter(found: Faults, key: str, where: Where) -> None:
+    if not key.isidentifier():
+        found.add(where, "parameter", shown(key), at_key=True)
+
+
+def _callable(found: Faults, item: dict[str, Any], where: Where) -> None:
+    called = [key for key in _CALLED if key in item]
+    if not called:
+        found.add(where, "called")
+    for key in called:
+        found.matching(item[key], _REFERENCE, (*where, key), "reference")
+    for key in called[1:]:
+        found.add((*where, key), "one-called", key, at_key=True, first=called[0])
+    if called[:1] == ["example"]:
+        for key in ("inputs", "keywords"):
+            if key in item:
+                found.add((*where, key), "example-returns", key, at_key=True)
+    if called[:1] == ["function"] and "args" in item:
+        found.add((*where, "args"), "args-of-function", "args", at_key=True)
+    if "args" in item and found.table(item["args"], (*where, "args")):
+        for key, value in item["args"].items():
+            _parameter(found, key, (*where, "args", key))
+            found.plain(value, (*where, "args", key))
+
+
+def _script(found: Faults, item: dict[str, Any], where: Where) -> None:
+    command = item.get("command")
+    if command is not None and found.items(command, (*where, "command"), 1):
+        for at, one in enumerate(command):
+            here = (*where, "command", at)
+            if not isinstance(one, str) or (at == 0 and not one):
+                found.add(here, "text", shown(one))
+            else:
+                found.plain(one, here)
+    if "folder" in item:
+        found.text(item["folder"], (*where, "folder"))
+
+
+def _kernel(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[str]) -> None:
+    if "kernel" in item:
+        found.matching(item["kernel"], _REFERENCE, (*where, "kernel"), "kernel")
+    signature, constants = item.get("signature", {}), item.get("constants", {})
+    if found.table(signature, (*where, "signature")):
+        for key, value in signature.items():
+            here = (*where, "signature", key)
+            _parameter(found, key, here)
+            found.matching(value, SIGNATURE, here, "signature")
+            if key in sizes:
+                found.add(here, "constant-or-argument", key, at_key=True)
+    if found.table(constants, (*where, "constants")):
+        for key, value in constants.items():
+            here = (*where, "constants", key)
+            _parameter(found, key, here)
+            if isinstance(value, (dict, list)):
+                found.add(here, "constant", shown(value))
+            else:
+                found.plain(value, here)
+            if isinstance(signature, dict) and key in signature:
+                found.add(here, "constant-or-argument", key, at_key=True)
+    for key in ("num_warps", "num_stages"):
+        if key in item:
+            look_launch(found, key, item[key], (*where, key))
+    if "targets" in item and found.items(item["targets"], (*where, "targets"), 1):
+        for at, one in enumerate(item["targets"]):
+            found.matching(one, TARGET, (*where, "targets", at), "target")
+            if one in item["targets"][:at]:
+                found.add((*where, "targets", at), "twice", shown(one))
+
+
+def look_launch(found: Faults, key: str, value: Any, where: Where) -> None:
+    """Note what is wrong with a number of warps, a power of two, or of stages."""
+    if key == "num_stages":
+        found.whole(value, where, 0, 32)
+    elif not isinstance(value, int) or isinstance(value, bool) or value not in (1, 2, 4, 8, 16, 32):
+        found.add(where, "warps", shown(value))
+
+
+def name_of(source: str, item: Mapping[str, Any]) -> str:
+    """What an item without a name is called."""
+    if source == "callable":
+        text = next(item[key] for key in _CALLED if key in item).rpartition(":")[2]
+    elif source == "script":
+        text = _program(item["command"])
+    elif source == "exported":
+        text = os.path.splitext(os.path.basename(item["file"]))[0]
+    elif source == "eager":
+        text = item["op"].partition("::")[2]
+    else:
+        text = item["kernel"].rpartition(":")[2]
+    text = "".join(one if one.isprintable() else "�" for one in text)
+    return text[:_NAMED] or source
+
+
+def _program(command: Sequence[str]) -> str:
+    """Of a command, what a person calls it: the file or the module that Python runs."""
+    words = list(command)
+    if re.fullmatch(r"python[0-9.]*", os.path.basename(words[0])):
+        del words[0]
+    if words[:1] == ["-m"] and len(words) > 1:
+        return words[1]
+    word = next((one for one in words if not one.startswith("-")), command[0])
+    return os.path.basename(word) or command[0]
+
+
+def targets(item: Mapping[str, Any], matrix: Mapping[str, Any]) -> list[str | None]:
+    """What a kernel is compiled for beyond the matrix: its own targets, or the GPU that is there.
+
+    One None for anything else, and where the matrix has the targets.
+    """
+    own: list[str | None] = [*item.get("targets", ())]
+    return own if own and "targets" not in matrix else [None]
+
+
+def axes(
+    source: str, item: Mapping[str, Any], matrix: Mapping[str, Any],
+    beside: Sequence[Mapping[str, Any]],
+) -> Collection[str]:  # fmt: skip
+    """The names of a matrix that change an item. beside: all items of the recipe.
+
+    What an example or a factory makes of device, dtype and sizes is its own affair: it gets those
+    that it has parameters for, so that all of them count.
+    """
+    told = [*item.get("inputs", ()), *item.get("keywords", {}).values()]
+    in_inputs = {name for one in told for name in values.used(one)}
+    if source == "callable":
+        called = next(key for key in _CALLED if key in item)
+        return {"device", "mode"} | (in_inputs if called == "function" else set(matrix))
+    if source == "exported":
+        return {"device", "mode"} | in_inputs
+    if source == "eager":
+        return {"device"} | in_inputs
+    if source == "script":
+        return ()
+    known = {name for one in beside for name in one.get("constants", {})}
+    others = set(matrix) - known
+    return {"targets", "num_warps", "num_stages"} | others | set(item.get("constants", {}))

@@ -1,0 +1,157 @@
+"""A recipe: what to compile, and in which ways.
+
+It is written as TOML beside the model it is for, read at home (``link.recipes``), sent as the same
+tables in JSON, and looked at here again, because nothing that came over a wire is believed. What
+each source takes is in ``warm.items``; what becomes of a recipe, in ``warm.expanding``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import items, values
+from torchkeeper.warm.faults import Fault, Faults, said
+from torchkeeper.warm.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, flat, look
+
+BUILTIN = "builtin"
+#: Cells of all recipes of a request at most, and its recipes.
+MOST_CELLS, MOST_RECIPES = 10_000, 1000
+_MOST = values.MOST_ELEMENTS
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe that nothing is wrong with.
+
+    name: for people. folder: where it lies (an absolute path), None for the built-in one.
+    source: one of ``cells.SOURCES``; items: what to compile, each by that source, with the name
+    that its cells have. matrix: for each name, the values. compile: of COMPILE, what it says, with
+    Inductor's options by their full names. seconds, memory: what a cell may take, None without.
+    """
+
+    name: str
+    source: str
+    items: Sequence[dict[str, Any]]
+    folder: str | None = None
+    about: str = ""
+    matrix: dict[str, list[Any]] = field(default_factory=dict)
+    compile: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    memory: int | None = None
+
+
+def faults(data: Any) -> list[Fault]:
+    """Everything that is wrong with a recipe, at most ``faults.MOST``. Imports nothing of it."""
+    found = Faults()
+    look(found, data)
+    if not found.found:
+        _look_whole(found, _built(data, "", None))
+    return found.found
+
+
+def checked(data: Any, name: str = "recipe", folder: str | None = None) -> Recipe:
+    """A recipe from its tables. name: what it is called where it does not say so.
+
+    Raises Problem("recipe-wrong", recipe=…, where=…, expected=…, found=…) for the first fault.
+    """
+    for fault in faults(data):
+        raise wrong(data.get("name", name) if isinstance(data, dict) else name, fault)
+    return _built(data, name, folder)
+
+
+def _built(data: dict[str, Any], name: str, folder: str | None) -> Recipe:
+    [source] = [kind for kind in KINDS if kind in data]
+    told = data[source] if isinstance(data[source], list) else [data[source]]
+    limits = data.get("limits", {})
+    settings = dict(data.get("compile", {}))
+    if "options" in settings:
+        settings["options"] = flat(settings["options"])
+    return Recipe(
+        name=str(data.get("name", name)),
+        source=source,
+        items=[{**one, "name": one.get("name") or items.name_of(source, one)} for one in told],
+        folder=folder,
+        about=str(data.get("about", "")),
+        matrix={axis: list(values) for axis, values in data.get("matrix", {}).items()},
+        compile=settings,
+        environment=dict(data.get("environment", {})),
+        seconds=limits.get("seconds"),
+        memory=bytes_of(limits["memory"]) if "memory" in limits else None,
+    )
+
+
+def _look_whole(found: Faults, recipe: Recipe) -> None:
+    """Note axes that change nothing, sizes that no shape can have, and too large a matrix."""
+    used = {axis for one in recipe.items for axis in axes_of(recipe, one)}
+    for axis in recipe.matrix:
+        if axis not in used:
+            what = "axis-unused" if axis in ALL_AXES else "size-unused"
+            found.add(("matrix", axis), what, axis, at_key=True)
+    largest = {axis: max(ones) for axis, ones in recipe.matrix.items() if axis not in ALL_AXES}
+    for one in recipe.items:
+        told = [*one.get("inputs", ()), *one.get("keywords", {}).values()]
+        for size in {size for value in told for size in values.used(value)} & set(largest):
+            if min(recipe.matrix[size]) < 0:
+                found.add(("matrix", size), "not-negative", min(recipe.matrix[size]))
+        if sum(values.elements(values.resolved(value, largest, None)) for value in told) > _MOST:
+            found.add(("matrix",) if largest else (recipe.source,), "huge", most=_MOST)
+    if (cells := many(recipe)) > MOST_CELLS:
+        found.add(("matrix",), "fewer-cells", cells, most=MOST_CELLS)
+
+
+def axes_of(recipe: Recipe, item: dict[str, Any]) -> list[str]:
+    """The names of its recipe's matrix that change an item, in their order."""
+    used = items.axes(recipe.source, item, recipe.matrix, recipe.items)
+    return [axis for axis in recipe.matrix if axis in used]
+
+
+def many(recipe: Recipe) -> int:
+    """How many cells it has."""
+    return sum(
+        math.prod(len(recipe.matrix[axis]) for axis in axes_of(recipe, one))
+        * len(items.targets(one, recipe.matrix))
+        for one in recipe.items
+    )
+
+
+def wrong(recipe: Any, fault: Fault) -> Problem:
+    """The problem that a fault is, of a recipe of this name."""
+    named = {**fault.params, "where": said(fault.where), "expected": fault.expected}
+    return Problem("recipe-wrong", recipe=str(recipe)[:LONGEST_NAME], found=fault.found, **named)
+
+
+def of_request(asked: Any) -> list[Recipe]:
+    """The recipes of a request: "builtin", or ``{"name", "folder", "data"}``. Names that several
+    have are told apart.
+
+    Raises Problem("bad-request", field="recipes"), ("recipe-unknown", recipe=…), or as ``checked``.
+    """
+    asked = [BUILTIN] if asked is None or asked == [] else asked
+    if not isinstance(asked, list) or len(asked) > MOST_RECIPES:
+        raise Problem("bad-request", field="recipes")
+    found: list[Recipe] = []
+    for one in asked:
+        if isinstance(one, str):
+            if one != BUILTIN:
+                raise Problem("recipe-unknown", recipe=one[:200])
+            found.append(Recipe(BUILTIN, BUILTIN, [{"name": BUILTIN}]))
+            continue
+        if not isinstance(one, dict):
+            raise Problem("bad-request", field="recipes")
+        name, folder = _sent(one.get("name"), 255), _sent(one.get("folder"), 4096)
+        if not os.path.isabs(folder):
+            raise Problem("bad-request", field="recipes")
+        found.append(checked(one.get("data"), name, folder))
+    return found
+
+
+def _sent(text: Any, longest: int) -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= longest or "\0" in text:
+        raise Problem("bad-request", field="recipes")
+    return text
