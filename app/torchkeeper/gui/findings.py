@@ -9,6 +9,8 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui import laps, notes
 from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.matrix.cells import COMPILING
+from torchkeeper.gui.matrix.model import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import say
 from torchkeeper.link.words import (
@@ -32,6 +34,8 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         if "run" in one:
             job.done, job.total = 0, None
         return _lap(one)
+    if job.kind == "warm" and job.cells.hear(one):
+        return _cell(job, one)
     if isinstance(removed := one.get("removed"), dict):
         job.partly = removed_by_then(removed)
         return job.partly
@@ -70,6 +74,23 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         job.leave(f"{what} {key}: {reason}", error.what)
         return _tr("Left: {} {}: {}").format(what, key, reason)
     return ""
+
+
+def _cell(job: Job, one: dict[str, Any]) -> str:
+    """The line of a finding about cells."""
+    if isinstance(graph := one.get("graph"), dict):
+        return "" if graph.get("outcome") == "compiling" else _graph(graph)
+    told = one.get("cell")
+    cell = job.cells.at(told.get("index")) if isinstance(told, dict) else None
+    if cell is None:
+        return ""
+    name = name_of(cell, True)
+    if cell.state == COMPILING:
+        job.now = name
+        return _tr("Cell: {}").format(name)
+    why = f": {cell.error.what}" if cell.error else ""
+    took = f" · {say.seconds(cell.seconds)}" if cell.seconds is not None else ""
+    return _tr("Cell {}: {}").format(state_words(cell.state), name) + why + took
 
 
 def _lap(one: dict[str, Any]) -> str:

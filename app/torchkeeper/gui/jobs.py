@@ -19,6 +19,9 @@ from PySide6.QtCore import (
 )
 
 from torchkeeper.gui.laps import Lap
+from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
+from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
+from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.pace import Pace, coarse
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
@@ -51,7 +54,8 @@ class Job:
     left: how many entries it did not take; the log says which and why, and ``reasons`` how many
     for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
     there. partly: what was done for good, where it ended early. asked: what it was asked for, where
-    that tells how to go on. laps: the runs of a verification. scratch: a folder that goes with it.
+    that tells how to go on. laps: the runs of a verification; cells: what a warm-up compiles.
+    scratch: a folder that goes with it.
     """
 
     id: int
@@ -71,6 +75,7 @@ class Job:
     placed: list[tuple[str, str]] = field(default_factory=list)
     asked: dict[str, Any] = field(default_factory=dict)
     laps: list[Lap] = field(default_factory=list)
+    cells: Cells = field(default_factory=Cells)
     scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
@@ -104,6 +109,11 @@ class Job:
         if self.kind == "copy":
             return self.place if self.result.get("entries") else None
         return str(self.result["output"]) if self.result.get("entries") else None
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it is a warm-up that some cells of are not warm, and can be warmed again."""
+        return self.kind == "warm" and not self.active and bool(self.cells.bad)
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""
@@ -151,6 +161,8 @@ def state_text(job: Job) -> str:
         parts.append(progress_text(job))
     elif job.laps and job.state is State.RUNNING:
         parts.append(lap_text(job))
+    elif len(job.cells.rows) > 1:
+        parts.append(cells_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.note:
@@ -170,6 +182,18 @@ def lap_text(job: Job) -> str:
             f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
         )
     return text
+
+
+def cells_text(job: Job) -> str:
+    """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
+    counts, whole = job.cells.counts, len(job.cells.rows)
+    over = sum(counts.get(state, 0) for state in ENDED_CELLS)
+    parts = [_tr("{} of {}").format(f"{over:,}", say.count(whole, "cell", "cells"))]
+    if failed := counts.get(FAILED_CELL, 0):
+        parts.append(_tr("{} failed").format(f"{failed:,}"))
+    if job.unit == "steps" and job.total:
+        parts.append(_tr("step {} of {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}"))
+    return " · ".join(parts)
 
 
 def progress_text(job: Job) -> str:

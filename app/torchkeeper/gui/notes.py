@@ -35,7 +35,11 @@ def of_warm(result: dict[str, Any]) -> str:
         number(result, "misses"),
         say.seconds(float(result.get("seconds") or 0)),
     )
-    return text + _tr(" · {} added").format(say.count(number(result, "added"), "entry", "entries"))
+    text += _tr(" · {} added").format(say.count(number(result, "added"), "entry", "entries"))
+    if failed := number(result, "failed"):
+        cells = say.count(failed + number(result, "done"), "cell", "cells")
+        text = _tr("{} of {} failed · ").format(f"{failed:,}", cells) + text
+    return text
 
 
 def of_prepare(result: dict[str, Any]) -> str:

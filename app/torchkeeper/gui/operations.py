@@ -350,6 +350,9 @@ class Operations(QObject):
                 self._lost(job, user_error("verify-nonsense", {"why": str(e)}))
                 return
             laps.finish(job.laps, result)
+        elif job.kind == "warm":
+            told = result.get("cells")
+            job.cells.told(told if isinstance(told, list) else [])
         note = start.note(result) if start.note else ""
         if job.left:
             note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
@@ -388,6 +391,7 @@ class Operations(QObject):
         error: UserError | None = None,
     ) -> None:
         self._tickets.pop(job.id, None)
+        job.cells.end(error)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)

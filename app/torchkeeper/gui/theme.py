@@ -27,7 +27,8 @@ class Theme(StrEnum):
 
 class Shades(NamedTuple):
     """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
-    the parts of generated sources (gui.inspector.syntax.PARTS).
+    the parts of generated sources (gui.inspector.syntax.PARTS); ``phases`` are for bars
+    (gui.matrix.phases.PHASES): those that follow each other are dark and light in turn.
     """
 
     dark: bool
@@ -49,6 +50,7 @@ class Shades(NamedTuple):
     good_ground: str
     kinds: dict[str, str]
     syntax: dict[str, str]
+    phases: dict[str, str]
 
     def verdict(self, verdict: str) -> str:
         """The colour of the mark of a verdict, which has a shape of its own as well."""
@@ -100,6 +102,16 @@ LIGHT = Shades(
         "name": "#2f4cc4",
         "special": "#a8225f",
     },
+    phases={
+        "dynamo": "#2743a6",
+        "pre_grad": "#c98500",
+        "joint": "#6a2f96",
+        "partition": "#1f9c8c",
+        "post_grad": "#8f1d33",
+        "codegen": "#4a90e2",
+        "build": "#1e5b3a",
+        "other": "#868e9a",
+    },
 )
 
 DARK = Shades(
@@ -141,6 +153,16 @@ DARK = Shades(
         "keyword": "#c9a6ff",
         "name": "#9db1ff",
         "special": "#ff8ac0",
+    },
+    phases={
+        "dynamo": "#5573f0",
+        "pre_grad": "#ffd166",
+        "joint": "#a45fd6",
+        "partition": "#86efdc",
+        "post_grad": "#d9485f",
+        "codegen": "#a6d3ff",
+        "build": "#2f9e62",
+        "other": "#c6ccd6",
     },
 )
 

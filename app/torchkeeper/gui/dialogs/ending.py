@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.notes import best, number
+from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import preparing, say, verifying
 from torchkeeper.link.words import printable
 
@@ -42,13 +43,19 @@ def compiled(job: Job) -> Outcome:
 def _warmed(job: Job) -> Outcome:
     result = job.result
     place = printable(job.place or "", 4096)
-    lines = [
+    lines = []
+    whole, bad = len(job.cells.rows), len(job.cells.bad)
+    if whole > 1:
+        warm = f"{whole - bad:,}", say.count(whole, "cell", "cells")
+        lines.append(_tr("{} of {} are warm.").format(*warm))
+    lines += [
         _tr("{}: {} hit, {} missed and compiled.").format(
             say.count(number(result, "graphs"), "graph", "graphs"),
             f"{number(result, 'hits'):,}",
             f"{number(result, 'misses'):,}",
         ),
-        _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place),
+        _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place)
+        + _by_kind(result.get("kinds")),
         *took(job),
     ]
     if threads := job.asked.get("threads"):
@@ -57,7 +64,24 @@ def _warmed(job: Job) -> Outcome:
                 say.count(int(threads), "thread", "threads"), threads
             )
         )
-    return Outcome("done", "good", _tr("Warmed"), lines)
+    if not bad:
+        return Outcome("done", "good", _tr("Warmed"), lines)
+    if bad == whole:
+        return Outcome("error", "error", _tr("Nothing is warm"), lines)
+    title = _tr("Warmed, but {} not").format(say.count(bad, "cell is", "cells are"))
+    return Outcome("warning", "warning", title, lines)
+
+
+def _by_kind(kinds: object) -> str:
+    """What was added, by kind: ": 7 FX graph, 24 native code"; nothing where nobody knows."""
+    if not isinstance(kinds, dict):
+        return ""
+    named = [
+        f"{count:,} {kind_words(str(kind))}"
+        for kind, count in kinds.items()
+        if isinstance(count, int) and count > 0
+    ]
+    return f": {', '.join(named)}" if named else ""
 
 
 def _prepared(job: Job) -> Outcome:

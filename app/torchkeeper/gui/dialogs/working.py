@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -23,8 +24,19 @@ from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.ending import Outcome
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.outcome import left_summary, outcome
-from torchkeeper.gui.jobs import Job, JobsModel, State, lap_text, progress_text, state_text
+from torchkeeper.gui.jobs import (
+    Job,
+    JobsModel,
+    State,
+    cells_text,
+    lap_text,
+    progress_text,
+    state_text,
+)
 from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.matrix.pane import CellsPane
 
 #: What the bar counts to.
 _STEPS = 1000
@@ -33,6 +45,8 @@ _LOW = 224
 _HIGH = 440
 #: And with tables.
 _TALL = 600
+#: How wide it is with the cells of a warm-up.
+_WIDE = 960
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
@@ -54,6 +68,16 @@ def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:
     return line
 
 
+def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
+    """The table of cells in a page: it takes the room that nothing else needs."""
+    from torchkeeper.gui.matrix.pane import CellsPane
+
+    made = CellsPane()
+    layout.insertWidget(at, made, 1)
+    layout.setStretch(at + 1, 0)
+    return made
+
+
 class ProgressPage(QWidget):
     """How far a job is."""
 
@@ -67,6 +91,8 @@ class ProgressPage(QWidget):
         self.now = forms.label("", "muted")
         self.laps = RunningLaps()
         self.laps.hide()
+        #: The cells of a warm-up; made when there are some.
+        self.cells: CellsPane | None = None
         self.background = forms.button(self.tr("Go on in the &background"))
         self.background.setToolTip(
             self.tr("Close this dialog; the job goes on and shows in the Activity pane")
@@ -83,6 +109,7 @@ class ProgressPage(QWidget):
         layout.addWidget(self.laps)
         layout.addStretch(1)
         layout.addLayout(button_row(self.background, self.cancel))
+        self._layout = layout
         self.setLayout(layout)
 
     def show_job(self, job: Job) -> None:
@@ -100,9 +127,16 @@ class ProgressPage(QWidget):
         if job.laps:
             self.laps.show_laps(job.laps, time.monotonic())
         self.laps.setVisible(bool(job.laps))
+        if job.cells:
+            self._show_cells(job)
         if is_server(job.place or ""):
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
+
+    def _show_cells(self, job: Job) -> None:
+        if self.cells is None:
+            self.cells = cells_pane(self._layout, self._layout.count() - 2)
+        self.cells.show_cells(job.cells)
 
     def _numbers(self, job: Job) -> str:
         if job.state is State.RUNNING and job.total and job.unit == "bytes":
@@ -111,6 +145,8 @@ class ProgressPage(QWidget):
             return lap_text(job)
         if job.state is State.RUNNING and job.kind == "prepare":
             return self.tr("Building what is not there yet, which takes some seconds…")
+        if job.state is State.RUNNING and job.cells:
+            return cells_text(job)
         if job.state is State.RUNNING and job.unit == "steps" and job.total:
             return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
         if job.state is State.RUNNING and job.total:
@@ -146,7 +182,17 @@ class ResultPage(QWidget):
         self.copy = forms.button(self.tr("Co&py list"))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
         self.copy.clicked.connect(self._copy)
+        #: The cells of a warm-up; made when there are some.
+        self.cells: CellsPane | None = None
         self.again = forms.button(self.tr("&Try again"))
+        self.bad = forms.button(self.tr("Warm what is not &warm again"))
+        self.bad.setToolTip(self.tr("Compile only the cells that failed or were not reached"))
+        self.verify = forms.button(self.tr("&Verify now"))
+        self.verify.setToolTip(
+            self.tr("See in fresh processes that what was warmed is found, and how fast")
+        )
+        self.log = forms.button(self.tr("Show &log"))
+        self.log.setToolTip(self.tr("Show the whole log of the job in the Activity pane"))
         self.folder = forms.button(self.tr("Show in &folder"))
         self.open = forms.button(self.tr("&Open"))
         self.close_ = forms.button(self.tr("Close"), primary=True)
@@ -169,7 +215,14 @@ class ResultPage(QWidget):
         layout.addWidget(self.left, 1)
         layout.addWidget(self.more, 1)
         layout.addStretch(0)
-        layout.addLayout(button_row(self.folder, self.open, self.close_, before=self.again))
+        left = forms.row()
+        for button in (self.again, self.bad, self.log):
+            button.setAutoDefault(False)
+            left.addWidget(button)
+        before = QWidget()
+        before.setLayout(left)
+        ways = self.verify, self.folder, self.open, self.close_
+        layout.addLayout(button_row(*ways, before=before))
         self._layout = layout
         self.setLayout(layout)
         theme.follow(self, self._paint)
@@ -185,9 +238,14 @@ class ResultPage(QWidget):
         more = self.more.show_job(job)
         self.more.setVisible(more)
         tall = more and self.more.graphs.isVisibleTo(self.more)
+        cells = self._show_cells(job)
         self._layout.setStretchFactor(self.left, 1 if left else 0)
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
-        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall else 1)
+        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall or cells else 1)
+        warmed = job.kind == "warm" and job.state is State.DONE
+        self.verify.setVisible(warmed and job.place is not None)
+        self.bad.setVisible(job.can_go_on)
+        self.log.setVisible(job.kind == "warm")
         if left:
             self.left_title.setText(
                 self.tr("{} left out").format(f"{left:,}")
@@ -210,6 +268,18 @@ class ResultPage(QWidget):
         else:
             self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
         self._paint()
+
+    def _show_cells(self, job: Job) -> bool:
+        if not job.cells:
+            if self.cells is not None:
+                self.cells.hide()
+            return False
+        if self.cells is None:
+            self.cells = cells_pane(self._layout, self._layout.count() - 2)
+        self.cells.setVisible(True)
+        self.cells.show_cells(job.cells)
+        self.cells.choose_bad()
+        return True
 
     def _paint(self) -> None:
         if self._outcome is not None:
@@ -239,6 +309,11 @@ class WorkDialog(Dialog):
     cancelled = Signal(object)
     #: An environment is to be prepared: its interpreter.
     prepare = Signal(str)
+    #: What a job has warmed is to be verified; what it has not is to be warmed; its log is to be
+    #: shown.
+    verify = Signal(object)
+    rewarm = Signal(object)
+    log = Signal(object)
 
     def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
         super().__init__(parent, "", width)
@@ -266,6 +341,9 @@ class WorkDialog(Dialog):
         page.folder.clicked.connect(lambda: self.reveal.emit(self.job))
         page.open.clicked.connect(self._open)
         page.more.prepare.connect(self._prepare)
+        page.verify.clicked.connect(lambda: self._leave_to(self.verify))
+        page.bad.clicked.connect(lambda: self._leave_to(self.rewarm))
+        page.log.clicked.connect(lambda: self._leave_to(self.log))
 
     def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
         """The first page, and what Enter presses there."""
@@ -336,7 +414,16 @@ class WorkDialog(Dialog):
 
     def _show(self, *_: object) -> None:
         if self.job is not None and self.job.active:
+            bare = self.progress.cells is None
             self.progress.show_job(self.job)
+            if bare and self.progress.cells is not None:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """Be as large as the cells of a warm-up want."""
+        room = self.screen().availableSize()
+        wide = min(max(self.width(), _WIDE), room.width() - 40)
+        self.resize(wide, min(max(self.height(), _TALL + 40), room.height() - 80))
 
     def _finished(self, job: Job) -> None:
         if job is not self.job:
@@ -348,6 +435,8 @@ class WorkDialog(Dialog):
         if page.more.graphs.isVisibleTo(self):
             height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)
+        if job.cells:
+            self._make_room()
         self.result_page.close_.setFocus()
 
     def _cancel(self) -> None:
@@ -357,6 +446,11 @@ class WorkDialog(Dialog):
     def _prepare(self, python: str) -> None:
         self.accept()
         self.prepare.emit(python)
+
+    def _leave_to(self, what: SignalInstance) -> None:
+        job = self.job
+        self.accept()
+        what.emit(job)
 
     def _open(self) -> None:
         job = self.job

@@ -29,6 +29,7 @@ from torchkeeper.gui.shots import (
     scenes_servers,
     scenes_verdicts,
     scenes_verifying,
+    scenes_warming,
     scenes_window,
 )
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -48,6 +49,7 @@ SCENES = {
     **scenes_verdicts.SCENES,
     **scenes_runs.SCENES,
     **scenes_verifying.SCENES,
+    **scenes_warming.SCENES,
 }
 
 

@@ -1,0 +1,246 @@
+"""The cells of one warm-up: what is known of each, as the findings of the job tell it.
+
+Nothing here is shown as it came: whoever shows a name or a line makes it printable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
+from torchkeeper.link.words import UserError, printable, user_error
+
+QUEUED, COMPILING, DONE, FAILED, CANCELLED = "queued", "compiling", "done", "failed", "cancelled"
+_STATES = frozenset({QUEUED, COMPILING, DONE, FAILED, CANCELLED})
+ENDED = frozenset({DONE, FAILED, CANCELLED})
+
+#: Cells of a job, graphs of a cell, and lines of its log that are kept.
+MOST = 100_000
+_GRAPHS = 500
+_LINES = 200
+_TEXT = 400
+
+
+@dataclass(slots=True)
+class Graph:
+    """A graph of a cell: how the lookup ended ("compiling" before that), and its phases."""
+
+    id: str
+    name: str
+    outcome: str
+    seconds: float | None
+    phases: Spent
+
+
+@dataclass(slots=True)
+class CellState:
+    """A cell and what came of it.
+
+    began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended. found,
+    of: its proof, where it has one. graphs, log: None while there is none. changed: whether the
+    phases are to be added up again.
+    """
+
+    index: int
+    recipe: str
+    name: str
+    source: str
+    state: str = QUEUED
+    began: float | None = None
+    seconds: float | None = None
+    hits: int = 0
+    misses: int = 0
+    count: int = 0
+    found: int | None = None
+    of: int | None = None
+    device: str = ""
+    threads: int = 0
+    error: UserError | None = None
+    graphs: dict[str, Graph] | None = None
+    log: list[str] | None = None
+    changed: bool = False
+    _phases: Spent | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state in ENDED
+
+    @property
+    def good(self) -> bool:
+        """Whether it is warm: it was compiled, and what was compiled is found again."""
+        return self.state == DONE and (self.of is None or (self.found or 0) >= self.of)
+
+    def took(self, now: float) -> float | None:
+        """Seconds until now, or until it ended; None while it waits."""
+        if self.seconds is not None or self.began is None:
+            return self.seconds
+        return now - self.began
+
+    @property
+    def phases(self) -> Spent | None:
+        """Seconds of the phases of all its graphs; None while nothing is known."""
+        if self.changed and self.graphs:
+            self._phases = summed(graph.phases for graph in self.graphs.values())
+            self.changed = False
+        return self._phases
+
+    def hear(self, line: str) -> None:
+        """Keep a line of its log, the last so many."""
+        if self.log is None:
+            self.log = []
+        self.log.append(line[:2000])
+        if len(self.log) > 2 * _LINES:
+            del self.log[:-_LINES]
+
+    def lines(self) -> list[str]:
+        """The end of its log."""
+        return [printable(line, 2000) for line in (self.log or ())[-_LINES:]]
+
+
+@dataclass
+class Cells:
+    """All cells of a job, in their order; ``dirty`` are those that changed since it was last
+    emptied.
+    """
+
+    rows: list[CellState] = field(default_factory=list)
+    dirty: set[int] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+    longest: float = 0.0
+    _by_index: dict[int, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def hear(self, found: dict[str, Any]) -> bool:
+        """Take note of a finding ``cells``, ``cell``, ``graph`` or ``log`` of a cell; False where
+        it is none of them.
+        """
+        if isinstance(some := found.get("cells"), list):
+            self._add(some)
+            return True
+        if isinstance(one := found.get("cell"), dict):
+            self._cell(one)
+            return True
+        if isinstance(graph := found.get("graph"), dict) and "cell" in graph:
+            self._graph(graph)
+            return True
+        if isinstance(line := found.get("log"), str) and (cell := self.at(found.get("cell"))):
+            cell.hear(line)
+            self.dirty.add(self._by_index[cell.index])
+            return False  # the log of the whole job has it, too
+        return False
+
+    def at(self, index: Any) -> CellState | None:
+        """The cell of this index among those of the request."""
+        row = self._by_index.get(index) if isinstance(index, int) else None
+        return None if row is None else self.rows[row]
+
+    def with_state(self, *states: str) -> list[CellState]:
+        """The cells in these states."""
+        return [cell for cell in self.rows if cell.state in states]
+
+    @property
+    def bad(self) -> list[CellState]:
+        """The cells that have ended and are not warm."""
+        return [cell for cell in self.rows if cell.ended and not cell.good]
+
+    def end(self, error: UserError | None = None) -> None:
+        """The job is over: what has not ended will not. ``error`` is of the only cell, if it is."""
+        now = time.monotonic()
+        for cell in self.rows:
+            if cell.state in (QUEUED, COMPILING):
+                cell.seconds = cell.took(now)
+                if error is not None and len(self.rows) == 1:
+                    cell.error = error
+                    self._turn(cell, FAILED)
+                else:
+                    self._turn(cell, CANCELLED)
+
+    def told(self, result: Sequence[Any]) -> None:
+        """What the result of the job says of its cells, which is the last word."""
+        for one in result:
+            if isinstance(one, dict):
+                if self.at(one.get("index")) is None:
+                    self._add([one])
+                self._cell(one)
+
+    def _add(self, some: Sequence[Any]) -> None:
+        rows, by_index = self.rows, self._by_index
+        before = len(rows)
+        for one in some:
+            index = one.get("index") if isinstance(one, dict) else None
+            if not isinstance(index, int) or index in by_index or len(rows) >= MOST:
+                continue
+            by_index[index] = len(rows)
+            text = str(one.get("recipe") or ""), str(one.get("name") or "")
+            rows.append(CellState(index, text[0][:_TEXT], text[1][:_TEXT],
+                                  str(one.get("source") or "")[:40]))  # fmt: skip
+        self.counts[QUEUED] = self.counts.get(QUEUED, 0) + len(rows) - before
+
+    def _turn(self, cell: CellState, state: str) -> None:
+        if state != cell.state:
+            self.counts[cell.state] = self.counts.get(cell.state, 0) - 1
+            self.counts[state] = self.counts.get(state, 0) + 1
+            cell.state = state
+        self.longest = max(self.longest, cell.seconds or 0.0)
+        self.dirty.add(self._by_index[cell.index])
+
+    def _cell(self, one: dict[str, Any]) -> None:
+        cell, state = self.at(one.get("index")), str(one.get("state"))
+        if cell is None or state not in _STATES:
+            return
+        if state == COMPILING and cell.state != COMPILING:
+            cell.began = time.monotonic()
+        if state in ENDED:
+            cell.seconds = cell.took(time.monotonic())
+            if is_time(one.get("seconds")):
+                cell.seconds = float(one["seconds"])
+            self._count(cell, one)
+        if state == FAILED and isinstance(problem := one.get("problem"), dict):
+            params = problem.get("params")
+            code = str(problem.get("code") or "warm-failed")
+            cell.error = user_error(code, params if isinstance(params, dict) else {})
+        if isinstance(log := one.get("log"), list) and log:
+            cell.log = [str(line)[:2000] for line in log[-_LINES:]]
+        self._turn(cell, state)
+
+    def _count(self, cell: CellState, one: dict[str, Any]) -> None:
+        cell.hits, cell.misses = _number(one.get("hits")), _number(one.get("misses"))
+        cell.count = _number(one.get("graphs"))
+        proof = one.get("proof")
+        if isinstance(proof, dict):
+            cell.found, cell.of = _number(proof.get("found")), _number(proof.get("of"))
+        cell.device = str(one.get("device") or "")[:80]
+        cell.threads = _number(one.get("threads"))
+
+    def _graph(self, graph: dict[str, Any]) -> None:
+        cell = self.at(graph.get("cell"))
+        if cell is None:
+            return
+        if cell.graphs is None:
+            cell.graphs = {}
+        ident = str(graph.get("id") or "?")[:80]
+        known = cell.graphs.get(ident)
+        if known is None and len(cell.graphs) >= _GRAPHS:
+            return
+        took = float(graph["seconds"]) if is_time(graph.get("seconds")) else None
+        outcome = str(graph.get("outcome") or "compiling")[:20]
+        name = str(graph.get("name") or (known.name if known else ident))[:_TEXT]
+        cell.graphs[ident] = Graph(ident, name, outcome, took, spent(graph.get("phases")))
+        cell.changed = True
+        if not cell.ended:
+            every = [one.outcome for one in cell.graphs.values()]
+            cell.hits, cell.misses = every.count("hit"), every.count("miss")
+            cell.count = len(every)
+        self.longest = max(self.longest, sum(cell.phases or ()))
+        self.dirty.add(self._by_index[cell.index])
+
+
+def _number(value: Any) -> int:
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
+    return int(value) if good else 0

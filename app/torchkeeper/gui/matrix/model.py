@@ -1,0 +1,264 @@
+"""The table of cells: a line for each, and under the one that is open a line for each graph."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
+
+from torchkeeper.gui.inspector.rows import Index, tip
+from torchkeeper.gui.matrix import phases
+from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+CELL, HITS, MISSES, TIME, PHASES = range(5)
+NUMBERS = frozenset({HITS, MISSES, TIME})
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+Line = CellState | Graph
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Cells", text)
+
+
+def state_words(state: str) -> str:
+    """The state of a cell in a word."""
+    return {
+        "queued": _tr("queued"),
+        "compiling": _tr("compiling"),
+        "done": _tr("done"),
+        "failed": _tr("failed"),
+        "cancelled": _tr("cancelled"),
+    }.get(state, state)
+
+
+def outcome_words(outcome: str) -> str:
+    """How looking for a graph ended, in a word or two."""
+    return {
+        "hit": _tr("hit"),
+        "miss": _tr("miss, compiled"),
+        "bypass": _tr("not cacheable"),
+        "compiling": _tr("compiling"),
+    }.get(outcome, printable(outcome, 20))
+
+
+def name_of(cell: CellState, several: bool) -> str:
+    """What a cell is called; with its recipe where there are ``several``."""
+    name = printable(cell.name, 200) or printable(cell.recipe, 200)
+    return f"{printable(cell.recipe, 80)} · {name}" if several and cell.name else name
+
+
+class CellsModel(QAbstractTableModel):
+    """Shows the cells of one job; ``refresh`` brings in what has changed since."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.cells = Cells()
+        self._shown: list[int] = []
+        #: How many of ``cells.rows`` have been looked at.
+        self._seen = 0
+        self._bad_only = False
+        self._open: int | None = None
+        self._graphs: list[Graph] = []
+        self._recipes: set[str] = set()
+
+    # What is shown.
+
+    def show_cells(self, cells: Cells) -> None:
+        """Show the cells of another job."""
+        self.beginResetModel()
+        self.cells = cells
+        self._shown, self._seen, self._open, self._graphs = [], 0, None, []
+        self._recipes = set()
+        self.endResetModel()
+        self.refresh()
+
+    def only_bad(self, on: bool) -> None:
+        """Show only cells that have ended and are not warm, or all again."""
+        if on != self._bad_only:
+            self._bad_only = on
+            self.beginResetModel()
+            self._open, self._graphs = None, []
+            self._shown = self._matching()
+            self.endResetModel()
+
+    def _matching(self) -> list[int]:
+        rows = self.cells.rows[: self._seen]
+        if not self._bad_only:
+            return list(range(len(rows)))
+        return [number for number, cell in enumerate(rows) if cell.ended and not cell.good]
+
+    def refresh(self) -> None:
+        """Show what has changed."""
+        every, dirty = self.cells.rows, self.cells.dirty
+        if self._seen < len(every):
+            first, self._seen = self._seen, len(every)
+            self._recipes.update(cell.recipe for cell in every[first:])
+            if not self._bad_only:
+                at = self.rowCount()
+                self.beginInsertRows(QModelIndex(), at, at + len(every) - first - 1)
+                self._shown.extend(range(first, len(every)))
+                self.endInsertRows()
+        if not dirty:
+            return
+        if self._bad_only and (now := self._matching()) != self._shown:
+            kept = self._open
+            self.beginResetModel()
+            self._shown, self._open, self._graphs = now, None, []
+            self.endResetModel()
+            self.open(kept)
+        if self._open in dirty:
+            self.open(self._open)
+        dirty.clear()
+        self._changed()
+
+    def tick(self) -> None:
+        """Time has passed: what is compiled has taken longer."""
+        if self.cells.counts.get("compiling"):
+            self._changed()
+
+    def _changed(self) -> None:
+        # Only what is in sight is drawn, and asked for.
+        if self._shown:
+            last = self.index(self.rowCount() - 1, PHASES)
+            self.dataChanged.emit(self.index(0, CELL), last)
+
+    # Lines.
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one recipe."""
+        return len(self._recipes) > 1
+
+    def open(self, row: int | None) -> None:
+        """Show the graphs of a cell, by its place among ``cells.rows``, and of no other."""
+        position = self._position(row)
+        graphs: list[Graph] = []
+        if row is not None and position is not None:
+            graphs = list((self.cells.rows[row].graphs or {}).values())
+        if row == self._open and len(graphs) >= len(self._graphs):
+            self._add_graphs(graphs, position)
+            return
+        self._close()
+        self._open = row if position is not None else None
+        self._add_graphs(graphs, position)
+
+    def _add_graphs(self, graphs: list[Graph], position: int | None) -> None:
+        if position is None or len(graphs) == len(self._graphs):
+            self._graphs = graphs
+            return
+        first = position + 1 + len(self._graphs)
+        self.beginInsertRows(QModelIndex(), first, position + len(graphs))
+        self._graphs = graphs
+        self.endInsertRows()
+
+    def _close(self) -> None:
+        position = self._position(self._open)
+        if position is not None and self._graphs:
+            self.beginRemoveRows(QModelIndex(), position + 1, position + len(self._graphs))
+            self._open, self._graphs = None, []
+            self.endRemoveRows()
+        self._open, self._graphs = None, []
+
+    def _position(self, row: int | None) -> int | None:
+        if row is None:
+            return None
+        if not self._bad_only:
+            return row if row < len(self._shown) else None
+        return self._shown.index(row) if row in self._shown else None
+
+    def line(self, number: int) -> Line:
+        """The cell, or the graph of one, that a line shows."""
+        position = self._position(self._open)
+        if position is None or number <= position:
+            return self.cells.rows[self._shown[number]]
+        if number <= position + len(self._graphs):
+            return self._graphs[number - position - 1]
+        return self.cells.rows[self._shown[number - len(self._graphs)]]
+
+    def row_of(self, number: int) -> int:
+        """The place among ``cells.rows`` of the cell that a line is about."""
+        position = self._position(self._open)
+        if position is None or number <= position:
+            return self._shown[number]
+        return self._shown[max(position, number - len(self._graphs))]
+
+    def line_of(self, row: int) -> int | None:
+        """The line of a cell; None where it is not shown."""
+        position, opened = self._position(row), self._position(self._open)
+        if position is None or opened is None or position <= opened:
+            return position
+        return position + len(self._graphs)
+
+    # As Qt asks for it.
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        if parent is not None and parent.isValid():
+            return 0
+        return len(self._shown) + len(self._graphs)
+
+    def columnCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else 5
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            titles = _tr("Cell"), _tr("Hits"), _tr("Misses"), _tr("Time"), _tr("Phases")
+            return titles[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if section in NUMBERS else _LEFT
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= self.rowCount():
+            return None
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return self.text(index.row(), index.column(), time.monotonic())
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(self._tip(index.row(), index.column()))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if index.column() in NUMBERS else _LEFT
+        return None
+
+    def text(self, number: int, column: int, now: float) -> str:
+        """What a cell of the table says."""
+        line = self.line(number)
+        if column == CELL:
+            return name_of(line, self.several) if isinstance(line, CellState) else _graph(line)
+        if column == PHASES:
+            return ", ".join(phases.words(line.phases or []))
+        if isinstance(line, Graph):
+            if column == TIME:
+                took = line.seconds if line.seconds is not None else sum(line.phases)
+                return say.seconds(took) if took else ""
+            return ""
+        if column == TIME:
+            seconds = line.took(now)
+            return "" if seconds is None else say.seconds(seconds)
+        if line.state == "queued" or (line.ended and line.of is not None and not line.count):
+            return ""
+        return f"{line.hits if column == HITS else line.misses:,}"
+
+    def _tip(self, number: int, column: int) -> str:
+        line = self.line(number)
+        whole = line.took(time.monotonic()) if isinstance(line, CellState) else None
+        if column == PHASES:
+            return "\n".join(phases.words(line.phases or [], whole)) or _tr("Nothing known yet")
+        if isinstance(line, Graph):
+            return _graph(line)
+        said = f"{name_of(line, True)}\n{state_words(line.state)}"
+        return f"{said}\n{line.error.what}" if line.error else said
+
+
+def _graph(graph: Graph) -> str:
+    """A graph as a line says it: 1/0 forward · MLP, batch 64 · miss, compiled."""
+    ident, name = printable(graph.id, 80), printable(graph.name, 200)
+    parts = [ident, name if name != ident else "", outcome_words(graph.outcome)]
+    return " · ".join(part for part in parts if part)

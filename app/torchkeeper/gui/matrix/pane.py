@@ -1,0 +1,286 @@
+"""The cells of a warm-up in a table, and below it what there is to know of the chosen one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QModelIndex, Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QHeaderView,
+    QPlainTextEdit,
+    QSplitter,
+    QTableView,
+    QWidget,
+)
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.copykey import CopyKey
+from torchkeeper.gui.matrix.cells import COMPILING, Cells, CellState
+from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
+from torchkeeper.gui.matrix.legend import Legend
+from torchkeeper.gui.matrix.model import (
+    CELL,
+    HITS,
+    MISSES,
+    PHASES,
+    TIME,
+    CellsModel,
+    name_of,
+    state_words,
+)
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+#: Milliseconds between two looks at what has changed.
+_EVERY_MS = 100
+
+
+def source_words(source: str) -> str:
+    """What is compiled, by the kind of its source."""
+    return {
+        "builtin": _tr("Built in"),
+        "callable": _tr("Callable"),
+        "script": _tr("Script"),
+        "exported": _tr("Exported program"),
+        "eager": _tr("Eager operator"),
+        "triton": _tr("Triton kernel"),
+    }.get(source, printable(source, 40))
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Cells", text)
+
+
+class CellsPane(QWidget):
+    """Follows one job's cells; ``show_cells`` says that there may be something new."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = CellsModel(self)
+        self.view = QTableView()
+        self.view.setModel(self.model)
+        self.view.setItemDelegate(CellDelegate(self.view, self.model))
+        self._dress_view()
+        CopyKey(self.view, self._copy_rows)
+        self.legend = Legend()
+        self.bad = QCheckBox(self.tr("Only what is not &warm"))
+        self.bad.setToolTip(self.tr("Show only cells that failed, or that are not found again"))
+        self.bad.toggled.connect(self._only_bad)
+        self.name = forms.label("", "heading", wrap=True)
+        self.facts = forms.label("", "muted", wrap=True)
+        self.notice = Notice()
+        self.log = QPlainTextEdit()
+        self.log.setReadOnly(True)
+        self.log.setTabChangesFocus(True)
+        self.log.setAccessibleName(self.tr("Log of the chosen cell"))
+        self.log.setPlaceholderText(self.tr("It has logged nothing."))
+        self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.copy = forms.button(self.tr("Copy l&og"))
+        self.copy.setAutoDefault(False)
+        self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
+        self.copy.clicked.connect(self._copy_log)
+        self._chosen: int | None = None
+        #: Whether the user has chosen a cell; before, it is the one that is compiled.
+        self._touched = False
+        self._lines: list[str] = []
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_EVERY_MS)
+        self._timer.timeout.connect(self._refresh)
+        self._lay_out()
+        self.view.selectionModel().currentChanged.connect(self._moved)
+        self.view.clicked.connect(self._touch)
+        theme.follow(self, self._paint)
+
+    def _dress_view(self) -> None:
+        view = self.view
+        view.setAccessibleName(self.tr("Cells"))
+        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setShowGrid(False)
+        view.setTabKeyNavigation(False)
+        view.setWordWrap(False)
+        view.verticalHeader().hide()
+        view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        view.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = view.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setStretchLastSection(False)
+        for column, width in ((HITS, 64), (MISSES, 76), (TIME, 84), (PHASES, 300)):
+            header.resizeSection(column, width)
+        header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
+
+    def _lay_out(self) -> None:
+        head = forms.row()
+        head.addWidget(self.legend, 1)
+        head.addWidget(self.bad)
+        above = forms.column()
+        above.addWidget(self.view, 1)
+        table = QWidget()
+        table.setLayout(above)
+        line = forms.row()
+        line.addWidget(self.name, 1)
+        line.addWidget(self.copy)
+        below = forms.column(gap=4)
+        below.setContentsMargins(0, 8, 0, 0)
+        below.addLayout(line)
+        below.addWidget(self.facts)
+        below.addWidget(self.notice)
+        below.addWidget(self.log, 1)
+        self.detail = QWidget()
+        self.detail.setLayout(below)
+        self.split = QSplitter(Qt.Orientation.Vertical)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(table)
+        self.split.addWidget(self.detail)
+        self.split.setSizes([260, 200])
+        self.split.setStretchFactor(0, 1)
+        whole = forms.column()
+        whole.addLayout(head)
+        whole.addWidget(self.split, 1)
+        self.setLayout(whole)
+
+    def _paint(self) -> None:
+        self.log.setFont(theme.monospace())
+        self.view.viewport().update()
+
+    # What is shown.
+
+    def show_cells(self, cells: Cells) -> None:
+        """Show these cells, or what has changed of them; soon, and not each time."""
+        if cells is not self.model.cells:
+            self._chosen, self._touched, self._lines = None, False, []
+            self.bad.setChecked(False)
+            self.model.show_cells(cells)
+            self._refresh()
+        elif not self._timer.isActive():
+            self._timer.start()
+
+    def choose_bad(self) -> None:
+        """Go to the first cell that is not warm, if there is one and the user has chosen none."""
+        self._refresh()
+        bad = self.model.cells.bad
+        if bad and not self._touched:
+            self.choose(self.model.cells.rows.index(bad[0]))
+
+    def choose(self, row: int) -> None:
+        """Go to a cell, by its place among all."""
+        line = self.model.line_of(row)
+        if line is not None:
+            index = self.model.index(line, CELL)
+            self.view.setCurrentIndex(index)
+            self.view.scrollTo(index)
+
+    @property
+    def cell(self) -> CellState | None:
+        """The chosen cell."""
+        rows = self.model.cells.rows
+        return rows[self._chosen] if self._chosen is not None and self._chosen < len(rows) else None
+
+    def _refresh(self) -> None:
+        self._timer.stop()
+        self.model.refresh()
+        self.model.tick()
+        cells = self.model.cells
+        counts = cells.counts
+        failed = counts.get("failed", 0) + counts.get("cancelled", 0)
+        self.bad.setVisible(self.bad.isChecked() or (len(cells.rows) > 1 and failed > 0))
+        if not self._touched and counts.get(COMPILING):
+            first = next(n for n, cell in enumerate(cells.rows) if cell.state == COMPILING)
+            if first != self._chosen:
+                self.choose(first)
+        elif self._chosen is None and cells.rows:
+            self.choose(0)
+        self._tell()
+
+    def _only_bad(self, on: bool) -> None:
+        kept = self._chosen
+        self.model.only_bad(on)
+        line = self.model.line_of(kept) if kept is not None else None
+        if line is not None and kept is not None:
+            self.choose(kept)
+        elif self.model.rowCount():
+            self.view.setCurrentIndex(self.model.index(0, CELL))
+
+    def _touch(self, *_: object) -> None:
+        self._touched = True
+
+    def _moved(self, current: QModelIndex, _: QModelIndex) -> None:
+        if self.view.hasFocus():
+            self._touched = True
+        if current.isValid():
+            self._chosen = self.model.row_of(current.row())
+            # Not within the signal: lines come and go.
+            QTimer.singleShot(0, self, self._open)
+        self._tell()
+
+    def _open(self) -> None:
+        self.model.open(self._chosen)
+
+    # The chosen cell.
+
+    def _tell(self) -> None:
+        cell = self.cell
+        self.detail.setEnabled(cell is not None)
+        if cell is None:
+            self.name.setText("")
+            self.facts.setText("")
+            self._show_log([])
+            return
+        self.name.setText(name_of(cell, self.model.several))
+        self.facts.setText(self.told(cell))
+        if cell.error is not self.notice.error:
+            self.notice.tell(cell.error)
+        self._show_log(cell.lines())
+
+    def told(self, cell: CellState) -> str:
+        """What came of a cell, in a line."""
+        parts = [source_words(cell.source), state_words(cell.state)]
+        if cell.count:
+            parts.append(
+                self.tr("{}: {} hit, {} missed").format(
+                    say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
+                )
+            )
+        if cell.of is not None:
+            parts.append(
+                self.tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}")
+            )
+        if cell.device:
+            parts.append(printable(cell.device, 60))
+        if cell.threads:
+            parts.append(say.count(cell.threads, "thread", "threads"))
+        return " · ".join(part for part in parts if part)
+
+    def _show_log(self, lines: list[str]) -> None:
+        if lines == self._lines:
+            return
+        bar = self.log.verticalScrollBar()
+        follow = bar.value() >= bar.maximum() - 4
+        fresh = lines[len(self._lines) :]
+        if self._lines and lines[: len(self._lines)] == self._lines:
+            self.log.appendPlainText("\n".join(fresh))
+        else:
+            self.log.setPlainText("\n".join(lines))
+        self._lines = lines
+        self.copy.setEnabled(bool(lines) or self.notice.error is not None)
+        if follow:
+            bar.setValue(bar.maximum())
+
+    # Copying.
+
+    def _copy_log(self) -> None:
+        cell = self.cell
+        if cell is not None:
+            said = str(cell.error).splitlines() if cell.error else []
+            text = [name_of(cell, True), self.told(cell), *said, "", *cell.lines()]
+            QGuiApplication.clipboard().setText("\n".join(text) + "\n")
+
+    def _copy_rows(self) -> None:
+        current = self.view.currentIndex()
+        if current.isValid():
+            cells = (self.model.index(current.row(), n).data() for n in range(5))
+            QGuiApplication.clipboard().setText("\t".join(str(text) for text in cells))

@@ -1,0 +1,100 @@
+"""Made-up cells of a warm-up, told as an engine tells them, for the pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.gui.matrix.phases import PHASES
+
+_NAMES = [
+    *(("decode", f"decode, batch {batch}, {dtype}, {mode}", "callable")
+      for batch in (1, 8, 32)
+      for dtype in ("float32", "bfloat16")
+      for mode in ("default", "max-autotune")),
+    ("export", "model.pt2", "exported"),
+    ("operators", "aten::add.Tensor, cpu", "eager"),
+    ("kernels", "add, cuda:90", "triton"),
+    ("kernels", "add, hip:gfx942", "triton"),
+]  # fmt: skip
+#: Seconds of the phases of a graph of each direction, as they have been seen on two cores.
+_FORWARD = (0.42, 0.03, 0.11, 0.16, 0.24, 0.93, 2.61, 0.12)
+_BACKWARD = (0.0, 0.0, 0.0, 0.0, 0.31, 1.07, 3.02, 0.08)
+
+#: Why the cell that failed did.
+FAILURE = {"code": "warm-failed", "params": {
+    "what": "RuntimeError", "why": "mat1 and mat2 shapes cannot be multiplied (32x96 and 64x64)",
+}}  # fmt: skip
+LOG = [
+    "Traceback (most recent call last):",
+    '  File "/home/ada/llama/models/llm.py", line 48, in forward',
+    "    return self.out(torch.relu(self.hidden(x)))",
+    '  File "/home/ada/llama/.venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", '
+    "line 134, in forward",
+    "    return F.linear(input, self.weight, self.bias)",
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x96 and 64x64)",
+]
+
+
+def rows() -> list[dict[str, Any]]:
+    """The cells, as the first finding of a job names them."""
+    return [
+        {"index": number, "recipe": recipe, "name": name, "source": source}
+        for number, (recipe, name, source) in enumerate(_NAMES)
+    ]
+
+
+def graphs(cell: int, part: float = 1.0) -> list[dict[str, Any]]:
+    """Findings of the graphs of a cell, of which a part is done."""
+    grown = 0.55 + 0.09 * (cell * 7 % 11)
+    found = []
+    for number, (direction, spent) in enumerate((("forward", _FORWARD), ("backward", _BACKWARD))):
+        if number and part < 0.6:
+            break
+        upto = len(PHASES) if part >= 1 or not number else 5
+        seconds = [round(grown * x, 3) if n < upto else 0.0 for n, x in enumerate(spent)]
+        outcome = "miss" if upto == len(PHASES) else "compiling"
+        if cell % 5 == 2:
+            outcome, seconds = "hit", [x / 12 for x in seconds]
+        found.append({"id": f"{cell}/0 {direction}", "name": "Decoder.forward", "cell": cell,
+                      "outcome": outcome, "seconds": round(sum(seconds), 2),
+                      "phases": [list(x) for x in zip(PHASES, seconds, strict=True)]})  # fmt: skip
+    return found
+
+
+def done(cell: int) -> dict[str, Any]:
+    """A cell that is done."""
+    native = cell < 13
+    some = graphs(cell) if native else []
+    took = sum(one["seconds"] for one in some) + 0.7 if native else 3.4 + cell % 3
+    hits = sum(one["outcome"] == "hit" for one in some)
+    return {
+        "index": cell, "state": "done", "graphs": len(some), "hits": hits,
+        "misses": len(some) - hits, "bypasses": 0, "autograd": {"hits": 0, "misses": 1},
+        "seconds": round(took, 2), "proof": None if native else {"found": 1, "of": 1},
+        "device": "cpu", "threads": 32,
+    }  # fmt: skip
+
+
+def failed(cell: int) -> dict[str, Any]:
+    """A cell that failed."""
+    return {"index": cell, "state": "failed", "seconds": 1.31, "problem": FAILURE, "log": LOG}
+
+
+def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
+    """A job that has done so many cells, and compiles so many more."""
+    cells = Cells()
+    cells.hear({"cells": rows()})
+    for number in range(upto + running):
+        cells.hear({"cell": {"index": number, "state": "compiling"}})
+        over = number < upto
+        if number < 13 and number not in failing:
+            for graph in graphs(number, 1.0 if over else 0.7):
+                cells.hear({"graph": graph})
+        if over:
+            cells.hear({"cell": failed(number) if number in failing else done(number)})
+    for number in range(upto, upto + running):
+        cell = cells.rows[number]
+        if cell.began is not None:
+            cell.began -= 4.0
+    return cells

@@ -1,0 +1,57 @@
+"""Pictures of a warm-up with many cells: at work, one that failed, and what came of it."""
+
+from __future__ import annotations
+
+import time
+
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.shots import sample_cells, samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.window import Window
+
+
+def _begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Job:
+    job = window.jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
+    job.asked = {"python": samples.PYTHON, "recipes": ["decode"]}
+    window.jobs.begin(job)
+    job.cells = sample_cells.told(upto, failing, running)
+    window.jobs.progress(job, upto, len(job.cells.rows), "cells")
+    return job
+
+
+def _cells(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    dialog = window.flows.warm()
+    turn(0.1)
+    job = _begun(window, 5, running=2)
+    dialog.follow(job)
+    turn(0.3)
+    stage.take("cells-working", dialog)
+    pane = dialog.progress.cells
+    assert pane is not None
+    job.cells = sample_cells.told(9, (4, 7), running=2)
+    dialog.progress.show_job(job)
+    pane.choose(4)
+    stage.take("cells-failed", dialog)
+    job.cells = sample_cells.told(16, (4, 7))
+    assert job.started is not None
+    job.started -= 141.0
+    result = {"graphs": 22, "hits": 6, "misses": 16, "seconds": 139.2, "added": 83,
+              "kinds": {"fxgraph": 16, "aotautograd": 8, "code": 52, "aoti_eager": 1, "triton": 2,
+                        "autotune": 4},
+              "done": 14, "failed": 2}  # fmt: skip
+    window.jobs.end(job, State.DONE, note="2 of 16 cells failed", result=result)
+    stage.dialog("cells-outcome", dialog)
+    dialog = window.flows.warm()
+    turn(0.1)
+    job = _begun(window, 16)
+    dialog.follow(job)
+    job.started = time.time() - 141.0
+    all_warm = {**result, "done": 16, "failed": 0}
+    window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
+    stage.dialog("cells-done", dialog)
+    stage.close(window)
+
+
+SCENES = {"cells": _cells}
