@@ -48,7 +48,8 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     where it is autotuned and the cell leaves them open. counts: a hit for each that was there.
 
     Raises Problem: "triton-missing", "triton-broken", "compile-disabled", "kernel-target",
-    "not-a-kernel", "kernel-arguments", and as ``callables.named``.
+    "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing", and as
+    ``callables.named``.
     """
     _check_triton()
     item, name = cell.item, cell.item["kernel"]
@@ -99,26 +100,25 @@ def _target(name: str | None, kernel: str) -> Any:
     from triton.backends.compiler import GPUTarget  # noqa: TID251
     from triton.runtime import driver  # noqa: TID251
 
-    known = ", ".join({"nvidia": "cuda", "amd": "hip"}.get(one, one) for one in backends)
-    about = {"kernel": kernel, "known": known}
     if name is None:
         try:
             return driver.active.get_current_target()
         except Exception as e:
             why = "there is no GPU here"
             raise Problem(
-                "kernel-target", target="the GPU of this machine", why=why, **about
+                "kernel-target", kernel=kernel, target="the GPU of this machine", why=why
             ) from e
     matched = _TARGET.fullmatch(name)
     if matched is None:
-        raise Problem("kernel-target", target=name, why="it is not backend:architecture", **about)
+        why = "it is not backend:architecture"
+        raise Problem("kernel-target", kernel=kernel, target=name, why=why)
     backend, arch = matched.groups()
     # As the drivers tell it: of AMD's, those before RDNA (gfx10) have warps of 64.
     warp = 64 if backend == "hip" and re.fullmatch(r"gfx[1-9][0-9a-f]{2}", arch) else 32
     target = GPUTarget(backend, int(arch) if arch.isdigit() else arch, warp)
     if not any(one.compiler.supports_target(target) for one in backends.values()):
         why = f"this Triton has no backend {backend}"
-        raise Problem("kernel-target", target=name, why=why, **about)
+        raise Problem("kernel-target", kernel=kernel, target=name, why=why)
     return target
 
 
@@ -156,7 +156,7 @@ def _chosen(configs: Sequence[dict[str, Any]], item: Mapping[str, Any]) -> list[
 def _launch(
     function: Any, item: Mapping[str, Any], config: Mapping[str, Any], kernel: str
 ) -> _Launch:
-    """Raises Problem("kernel-arguments") where the names are not those of the kernel."""
+    """Raises Problem where the names are not those of the kernel's arguments."""
     signature = item.get("signature") or {}
     options = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
     names = {param.name: param for param in function.params}
@@ -166,14 +166,12 @@ def _launch(
         for name, param in names.items()
         if name not in signature and name not in config and not param.has_default
     ]
-    if unknown or missing:
-        raise Problem(
-            "kernel-arguments",
-            kernel=kernel,
-            unknown=", ".join(unknown),
-            missing=", ".join(missing),
-            takes=", ".join(names),
-        )
+    takes = ", ".join(names)
+    for argument in unknown:
+        raise Problem("kernel-argument-unknown", kernel=kernel, argument=argument, takes=takes)
+    if missing:
+        about = {"missing": ", ".join(missing), "takes": takes}
+        raise Problem("kernel-arguments-missing", kernel=kernel, **about)
     arguments = {name: given(text) for name, text in signature.items()}
     arguments |= {name: taken(value) for name, value in config.items()}
     told = ", ".join(f"{name} {value}" for name, value in config.items())
@@ -200,8 +198,8 @@ def _compile(
         traceback.print_exc()
         text = str(e)
         if any(one in text for one in _UNKNOWN_GPU):
-            known, why = "", next(one for one in text.splitlines() if one.strip())
-            raise Problem("kernel-target", known=known, why=_detail(text, why), **about) from e
+            why = _detail(text, next(one for one in text.splitlines() if one.strip()))
+            raise Problem("kernel-target", why=why, **about) from e
         raise Problem("kernel-failed", why=_why(e), where=_where(e, function), **about) from e
     for name, text in (item.get("signature") or {}).items():
         made = compiled.src.signature.get(name)
