@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import interpreters, preparing, say
+from torchkeeper.link import interpreters, phases, preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import DEVICE_REASONS, printable
 
@@ -81,8 +82,24 @@ def _ask(args: argparse.Namespace, op: str, params: Answer) -> Answer:
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
         if not args.json:
-            asker.on_finding = say_finding
+            asker.on_finding = saying()
         return {**asker.ask(op, **params), "left": asker.left}
+
+
+def saying() -> Callable[[dict[str, Any]], None]:
+    """``say_finding`` for one job: each graph is said once, when it is known how it ended."""
+    said: set[tuple[object, object]] = set()
+
+    def say_once(what: dict[str, Any]) -> None:
+        graph = what.get("graph")
+        if isinstance(graph, dict):
+            which = graph.get("cell"), graph.get("id")
+            if graph.get("outcome") == "compiling" or which in said:
+                return
+            said.add(which)
+        say_finding(what)
+
+    return say_once
 
 
 def say_finding(what: dict[str, Any]) -> None:
@@ -99,4 +116,6 @@ def say_finding(what: dict[str, Any]) -> None:
         taken = graph.get("seconds")
         time = f"  {say.seconds(taken)}" if isinstance(taken, (int, float)) else ""
         said = f"  {graph.get('outcome', '?'):<7} {graph.get('id', '')}  {graph.get('name') or ''}"
+        if where := phases.line(graph):
+            time += f"  ({where})"
         output.note(printable(said + time))

@@ -17,6 +17,7 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.link import (
     causes,
     interpreters,
+    phases,
     program,
     protected,
     runs,
@@ -215,7 +216,7 @@ def tell(found: Found, env: Answer, place: str | None) -> None:
 
 
 def told(graphs: list[Answer]) -> list[str]:
-    """A line for each graph, and one for why it was no hit."""
+    """A line for each graph, and for one that was no hit why, and where the time went."""
     processes = {graph.get("process") for graph in graphs}
     lines = []
     for graph in graphs:
@@ -229,6 +230,8 @@ def told(graphs: list[Answer]) -> list[str]:
             nearest = cause.get("nearest")
             said = f"nearest {str(nearest)[:12]}: {why}" if nearest else str(why)
             lines.append(printable(f"        {said}", 2000))
+        if graph.get("outcome") != "hit" and (times := phases.line(graph)):
+            lines.append(f"        {times}")
     return lines
 
 

@@ -170,6 +170,7 @@ def told(graph: Graph) -> dict[str, Any]:
         "outcome": graph.outcome,
         "key": graph.key,
         "seconds": graph.seconds,
+        "phases": [list(phase) for phase in graph.phases],
         "reason": graph.reason,
         "aot": graph.aot,
         "at": graph.at,

@@ -49,7 +49,9 @@ _OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
 _SECONDS = ("spent", "saved")
 #: What is kept of a graph.
-_OF_GRAPH = ("id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why")
+_OF_GRAPH = (
+    "id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why", "phases"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

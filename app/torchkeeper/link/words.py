@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchkeeper.link import say
+from torchkeeper.link.recipewords import expectation
 
 
 class UserError(Exception):
@@ -605,8 +606,73 @@ CATALOGUE: dict[str, Words] = {
     # Warming
     "recipe-unknown": Words(
         "There is no recipe “{recipe}”.",
-        "This version warms its built-in recipe only.",
-        "Leave the recipe out, or call it “builtin”.",
+        "It is neither a file nor a folder, nor “builtin”.",
+        "Check the path; “torchkeeper recipe new” writes a recipe to begin with.",
+    ),
+    "recipe-wrong": Words(
+        "The recipe “{recipe}” is wrong at {where}.",
+        "There: {expected}",
+        "“torchkeeper recipe check” names every fault with its line.",
+    ),
+    "recipe-syntax": Words(
+        "{file}, line {line}, column {column}, is not TOML.",
+        "{why}.",
+        "Correct the line; texts stand in quotes, lists in brackets.",
+    ),
+    "recipe-unreadable": Words(
+        "The recipe {file} cannot be read.",
+        "{why}.",
+        "Check that it is a text file, and its permissions.",
+    ),
+    "recipe-too-large": Words(
+        "The recipe {file} is too large.",
+        "It has {size}, a recipe at most {most}.",
+        "Check that it is the file you mean, or split it.",
+    ),
+    "recipes-none": Words(
+        "There is no recipe in {folder}.",
+        "Neither it nor a folder in it has a file that ends with .toml.",
+        "Check the path; “torchkeeper recipe new” writes a recipe to begin with.",
+    ),
+    "recipes-too-many": Words(
+        "There are too many recipes in {folder}.",
+        "It has more than {most} files that end with .toml.",
+        "Name a smaller folder.",
+    ),
+    "recipes-too-large": Words(
+        "The recipes are too large to be sent together.",
+        "They have {size}, at most {most} go.",
+        "Give fewer at once.",
+    ),
+    "cells-too-many": Words(
+        "There are too many combinations.",
+        "The recipes have {cells}, and {most} is the most at once.",
+        "Make a matrix smaller, or give fewer recipes at once.",
+    ),
+    "recipes-unreadable": Words(
+        "The list of recipes cannot be read.",
+        "{file} cannot be used: {why}.",
+        "Repair the file, or remove it to begin a new list.",
+    ),
+    "recipes-unwritable": Words(
+        "The list of recipes could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "recipe-not-listed": Words(
+        "{file} is not in the list of recipes.",
+        "",
+        "“torchkeeper recipe list” shows what is.",
+    ),
+    "recipe-exists": Words(
+        "{file} is there already.",
+        "Nothing was written.",
+        "Choose another name, or add --force to replace it.",
+    ),
+    "recipe-unwritable": Words(
+        "{file} cannot be written.",
+        "{why}.",
+        "Check the folder's permissions, and that its disk is not full.",
     ),
     "torch-missing": Words(
         "{python} has no torch.",
@@ -909,6 +975,8 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
     shown = _Shown({k: "" if v is None else printable(str(v)) for k, v in params.items()})
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"])
+    if "expected" in shown:
+        shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(
         words.what.format_map(shown),
         words.why.format_map(shown),

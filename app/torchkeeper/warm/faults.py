@@ -103,9 +103,7 @@ class Faults:
             return self.add(where, "text", shown(value))
         if len(value) > longest:
             return self.add(where, "shorter", shown(value), most=longest)
-        if _CONTROL.search(value):
-            return self.add(where, "printable", shown(value))
-        return True
+        return value.isprintable() or self.add(where, "printable", shown(value))
 
     def one_of(self, value: Any, known: Collection[str], where: Where, expected: str) -> bool:
         """A text out of some."""
@@ -193,7 +191,9 @@ def shown_key(key: str) -> str:
 
 
 def _cut(text: str) -> str:
-    text = _CONTROL.sub("�", text[: _SHOWN + 1])
+    text = text[: _SHOWN + 1]
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else "�" for one in text)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 

@@ -1,11 +1,12 @@
-"""Hears from PyTorch's structured trace which graph is being looked up, and how that ended.
+"""Hears from PyTorch's structured trace which graph is being compiled, how its lookup ended, and
+where the time went.
 
 Records go to the logger ``torch.__trace`` (trace_structured in torch/_logging/_internal.py) while
 any handler is attached, with the fields ``metadata`` and ``payload``. A lookup in the FX graph
 cache is an artifact named ``fx_graph_cache_hit``, ``_miss`` or ``_bypass``
 (torch/_inductor/compile_fx.py; torch/_functorch/_aot_autograd/aot_autograd_result.py where an
-AOTAutograd entry asks for its graphs). None of it is a promise of PyTorch: whatever is missing is
-left out, and nothing here may fail a compile.
+AOTAutograd entry asks for its graphs); ``phases`` knows of times. None of it is
+a promise of PyTorch: whatever is missing is left out, and nothing here may fail a compile.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import logging
 import os
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from torchkeeper.warm import phases
+from torchkeeper.warm.phases import Compile, Event, Part, Phase
 
 LOGGER = "torch.__trace"
 
@@ -25,6 +29,15 @@ OUTCOME = re.compile(r"fx_graph_cache_(hit|miss|bypass)")
 # The payload is JSON of up to some 100 kB; a quotation mark inside one of its strings is escaped.
 _KEY = re.compile(r'"key":\s*"([a-z0-9]{1,80})"')
 _TAKEN = re.compile(r'"time_taken_ns":\s*(\d{1,18})')
+#: Where a graph begins to be compiled; before, there may never be one.
+_BEGINS = ("backend_compile", phases.GRAPH)
+#: Of a graph that is being compiled, one that was looked up in no cache, and all others.
+COMPILING, NOT_ASKED = "compiling", "none"
+DECIDED = ("hit", "miss", "bypass")
+#: Seconds between two findings that tell nothing of a graph but its times.
+_PAUSE = 0.25
+#: Compiles of which something is remembered.
+_MOST_COMPILES = 10_000
 #: Names that say nothing; the step's name says more.
 NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "_fn")
 
@@ -33,17 +46,32 @@ NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "
 class Graph:
     """One FX graph: PyTorch's compile id and the direction, a name, and how its lookup ended.
 
-    seconds: what compiling it took, or None where nothing was compiled.
+    outcome: "hit", "miss" or "bypass"; "compiling" where that is not known yet, and "none" where
+    it was compiled and no cache was asked. seconds: what compiling it took, or None where nothing
+    was compiled. phases: where the time went, from when PyTorch began with it.
     """
 
     id: str
     name: str
     outcome: str
     seconds: float | None
+    phases: tuple[Phase, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The graph as one flat JSON object."""
         return asdict(self)
+
+
+@dataclass
+class _Known:
+    """What is known of one compile. keys: of its graphs, in order; parts: the ids of those whose
+    times are told.
+    """
+
+    function: str = ""
+    keys: dict[str, str] = field(default_factory=dict)
+    times: Compile = field(default_factory=Compile)
+    parts: dict[int, str] = field(default_factory=dict)
 
 
 class Graphs(logging.Handler):
@@ -53,16 +81,17 @@ class Graphs(logging.Handler):
         super().__init__()
         self._tell = tell
         self._pid = os.getpid()
-        self._functions: dict[str, str] = {}
-        self._of_compile: dict[str, list[str]] = {}
+        self._compiles: dict[str, _Known] = {}
         self._told: dict[str, Graph] = {}
+        #: When a graph was told last, in seconds as events have them.
+        self._when: dict[str, float] = {}
         #: The name of the step under way, for graphs whose function has none.
         self.step = ""
 
     @property
     def count(self) -> int:
-        """How many graphs there were. A graph that is looked up twice is one graph."""
-        return len(self._told)
+        """How many graphs were looked up. A graph that is looked up twice is one graph."""
+        return sum(graph.outcome in DECIDED for graph in self._told.values())
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record, of whatever shape."""
@@ -74,35 +103,105 @@ class Graphs(logging.Handler):
     def _take(self, metadata: Any, payload: Any) -> None:
         if not isinstance(metadata, dict):
             return
-        compile_id = id_of(metadata)
+        # Compilers that run beside have no id: what they take is what the compile waits for.
+        if "chromium_event" in metadata:
+            happened = phases.event(payload)
+            if happened and (compile_id := id_of(metadata)):
+                self._happened(compile_id, happened)
+            return
         if start := metadata.get("dynamo_start"):
-            self._functions[compile_id] = str(start["stack"][-1]["name"])
+            self._of(id_of(metadata)).function = str(start["stack"][-1]["name"])
         artifact = metadata.get("artifact")
         if isinstance(artifact, dict):
             outcome = OUTCOME.fullmatch(str(artifact.get("name")))
             if outcome:
-                self._lookup(compile_id, outcome[1], payload if isinstance(payload, str) else "")
+                found = payload if isinstance(payload, str) else ""
+                self._lookup(id_of(metadata), outcome[1], found)
 
-    def _lookup(self, compile_id: str, outcome: str, payload: str) -> None:
-        keys = self._of_compile.setdefault(compile_id, [])
-        found = _KEY.search(payload)
-        key = found[1] if found else f"no key {len(keys)}"
-        if key not in keys:
-            keys.append(key)
-        direction = direction_of(keys.index(key))
-        taken = _TAKEN.search(payload)
-        function = self._functions.get(compile_id, "")
-        if not function or function in NAMELESS:
-            function = self.step or function
-        graph = Graph(
-            id=f"{compile_id} {direction}".strip(),
-            name=function,
-            outcome=outcome,
-            seconds=int(taken[1]) / 1e9 if taken and outcome == "miss" else None,
-        )
+    def _of(self, compile_id: str) -> _Known:
+        known = self._compiles.get(compile_id)
+        if known is None:
+            if len(self._compiles) >= _MOST_COMPILES:
+                del self._compiles[next(iter(self._compiles))]
+            known = self._compiles[compile_id] = _Known()
+        return known
+
+    def _happened(self, compile_id: str, happened: Event) -> None:
+        known = self._of(compile_id)
+        before = known.times.part
+        known.times.take(happened)
+        part = known.times.part
+        if part is not None and happened.kind == "B":
+            begins = happened.name in _BEGINS or part.direction == "backward"
+            if begins and id(part) not in known.parts:
+                ident = self._new_id(compile_id, known, part.direction)
+                known.parts[id(part)] = ident
+                graph = Graph(ident, self._named(known), COMPILING, None, part.phases())
+                self._say(graph, happened.at)
+        if not known.times.under_way:
+            for ended in known.times.parts:
+                self._timed(known, ended, happened.at, True)
+        elif before is not None and happened.at - self._last(known, before) > _PAUSE:
+            self._timed(known, before, happened.at, False)
+
+    def _last(self, known: _Known, part: Part) -> float:
+        return self._when.get(known.parts.get(id(part), ""), 0.0)
+
+    def _timed(self, known: _Known, part: Part, at: float, ended: bool) -> None:
+        """Tell the times of a graph, if it has been told."""
+        graph = self._told.get(known.parts.get(id(part), ""))
+        if graph is not None:
+            graph = replace(graph, phases=part.phases())
+            if ended and graph.outcome == COMPILING:
+                graph = replace(graph, outcome=NOT_ASKED)
+            self._say(graph, at)
+
+    def _say(self, graph: Graph, at: float) -> None:
+        self._when[graph.id] = at
         if self._told.get(graph.id) != graph:
             self._told[graph.id] = graph
             self._tell(graph)
+
+    def _named(self, known: _Known) -> str:
+        if not known.function or known.function in NAMELESS:
+            return self.step or known.function
+        return known.function
+
+    @staticmethod
+    def _new_id(compile_id: str, known: _Known, direction: str) -> str:
+        """An id that no graph has yet."""
+        taken = {*known.parts.values(), *known.keys.values()}
+        ident = f"{compile_id} {direction}".strip()
+        return next(
+            one
+            for one in (ident, *(f"{ident} {n}" for n in range(2, len(taken) + 3)))
+            if one not in taken
+        )
+
+    def _lookup(self, compile_id: str, outcome: str, payload: str) -> None:
+        known = self._of(compile_id)
+        found = _KEY.search(payload)
+        key = found[1] if found else f"no key {len(known.keys)}"
+        part = known.times.part
+        if key not in known.keys:
+            # A graph that is being compiled is the one that is looked up, unless that was another:
+            # what AOTAutograd has found, it takes forward and backward at once.
+            ident = known.parts.get(id(part), "") if part else ""
+            if not ident or ident in known.keys.values():
+                direction = direction_of(len(known.keys))
+                ident = self._new_id(compile_id, known, direction)
+            known.keys[key] = ident
+        ident = known.keys[key]
+        taken = _TAKEN.search(payload)
+        own = part is not None and known.parts.get(id(part)) == ident
+        graph = Graph(
+            id=ident,
+            name=self._named(known),
+            outcome=outcome,
+            seconds=int(taken[1]) / 1e9 if taken and outcome == "miss" else None,
+            phases=part.phases() if part is not None and own else (),
+        )
+        self._say(graph, self._when.get(ident, 0.0))
 
 
 def direction_of(place: int) -> str:

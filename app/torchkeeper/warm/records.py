@@ -24,7 +24,9 @@ _TURN = 1 << 20
 
 _PREFIX = re.compile(rb"[VIWEC]\d{4} [\d:.]{8,20} +(\d{1,10}) [^\]\n]{1,1000}\] (?=\{)")
 #: The records that tell something; the others are passed over without a look.
-_TELLING = (b'"artifact"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"')
+_TELLING = (
+    b'"artifact"', b'"chromium_event"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"'
+)  # fmt: skip
 
 
 @dataclass

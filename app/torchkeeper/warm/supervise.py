@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
-from torchkeeper.warm import recipes, sweep
+from torchkeeper.warm import phases, recipes, sweep
 from torchkeeper.warm.following import (
     LOG_LINE,
     Codes,
@@ -175,6 +175,7 @@ def _tell(what: str, value: Any, state: State, report: Report) -> None:
             graph={
                 **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
                 "seconds": None if seconds is None else finite(seconds),
+                "phases": phases.checked(value.get("phases") or []),
             }
         )
     elif what == "device":

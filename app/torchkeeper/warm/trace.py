@@ -19,7 +19,9 @@ from typing import IO, Any
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.warm import phases
 from torchkeeper.warm.graphs import NAMELESS, OUTCOME, direction_of, id_of
+from torchkeeper.warm.phases import Compile, Part, Phase
 from torchkeeper.warm.records import Record, records
 
 Factor = tuple[str, str, str]
@@ -55,7 +57,8 @@ class Graph:
     seconds: what compiling it took, or what a hit saved; None where that is not told. reason: why
     it was not looked up, for a bypass. guarded: the key was there, and its guards did not hold.
     cut: its record is not whole. at: seconds since the epoch. text: the graph as it was compiled,
-    with the lines of the model in comments.
+    with the lines of the model in comments. phases: where the time went, from when PyTorch began
+    with it, if the trace tells.
     """
 
     process: str
@@ -73,6 +76,7 @@ class Graph:
     at: float | None = None
     factors: list[Factor] = field(default_factory=list, repr=False)
     text: str = field(default="", repr=False)
+    phases: tuple[Phase, ...] = ()
 
     @property
     def id(self) -> str:
@@ -193,6 +197,9 @@ class _File:
         self._texts: dict[tuple[str, str], str] = {}
         #: What whole compiles took.
         self._took: dict[tuple[str, str], float] = {}
+        #: When the parts of compiles began and ended, and the graphs whose times those are.
+        self._times: dict[tuple[str, str], Compile] = {}
+        self._of_part: dict[int, tuple[Part, Graph]] = {}
         #: The graphs that a compile's own record has been about.
         self._measured: set[int] = set()
 
@@ -207,6 +214,8 @@ class _File:
                 ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError
             ):  # fmt: skip
                 self._trace.odd += 1
+        for part, graph in self._of_part.values():
+            graph.phases = part.phases()
         for where, aot in self._aot.items():
             graphs = self._graphs.get(where, {})
             if not graphs:
@@ -226,6 +235,8 @@ class _File:
         seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
         graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
         graph.aot = aot.outcome
+        if where in self._times and self._times[where].parts:
+            graph.phases = self._times[where].parts[0].phases()
         if len(self._trace.graphs) < MAX_GRAPHS:
             self._trace.graphs.append(graph)
 
@@ -237,6 +248,9 @@ class _File:
             return
         process = self._rank or f"process {record.pid}"
         where = process, id_of(metadata)[:80]
+        if "chromium_event" in metadata:
+            self._happened(where, record)
+            return
         if isinstance(start := metadata.get("dynamo_start"), dict):
             if metadata.get("attempt", 0) == 0:
                 self._trace.compiles += 1
@@ -269,6 +283,13 @@ class _File:
     def _fits(where: tuple[str, str], known: Collection[tuple[str, str]]) -> bool:
         return where in known or len(known) < _MAX_NAMES
 
+    def _happened(self, where: tuple[str, str], record: Record) -> None:
+        # What has no id ran beside a compile, which waited for it.
+        if where[1] and self._fits(where, self._times):
+            happened = phases.event(record.payload()[0])
+            if happened:
+                self._times.setdefault(where, Compile()).take(happened)
+
     def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()
         said = json.loads(payload) if whole else None
@@ -300,6 +321,9 @@ class _File:
             graph = Graph(where[0], where[1], direction, name, line, outcome, key)
             known[key or f"no key {len(known)}"] = graph
             self._trace.graphs.append(graph)
+            part = self._times[where].part if where in self._times else None
+            if part is not None:
+                self._of_part.setdefault(id(part), (part, graph))
         graph.outcome, graph.cut = outcome, not whole
         graph.factors = factors or graph.factors
         # It stands before the record of the lookup, which is written when all is compiled.

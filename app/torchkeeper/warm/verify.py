@@ -30,6 +30,7 @@ from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, supervise
 from torchkeeper.warm.caches import Used, alone, used
+from torchkeeper.warm.graphs import DECIDED
 from torchkeeper.warm.options import JUDGED, RUNS
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
@@ -80,7 +81,7 @@ class Ran:
 
 
 class _Heard(Report):
-    """Passes everything on, and keeps the graphs."""
+    """Passes everything on, and keeps the graphs, each when it is known how its lookup ended."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -90,11 +91,15 @@ class _Heard(Report):
         self._report.progress(done, total, unit)
 
     def finding(self, **what: Any) -> None:
-        if "graph" in what and len(self.graphs) < _MAX_GRAPHS:
+        if "graph" in what:
             graph = what["graph"]
-            self.graphs[graph["id"]] = {
-                name: graph[name][:_MAX_NAME] for name in ("id", "name", "outcome")
-            }
+            known = self.graphs.get(graph["id"])
+            if graph["outcome"] not in DECIDED or (known and known["outcome"] == graph["outcome"]):
+                return
+            if known or len(self.graphs) < _MAX_GRAPHS:
+                self.graphs[graph["id"]] = {
+                    name: graph[name][:_MAX_NAME] for name in ("id", "name", "outcome")
+                }
         self._report.finding(**what)
 
     def check(self) -> None:

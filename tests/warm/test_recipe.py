@@ -1,0 +1,277 @@
+"""Recipes: every fault is told with its path, and nothing wrong becomes a cell."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import faults as looking
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.expanding import cells_of
+from torchkeeper.warm.recipe import MOST_CELLS, checked, faults, of_request
+from torchkeeper.warm.sections import bytes_of
+
+CALLABLE = '[callable]\nfunction = "m:f"\n'
+EAGER = '[eager]\nop = "aten::add.Tensor"\ninputs = [1]\n'
+TRITON = '[triton]\nkernel = "k:add"\nsignature = { x = "*fp32:16" }\n'
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(looking.said(one.where), one.expected) for one in faults(tomllib.loads(text))]
+
+
+def cells(text: str, **given: Any) -> list[Cell]:
+    return cells_of([checked(tomllib.loads(text), "mine", "/models")], **given)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "expected"),
+    [
+        ("", "", "source"),
+        ('name = ""\n' + CALLABLE, "name", "text"),
+        ("callable = 1", "callable", "item"),
+        ("callable = []", "callable", "not-empty"),
+        ("callable = [1]", "callable[0]", "table"),
+        ("[callable]", "callable", "called"),
+        ('[calable]\nfunction = "m:f"\n' + CALLABLE, "calable", "key-near"),
+        (CALLABLE + EAGER, "eager", "one-source"),
+        (CALLABLE + "[whatever]", "whatever", "key-known"),
+        (CALLABLE + 'factory = "m:F"', "callable.function", "one-called"),
+        ('[callable]\nfunction = "m.f"', "callable.function", "reference"),
+        ('[callable]\nfunction = "m:f:g h"', "callable.function", "reference"),
+        ('[callable]\nexample = "m:f"\ninputs = [1]', "callable.inputs", "example-returns"),
+        (CALLABLE + "args = { a = 1 }", "callable.args", "args-of-function"),
+        ('[callable]\nfactory = "m:f"\nargs = { "a b" = 1 }', 'callable.args."a b"', "parameter"),
+        ('[callable]\nfactory = "m:f"\nargs = { a = 1979-05-27 }', "callable.args.a", "plain"),
+        (CALLABLE + "inputs = [[1]]", "callable.inputs[0]", "input-list"),
+        (CALLABLE + "inputs = [{}]", "callable.inputs[0]", "input-form"),
+        (CALLABLE + "inputs = [{ shape = 3 }]", "callable.inputs[0].shape", "list"),
+        (CALLABLE + "inputs = [{ shpe = [3] }]", "callable.inputs[0].shpe", "key-near"),
+        (CALLABLE + "inputs = [{ shape = [-3] }]", "callable.inputs[0].shape[0]", "whole"),
+        (CALLABLE + "inputs = [{ shape = [true] }]", "callable.inputs[0].shape[0]", "whole"),
+        (CALLABLE + 'inputs = [{ shape = ["b"] }]', "callable.inputs[0].shape[0]", "no-sizes"),
+        (CALLABLE + "inputs = [{ shape = [99999, 99999, 99999] }]", "callable", "huge"),
+        (CALLABLE + 'inputs = [{ list = [{ dtype = "float31" }] }]',
+         "callable.inputs[0].list[0].dtype", "dtype"),
+        (CALLABLE + 'inputs = [{ dtype = "int64", device = "cpu" }]',
+         "callable.inputs[0].shape", "input-shape"),
+        (CALLABLE + 'inputs = [{ shape = [1], dtype = "int64", fill = "randn" }]',
+         "callable.inputs[0].fill", "fill-integers"),
+        (CALLABLE + 'inputs = [{ shape = [1], fill = "ones", low = 1 }]',
+         "callable.inputs[0].low", "no-bounds"),
+        (CALLABLE + "inputs = [{ shape = [1], low = 4, high = 4 }]",
+         "callable.inputs[0].high", "above-low"),
+        (CALLABLE + "inputs = [{ none = false }]", "callable.inputs[0].none", "true"),
+        (CALLABLE + 'keywords = { x = { layout = "dense" } }',
+         "callable.keywords.x.layout", "layout"),
+        (CALLABLE + "[matrix]\nbatch = []", "matrix.batch", "not-empty"),
+        (CALLABLE + "[matrix]\nbatch = 8", "matrix.batch", "list"),
+        (CALLABLE + "[matrix]\nbatch = [8]", "matrix.batch", "size-unused"),
+        (CALLABLE + "[matrix]\n9b = [8]", "matrix.9b", "size-name"),
+        (CALLABLE + 'inputs = [{ shape = ["b"] }]\n[matrix]\nb = [8, 8]', "matrix.b[1]", "twice"),
+        (CALLABLE + 'inputs = [{ shape = ["b"] }]\n[matrix]\nb = [-1]', "matrix.b", "not-negative"),
+        (CALLABLE + 'inputs = [{ shape = ["c"] }]\n[matrix]\nb = [1]',
+         "callable.inputs[0].shape[0]", "size"),
+        (CALLABLE + '[matrix]\ndtype = ["float31"]', "matrix.dtype[0]", "dtype"),
+        (CALLABLE + '[matrix]\ndtype = ["float32"]', "matrix.dtype", "axis-unused"),
+        (CALLABLE + '[matrix]\ntargets = ["cuda:90"]', "matrix.targets", "not-for-source"),
+        (CALLABLE + '[matrix]\nmode = ["fast"]', "matrix.mode[0]", "mode"),
+        (CALLABLE + '[matrix]\ndevice = ["GPU 0"]', "matrix.device[0]", "device"),
+        (CALLABLE + "[compile]\nfulgraph = true", "compile.fulgraph", "key-near"),
+        (CALLABLE + '[compile]\ndynamic = "yes"', "compile.dynamic", "switch"),
+        (CALLABLE + "[compile]\nthreads = 0", "compile.threads", "whole"),
+        (CALLABLE + '[compile]\nmode = "default"\n[matrix]\nmode = ["default"]',
+         "compile.mode", "in-matrix"),
+        (CALLABLE + '[compile]\nmode = "max-autotune"\noptions = { debug = true }',
+         "compile.options", "mode-and-options"),
+        (CALLABLE + "[compile]\noptions = { debug = [1] }", "compile.options.debug", "option"),
+        (CALLABLE + "[environment]\nA = 1", "environment.A", "quoted"),
+        (CALLABLE + '[environment]\n"A-B" = "1"', "environment.A-B", "variable"),
+        (CALLABLE + '[environment]\nTRITON_CACHE_DIR = "/"',
+         "environment.TRITON_CACHE_DIR", "variable-ours"),
+        (CALLABLE + "[limits]\nseconds = -1", "limits.seconds", "seconds"),
+        (CALLABLE + "[limits]\nseconds = nan", "limits.seconds", "number"),
+        (CALLABLE + '[limits]\nmemory = "8 gigs"', "limits.memory", "memory"),
+        (CALLABLE + "[limits]\nmemory = 0", "limits.memory", "memory"),
+        (EAGER + "[compile]\ndynamic = true", "compile.dynamic", "dynamic-eager"),
+        (EAGER + '[matrix]\nmode = ["default"]', "matrix.mode", "not-for-source"),
+        ('[eager]\nop = "add"\ninputs = []', "eager.op", "op"),
+        ('[eager]\nop = "aten::add"', "eager.inputs", "needed"),
+        ('[script]\ncommand = "a.py"', "script.command", "list"),
+        ("[script]\ncommand = []", "script.command", "not-empty"),
+        ('[script]\ncommand = ["a.py"]\n[matrix]\nb = [1]', "matrix.b", "not-for-source"),
+        ('[exported]\nfile = "model.pth"', "exported.file", "pt2"),
+        ('[triton]\nkernel = "k:add"', "triton.signature", "needed"),
+        (TRITON + 'targets = ["sm_90"]', "triton.targets[0]", "target"),
+        (TRITON + "num_warps = 3", "triton.num_warps", "warps"),
+        (TRITON + "constants = { x = 1 }", "triton.constants.x", "constant-or-argument"),
+        (TRITON + "[matrix]\nx = [1]", "triton.signature.x", "constant-or-argument"),
+        (TRITON.replace("*fp32:16", "float*"), "triton.signature.x", "signature"),
+        (TRITON.replace("*fp32:16", "*fp32:1"), "triton.signature.x", "signature"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_told_with_its_path(text: str, where: str, expected: str) -> None:
+    assert (where, expected) in found(text)
+
+
+def test_all_faults_are_told_not_only_the_first() -> None:
+    text = '[eager]\nop = "add"\ninputs = [{ shape = ["b"] }]\n[limits]\nseconds = 0\nhours = 1'
+    assert [where for where, _ in found(text)] == [
+        "eager.inputs[0].shape[0]", "eager.op", "limits.hours", "limits.seconds",
+    ]  # fmt: skip
+
+
+def test_a_matrix_without_end_is_refused_before_it_is_expanded() -> None:
+    sizes = ", ".join(f'"s{n}"' for n in range(20))
+    matrix = "\n".join(f"s{n} = [{', '.join(map(str, range(1, 40)))}]" for n in range(20))
+    text = CALLABLE + f"inputs = [{{ shape = [{sizes}] }}]\n[matrix]\n{matrix}"
+    assert ("matrix", "fewer-cells") in found(text)
+    each = checked({"callable": {"function": "m:f", "inputs": [{"shape": ["b"]}]},
+                    "matrix": {"b": list(range(900))}}, "a", "/")  # fmt: skip
+    with pytest.raises(Problem) as caught:
+        cells_of([each] * 12)
+    assert (caught.value.code, caught.value.params["cells"]) == ("cells-too-many", 10_800)
+    assert len(cells_of([each] * 11)) == 9_900 <= MOST_CELLS
+
+
+def test_every_combination_is_a_cell_with_a_name_of_its_own() -> None:
+    text = CALLABLE + 'inputs = [{ shape = ["batch", 64] }, { shape = [2], dtype = "int64" }]\n'
+    text += '[matrix]\nmode = ["default", "max-autotune"]\nbatch = [1, 8]\ndtype = ["bfloat16"]\n'
+    made = cells(text)
+    assert [cell.name for cell in made] == [
+        "f, batch 1, bfloat16, default", "f, batch 8, bfloat16, default",
+        "f, batch 1, bfloat16, max-autotune", "f, batch 8, bfloat16, max-autotune",
+    ]  # fmt: skip
+    last = made[-1]
+    assert [cell.index for cell in made] == [0, 1, 2, 3]
+    assert (last.recipe, last.folder, last.sizes) == ("mine", "/models", {"batch": 8})
+    assert (last.mode, last.dtype, last.device) == ("max-autotune", "bfloat16", None)
+    assert last.item["inputs"] == [
+        {"shape": [8, 64], "dtype": "bfloat16", "fill": "rand"},
+        {"shape": [2], "dtype": "int64", "fill": "randint", "low": 0, "high": 2},
+    ]
+    assert Cell.from_json(last.to_json()) == last
+
+
+def test_items_vary_with_what_they_use_alone() -> None:
+    text = """
+        eager = [
+            { op = "aten::add.Tensor", inputs = [{ shape = ["n"] }, { size = "n" }] },
+            { op = "aten::add.Tensor", inputs = [{ shape = [3], dtype = "float64" }, 1] },
+        ]
+        matrix = { n = [4, 5], dtype = ["float32", "float16"] }"""
+    made = cells(text)
+    assert [cell.name for cell in made] == [
+        "add.Tensor, n 4, float32", "add.Tensor, n 4, float16",
+        "add.Tensor, n 5, float32", "add.Tensor, n 5, float16", "add.Tensor",
+    ]  # fmt: skip
+    assert made[0].item["inputs"][1] == 4
+    twice = cells('[[eager]]\nop = "aten::sin"\ninputs = [1]\n' * 2)
+    assert [cell.name for cell in twice] == ["sin", "sin (2)"]
+
+
+def test_a_kernel_has_a_cell_for_each_target_and_constant() -> None:
+    text = TRITON + 'constants = { BLOCK = 1, EVEN = true }\ntargets = ["cuda:90", "hip:gfx942"]\n'
+    made = cells(text + "[matrix]\nBLOCK = [64]\nnum_warps = [2, 4]", device="cpu", threads=2)
+    assert [cell.name for cell in made] == [
+        f"add, BLOCK 64, {warps} warps, {target}"
+        for warps in (2, 4) for target in ("cuda:90", "hip:gfx942")
+    ]  # fmt: skip
+    item = made[1].item
+    assert (item["target"], item["num_warps"], item["num_stages"]) == ("hip:gfx942", 2, None)
+    assert item["constants"] == {"BLOCK": 64, "EVEN": True}
+    assert "targets" not in item
+    assert made[0].device is None  # its target says all
+    assert [cell.item["target"] for cell in cells(TRITON)] == [None]
+
+
+def test_what_a_recipe_says_goes_before_what_is_given_with_it() -> None:
+    said = '[compile]\ndevice = "cuda"\nthreads = 3\nportable = false\n[limits]\nseconds = 5\n'
+    given: dict[str, Any] = {"device": "cpu", "threads": 2, "portable": True, "seconds": 9.0}
+    [own], [other] = cells(CALLABLE + said, **given), cells(CALLABLE, **given)
+    assert (own.device, own.threads, own.portable, own.seconds) == ("cuda", 3, False, 5)
+    assert (other.device, other.threads, other.portable, other.seconds) == ("cpu", 2, True, 9.0)
+
+
+def test_options_by_their_full_names_and_without_a_mode() -> None:
+    text = '[compile]\nmode = "default"\noptions = { triton.cudagraphs = true, "a.b" = 1 }'
+    [cell] = cells(CALLABLE + text)
+    assert (cell.mode, cell.options) == (None, {"triton.cudagraphs": True, "a.b": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8 GiB", 8 << 30), ("1.5 MB", 1_500_000), ("100B", 100), (4096, 4096),
+     ("8 gib", None), ("-1 GB", None), ("0 B", None), (True, None), (1.5, None),
+     ("9999999 TiB", None)],
+)  # fmt: skip
+def test_memory(text: Any, size: int | None) -> None:
+    assert bytes_of(text) == size
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ("builtin", "bad-request"), ([1], "bad-request"), (["mine"], "recipe-unknown"),
+        ([{"name": "a", "folder": "models", "data": {}}], "bad-request"),
+        ([{"name": "", "folder": "/", "data": {}}], "bad-request"),
+        ([{"name": "a", "folder": "/\0", "data": {}}], "bad-request"),
+        ([{"name": "a", "folder": "/"}], "recipe-wrong"),
+        ([{"name": "a", "folder": "/", "data": {}}], "recipe-wrong"),
+        (["builtin"] * 1001, "bad-request"),
+    ],
+)  # fmt: skip
+def test_nothing_on_the_wire_is_believed(asked: Any, code: str) -> None:
+    with pytest.raises(Problem) as caught:
+        of_request(asked)
+    assert caught.value.code == code
+
+
+def test_recipes_of_a_request() -> None:
+    sent = {"name": "a", "folder": "/models", "data": tomllib.loads(CALLABLE)}
+    made = cells_of(of_request(["builtin", sent, sent]))
+    assert [(cell.recipe, cell.source) for cell in made] == [
+        ("builtin", "builtin"), ("a", "callable"), ("a (2)", "callable"),
+    ]  # fmt: skip
+    assert cells_of(of_request(None)) == cells_of(of_request([])) == made[:1]
+
+
+_KEYS = st.sampled_from(
+    ["name", "callable", "eager", "triton", "script", "exported", "matrix", "compile", "limits",
+     "environment", "inputs", "keywords", "shape", "dtype", "list", "size", "function", "example",
+     "op", "kernel", "signature", "constants", "targets", "command", "options", "mode", "seconds",
+     "memory", "batch", "\0", "file", "args", "fill", "low", "high"]
+)  # fmt: skip
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    | st.sampled_from(["m:f", "aten::add", "batch", "float32", "cuda:90", "max-autotune", 10**999]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEYS, inner, max_size=5),
+    max_leaves=30,
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(_KEYS, _VALUES, max_size=6) | _VALUES)
+def test_whatever_comes_is_refused_or_becomes_cells(data: Any) -> None:
+    told = faults(data)
+    for one in told:
+        assert looking.said(one.where).isprintable()
+        assert one.found.isprintable()
+        assert len(one.found) < 100
+    if not told:
+        assert cells_of([checked(data, "a", "/")])
+
+
+def test_deep_and_wide_data_is_bounded() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = {"list": [deep]}
+    wide = {"callable": {"function": "m:f", "inputs": [deep]}}
+    assert [one.expected for one in faults(wide)] == ["shallower"]
+    many = {"callable": {"function": "m:f", "inputs": [{"shape": [-1] * 60}] * 999}}
+    assert len(faults(many)) == looking.MOST
