@@ -26,14 +26,15 @@ def main() -> None:
     import torch
     from torch._dynamo.utils import counters
 
-    from torchkeeper.warm import builtin
+    from torchkeeper.warm.cells import Cell
+    from torchkeeper.warm.sources import builtin
 
     if args.load:
         assert torch.compiler.load_cache_artifacts(args.load.read_bytes()) is not None
-    steps = builtin.steps("cpu")
+    steps = builtin.make(Cell(0, "", "", "builtin"), "cpu", None).steps
     begun = time.monotonic()
-    for _, step in steps:
-        step()
+    for step in steps:
+        step.run()
     seconds = time.monotonic() - begun
     if args.save:
         saved = torch.compiler.save_cache_artifacts()

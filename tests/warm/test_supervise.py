@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import following, prepare, processes, supervise
+from torchkeeper.warm import crew, following, prepare, processes, supervise, workers
+from torchkeeper.warm.cells import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 
@@ -44,6 +46,11 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
         ({"into": "x", "portable": 1}, "portable"),
         ({"into": "x", "limit_s": True}, "limit_s"),
         ({"into": "x", "limit_s": float("nan")}, "limit_s"),
+        ({"into": "x", "jobs": 0}, "jobs"),
+        ({"into": "x", "jobs": True}, "jobs"),
+        ({"into": "x", "only": []}, "only"),
+        ({"into": "x", "only": [7]}, "only"),
+        ({"into": "x", "only": [False]}, "only"),
     ],
 )
 def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> None:
@@ -142,7 +149,10 @@ def test_what_torch_prints_is_the_log_and_bounded(fake_torch: Any, tmp_path: Pat
 HANG = "import subprocess, sys, time; subprocess.Popen(['sleep', '60']); print('up'); "
 
 
-def test_a_hang_ends_at_its_limit(fake_torch: Any, tmp_path: Path) -> None:
+def test_a_hang_ends_at_its_limit(
+    fake_torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "STARTUP", 0.8)
     jobs = fake_torch(HANG + "time.sleep(60)")
     begun = time.monotonic()
     problem = problem_of({"into": str(tmp_path / "place"), "limit_s": 0.8})
@@ -227,7 +237,10 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
-    state, work, report = following.State(), prepare._Work(), Recorder()
+    work, report, cell = prepare._Work(), Recorder(), Cell(3, "mine", "one", "builtin")
+    means = crew.Means(1, lambda _: pytest.fail("started"), lambda _, __: None)
+    one = crew.Crew([cell], means, report)
+    worker = workers.Worker(typing.cast("Any", None), (), cell=cell)
     for line in (
         b"",
         b"nonsense",
@@ -240,13 +253,19 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b'{"problem":{"code":"x","params":3}}',
         b'{"progress":[1e400,1]}',
         b'{"graph":{"id":"0","name":"f","outcome":"hit","seconds":1e400}}',
+        b'{"graph":{"id":"0","name":"f","outcome":"hit","seconds":1,"phases":[["x",1e400]]}}',
+        b'{"begun":{}}',
+        b'{"cell":{"index":3,"state":"done"}}',
+        b'{"cell":{"index":3,"state":"failed","problem":{"code":"x"}}}',
         b'{"header":{"path":"x","built":true,"bytes":1e400,"seconds":1}}',
         b'{"header":{"path":"x","built":true,"bytes":1,"seconds":1e400}}',
         b"[" * 9999,
     ):
-        following.take(line, state, lambda w, v: supervise._tell(w, v, state, report))
+        one._take(worker, line)
         following.take(line, work, lambda w, v: prepare._tell(w, v, work, report))
-    assert (state.result, state.problem, report.findings, report.steps) == (None, None, [], [])
+    assert (worker.state.result, worker.state.problem, worker.cell) == (None, None, cell)
+    assert (report.findings, report.steps) == ([], [])
+    assert one.rows[3]["state"] == "queued"
 
 
 def test_last_words() -> None:
@@ -257,7 +276,18 @@ def test_last_words() -> None:
 
 
 def test_nothing_here_imports_torch() -> None:
-    modules = ["supervise", "job", "graphs", "builtin", "recipes", "sweep", "processes"]
+    modules = [
+        "supervise",
+        "crew",
+        "job",
+        "workers",
+        "graphs",
+        "sources",
+        "putback",
+        "sweep",
+        "processes",
+    ]
+    modules += [f"sources.{name}" for name in ("builtin", "callables", "exported", "inputs")]
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('torch', 'triton', 'PySide6', 'redis', 'filelock')))\n"

@@ -1,8 +1,9 @@
 """What every process has in common that an engine starts to work with torch.
 
-The engine (following.py) writes one JSON line with what to do to its standard input; it answers
-with JSON lines, each with one thing: ``result``, ``problem``, ``failed``, or what the work tells of
-itself. When its standard input closes, its engine is gone, and it ends with all it started.
+The engine (following.py) writes one JSON line with what to do to its standard input, and lines
+with more to do, where the work asks for them; it answers with JSON lines, each with one thing:
+``result``, ``problem``, ``failed``, or what the work tells of itself. When its standard input
+closes, its engine is gone, and it ends with all it started.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import faulthandler
 import importlib.util
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -22,6 +24,8 @@ from typing import Any, NoReturn
 from torchkeeper.artifacts.entry import Problem
 
 Tell = Callable[..., None]
+
+_MORE: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
 
 def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
@@ -41,8 +45,9 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
         with lock:
             answers.write(json.dumps(what).encode() + b"\n")
 
-    job = _request(requests)
-    threading.Thread(target=_watch, args=(requests,), name="engine-watch", daemon=True).start()
+    job, rest = _request(requests)
+    watch = threading.Thread(target=_watch, args=(requests, rest), name="engine-watch", daemon=True)
+    watch.start()
     faulthandler.enable()
     status = 1
     try:
@@ -58,21 +63,34 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
     sys.exit(status)
 
 
-def _request(handle: int) -> dict[str, Any]:
+def more() -> dict[str, Any]:
+    """The next that the engine sends; waits for it."""
+    return _MORE.get()
+
+
+def _request(handle: int) -> tuple[dict[str, Any], bytes]:
+    """The first line, and what came after it."""
     line = b""
-    while not line.endswith(b"\n"):
+    while b"\n" not in line:
         data = os.read(handle, 1 << 16)
         if not data:
             sys.exit(1)
         line += data
-    job: dict[str, Any] = json.loads(line)
-    return job
+    first, _, rest = line.partition(b"\n")
+    job: dict[str, Any] = json.loads(first)
+    return job, rest
 
 
-def _watch(handle: int) -> None:
+def _watch(handle: int, rest: bytes) -> None:
     with contextlib.suppress(OSError):
-        while os.read(handle, 1 << 12):
-            pass
+        while True:
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                _MORE.put(json.loads(line))
+            data = os.read(handle, 1 << 16)
+            if not data:
+                break
+            rest += data
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -158,24 +158,24 @@ def follow(
     assert process.stdout and process.stderr
     started = time.monotonic()
     leave: float | None = None
-    answers, log = bytearray(), bytearray()
+    answers, printed = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         for pipe, buffer, hear in (
             (process.stdout, answers, lambda line: take(line, state, tell)),
-            (process.stderr, log, lambda line: _log(line, state, report)),
+            (process.stderr, printed, lambda line: log(line, state, report)),
         ):
             os.set_blocking(pipe.fileno(), False)
             selector.register(pipe, selectors.EVENT_READ, (buffer, hear))
         while True:
             report.check()
             for key, _ in selector.select(TURN):
-                if not _pump(key.fd, *key.data):
+                if not pump(key.fd, *key.data):
                     selector.unregister(key.fileobj)
             now = time.monotonic()
             if process.poll() is not None:
                 # Whatever it said is in the pipes; a child of its may hold them open for ever.
                 for key in list(selector.get_map().values()):
-                    while _pump(key.fd, *key.data) and select_now(key.fd):
+                    while pump(key.fd, *key.data) and select_now(key.fd):
                         pass
                 break
             if not selector.get_map():
@@ -186,8 +186,8 @@ def follow(
                     break
             elif limit_s is not None and now > started + limit_s:
                 raise Problem(codes.timeout, limit_s=limit_s)
-    if log:
-        _log(bytes(log), state, report)
+    if printed:
+        log(bytes(printed), state, report)
     if process.poll() is None:
         processes.end(process)
 
@@ -199,8 +199,8 @@ def select_now(handle: int) -> bool:
         return bool(selector.select(0))
 
 
-def _pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
-    """Read once and hand on the complete lines; False at the end."""
+def pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
+    """Read once from a pipe and hand on the complete lines; False at the end."""
     try:
         data = os.read(handle, 1 << 16)
     except BlockingIOError:
@@ -215,7 +215,8 @@ def _pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool
     return bool(data)
 
 
-def _log(line: bytes, state: State, report: Report) -> None:
+def log(line: bytes, state: State, report: Report) -> None:
+    """Take a line of a process's log: it is told, up to a bound, and the last are kept."""
     text = line.decode(errors="backslashreplace").rstrip()
     if not text:
         return

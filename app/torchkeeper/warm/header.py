@@ -30,7 +30,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.locks import take
 from torchkeeper.warm import sweep
 from torchkeeper.warm.child import Tell, importing_torch, serve
-from torchkeeper.warm.job import check_compiler
+from torchkeeper.warm.devices import check_compiler
 from torchkeeper.warm.options import PRECOMPILE
 
 #: What a compiler's precompiled header ends with (``CppBuilder`` in cpp_builder.py).

@@ -1,22 +1,26 @@
-"""The compile job: the process that imports torch and compiles. Nothing else ever does.
+"""The compile job: a process that imports torch and compiles. Nothing else ever does.
 
-``supervise`` starts it (child.py says how they talk); besides its result it tells ``device``,
-``step``, ``graph`` and ``progress``.
+``crew`` starts it (child.py says how they talk) and sends it one cell after another. Between them
+what a cell has set is put back, so that each finds what a fresh process has. Besides its result it
+tells ``ready``, ``device``, ``step``, ``graph`` and ``cell``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
+import errno
 import logging
 import os
 import time
+import traceback
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import recipes
-from torchkeeper.warm.child import Tell, importing_torch, serve
+from torchkeeper.warm import sources
+from torchkeeper.warm.cells import WITHOUT_TORCH, Cell
+from torchkeeper.warm.child import Tell, importing_torch, more, said, serve
+from torchkeeper.warm.devices import check_compiler, choose_device
 from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
+from torchkeeper.warm.putback import put_back
 
 #: What turns PyTorch's caches off (torch/compiler/config.py, torch/_inductor/config.py).
 _FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES")
@@ -24,75 +28,163 @@ _FX = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_FX_GRAPH_CACHE_DEFAULT")
 #: What turns compiling off (torch/_dynamo/config.py, torch/_dynamo/eval_frame.py).
 _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 
+Answer = dict[str, Any]
+
 
 def main() -> None:
     """Run one job and exit: 0 done, 1 told why not."""
     serve(run)
 
 
-def run(job: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """Compile the recipes; returns the result without ``added``. Raises Problem.
+def run(job: Answer, tell: Tell) -> Answer:
+    """Compile the cells that are sent, until there is an end; returns ``torch``, its version.
 
-    Of the job: ``recipes`` and ``device``; ``threads``, what its environment has set, and has to
-    have had an effect; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
+    Of the job: ``device``, for cells that name none; ``threads``, what its environment has set,
+    and has to have had an effect; ``prove``, have a source that has a proof of its own give that
+    instead of compiling; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
     that it is to be written to. A mega-cache is code: only one that another job saved is loaded.
+    Raises Problem where no cell at all can be compiled here; else each cell tells its own.
     """
-    names, threads = job["recipes"], job["threads"]
-    recipes.check(names)
+    torch: Any = None
+    told: Answer = {}
+    tell(ready={})
+    while "cell" in (sent := more()):
+        cell = Cell.from_json(sent["cell"])
+        if torch is None and cell.source not in WITHOUT_TORCH:
+            torch = _torch(job)
+            if job.get("load"):
+                with open(job["load"], "rb") as file:
+                    torch.compiler.load_cache_artifacts(file.read())
+        if torch is not None:
+            # Only now: the time that a cell may take is not what importing torch takes.
+            _, told = choose_device(torch, None)
+        tell(begun={"index": cell.index, "default": told.get("type")})
+        try:
+            done = _one(torch, cell, job, tell)
+        except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
+            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, job)})
+        else:
+            tell(cell={"index": cell.index, "state": "done", **done})
+    if job.get("save"):
+        _save(torch, job["save"])
+    return {"torch": str(torch.__version__) if torch else ""}
+
+
+def _torch(job: Answer) -> Any:
+    """Torch, with settings that make compiling worth while. Raises Problem."""
     with importing_torch():
         import torch  # noqa: TID251
         import torch._dynamo  # noqa: TID251
         import torch._inductor.compile_fx  # noqa: TID251
         import torch._inductor.config  # noqa: TID251
-        from torch._dynamo.utils import counters  # noqa: TID251
 
     _check_settings(torch)
+    threads = job.get("threads")
     if threads is not None and torch.get_num_threads() != threads:
         raise Problem("threads-not-taken", threads=threads, here=torch.get_num_threads())
-    device, about = choose_device(torch, job["device"])
-    tell(device=about)
-    if device == "cpu":
-        check_compiler()
+    return torch
 
-    if job.get("load"):
-        with open(job["load"], "rb") as file:
-            torch.compiler.load_cache_artifacts(file.read())
-    graphs = Graphs(lambda graph: _tell_graph(tell, graph))
-    logger = logging.getLogger(LOGGER)
-    logger.addHandler(graphs)
-    steps = recipes.steps(names, device)
+
+def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
+    """Compile a cell; returns what the wire promises of one that is done. Raises anything."""
+    wanted = cell.device or job.get("device")
+    if torch is None:
+        work = sources.make(cell, wanted or "", tell)
+        seconds, proof = _run(cell, work, job, tell)
+        return {**_counts(None, work), "seconds": seconds, "proof": proof, "device": wanted or "",
+                "threads": 0}  # fmt: skip
+    with put_back(torch):
+        device, about = choose_device(torch, wanted)
+        tell(device=about)
+        if device == "cpu" and cell.source not in WITHOUT_TORCH:
+            check_compiler()
+        from torch._dynamo.utils import counters  # noqa: TID251
+
+        counters.clear()
+        graphs = Graphs(lambda graph: _tell_graph(tell, cell, graph))
+        logger = logging.getLogger(LOGGER)
+        logger.addHandler(graphs)
+        try:
+            if cell.folder is not None:
+                os.chdir(cell.folder)
+            work = sources.make(cell, device, tell)
+            threads = int(torch.get_num_threads())
+            seconds, proof = _run(cell, work, job, tell, graphs, torch, device)
+        finally:
+            logger.removeHandler(graphs)
+        counts = _counts(graphs, work)
+    return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
+
+
+def _run(
+    cell: Cell,
+    work: sources.Work,
+    job: Answer,
+    tell: Tell,
+    graphs: Graphs | None = None,
+    torch: Any = None,
+    device: str = "cpu",
+) -> tuple[float, dict[str, int] | None]:
+    """Seconds that the steps took, or the proof that stands for them, and what it proved."""
     begun = time.monotonic()
-    for index, step in enumerate(steps):
-        tell(progress=[index, len(steps)])
-        tell(step={"index": index, "name": step.name})
-        graphs.step = step.name
+    if job.get("prove") and work.proof is not None:
+        proof = work.proof()
+        return time.monotonic() - begun, proof
+    for index, step in enumerate(work.steps):
+        tell(step={"index": index, "name": step.name, "cell": cell.index})
+        if graphs is not None:
+            graphs.step = step.name
         step.run()
-    if device != "cpu":
+    if torch is not None and device != "cpu":
         getattr(torch, torch.device(device).type).synchronize()
     seconds = time.monotonic() - begun
-    tell(progress=[len(steps), len(steps)])
-    logger.removeHandler(graphs)
-    # Looked up only now: compiling puts another object there.
-    inductor, autograd = counters["inductor"], counters["aot_autograd"]
-    hits, misses, bypasses = (
-        int(inductor[f"fxgraph_cache_{outcome}"]) for outcome in ("hit", "miss", "bypass")
-    )
-    if job.get("save"):
-        _save(torch, job["save"])
-    return {
-        "graphs": graphs.count or hits + misses + bypasses,
-        "hits": hits,
-        "misses": misses,
-        "bypasses": bypasses,
-        "seconds": seconds,
-        "device": device,
-        "autograd": {
+    return seconds, None if work.proof is None else work.proof()
+
+
+def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
+    """What PyTorch counted, or the work did itself."""
+    found: Answer = {"hits": 0, "misses": 0, "bypasses": 0, "graphs": 0,
+                     "autograd": {"hits": 0, "misses": 0}}  # fmt: skip
+    if graphs is not None:
+        # Looked up only now: compiling puts another object there.
+        from torch._dynamo.utils import counters  # noqa: TID251
+
+        inductor, autograd = counters["inductor"], counters["aot_autograd"]
+        for outcome, name in (("hit", "hits"), ("miss", "misses"), ("bypass", "bypasses")):
+            found[name] = int(inductor[f"fxgraph_cache_{outcome}"])
+        found["graphs"] = graphs.count or found["hits"] + found["misses"] + found["bypasses"]
+        found["autograd"] = {
             "hits": int(autograd["autograd_cache_hit"]),
             "misses": int(autograd["autograd_cache_miss"]),
-        },
-        "threads": int(torch.get_num_threads()),
-        "torch": str(torch.__version__),
-    }
+        }
+    return {**found, **work.counts}
+
+
+def _problem(error: BaseException, job: Answer) -> Answer:
+    """Why a cell failed, as the wire says it."""
+    if not isinstance(error, Problem):
+        traceback.print_exc()
+        if full(error):
+            error = Problem("disk-full", place=job.get("place"))
+        elif isinstance(error, ModuleNotFoundError):
+            error = Problem("module-missing", module=error.name, folder=os.getcwd(),
+                            missing=error.name)  # fmt: skip
+        else:
+            error = Problem("warm-failed", why=said(error))
+    return {"code": error.code, "params": error.params}
+
+
+def full(error: BaseException | None) -> bool:
+    """Whether an exception, or one that led to it, says that a disk is full."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            return True
+        if os.strerror(errno.ENOSPC) in str(error):  # a compiler said so
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _save(torch: Any, path: str) -> None:
@@ -105,8 +197,8 @@ def _save(torch: Any, path: str) -> None:
         file.write(saved[0])
 
 
-def _tell_graph(tell: Tell, graph: Graph) -> None:
-    tell(graph=graph.to_json())
+def _tell_graph(tell: Tell, cell: Cell, graph: Graph) -> None:
+    tell(graph={**graph.to_json(), "cell": cell.index})
 
 
 def _named(variables: tuple[str, ...]) -> str:
@@ -123,72 +215,3 @@ def _check_settings(torch: Any) -> None:
         raise Problem("caches-disabled", variable=_named(_FORCE))
     if not getattr(config, "fx_graph_cache", True):
         raise Problem("caches-disabled", variable=_named(_FX))
-
-
-def choose_device(torch: Any, wanted: str | None) -> tuple[str, dict[str, str]]:
-    """The device to compile for, and what to say of it: type, name, and why as a code.
-
-    why: "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no
-    Triton that can compile for it. Raises Problem("device-missing").
-    """
-    seen = [kind for kind in ("cuda", "xpu", "mps") if _available(torch, kind)]
-    if wanted:
-        try:
-            asked = torch.device(wanted)
-        except RuntimeError as e:
-            raise Problem("device-missing", device=wanted) from e
-        if asked.type not in (*seen, "cpu") or (asked.index or 0) >= _count(torch, asked.type):
-            raise Problem("device-missing", device=wanted)
-        return wanted, {"type": asked.type, "name": _device_name(torch, wanted), "why": "asked"}
-    device, why = "cpu", "no-accelerator"
-    for kind in seen:
-        if kind == "mps" or _has_triton(kind):
-            device, why = kind, "accelerator"
-            break
-        why = "no-triton"
-    return device, {"type": device, "name": _device_name(torch, device), "why": why}
-
-
-def _available(torch: Any, kind: str) -> bool:
-    module = getattr(torch, kind, None)
-    if kind == "mps":
-        module = getattr(torch.backends, "mps", None)
-    with contextlib.suppress(Exception):
-        return bool(module and module.is_available())
-    return False
-
-
-def _count(torch: Any, kind: str) -> int:
-    count = getattr(getattr(torch, kind, None), "device_count", None)
-    return int(count()) if count else 1
-
-
-def _has_triton(kind: str) -> bool:
-    try:
-        from torch.utils._triton import has_triton  # noqa: TID251
-    except ImportError:
-        return importlib.util.find_spec("triton") is not None
-    try:
-        return bool(has_triton(kind))
-    except TypeError:  # before it took a device
-        return bool(has_triton())
-
-
-def _device_name(torch: Any, device: str) -> str:
-    if device == "cpu":
-        return "CPU"
-    with contextlib.suppress(Exception):
-        return str(getattr(torch, torch.device(device).type).get_device_name(device))
-    return device
-
-
-def check_compiler() -> None:
-    """Raises Problem("compiler-missing") where torch would find no C++ compiler."""
-    try:
-        from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251
-    except ImportError:
-        return  # moved: the compile will say so itself
-    try:
-        get_cpp_compiler()
-    except Exception as e:
-        raise Problem("compiler-missing", cxx=os.environ.get("CXX")) from e

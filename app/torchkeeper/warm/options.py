@@ -8,6 +8,8 @@ from __future__ import annotations
 PRECOMPILE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 #: Threads a program may be warmed for; kernels are run with so many.
 MOST_THREADS = 1024
+#: Processes that compile at a time.
+MOST_JOBS = 256
 
 #: The runs of a verification, in the order in which they are made and told (warm/verify.py).
 RUNS = ("cold", "mega", "warm", "prepared")

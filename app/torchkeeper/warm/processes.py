@@ -55,6 +55,65 @@ def family(leader: int) -> set[int]:
         found |= more
 
 
+def memory(leader: int, limit: int) -> int | None:
+    """Bytes that a job and all it started hold, where that is more than ``limit``; else None.
+
+    What processes share is counted once (Pss), which is slow to ask: only if it may matter. None
+    where there is no /proc.
+    """
+    members = family(leader)
+    if sum(_resident(pid) for pid in members) <= limit:
+        return None
+    used = sum(_proportional(pid) for pid in members)
+    return used if used > limit else None
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return _resident(pid)
+
+
+def available() -> int | None:
+    """Bytes of memory that are free, or would be if asked for; None where nobody tells.
+
+    The smaller of the machine's and of the container's (cgroup v2, memory.max).
+    """
+    found = []
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith(b"MemAvailable:"):
+                    found.append(int(line.split()[1]) * 1024)
+        with open("/sys/fs/cgroup/memory.max", "rb") as file:
+            most = int(file.read())
+        with open("/sys/fs/cgroup/memory.current", "rb") as file:
+            found.append(max(most - int(file.read()), 0))
+    except (OSError, ValueError):
+        pass
+    return min(found, default=None)
+
+
+def cores() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _signal(leader: int, members: set[int], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,44 +16,49 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
-from torchkeeper.warm import phases, recipes, sweep
-from torchkeeper.warm.following import (
-    LOG_LINE,
-    Codes,
-    State,
-    carry_out,
-    finite,
-    launch,
-    limit_of,
-    make_writable,
-    tell_swept,
-)
-from torchkeeper.warm.options import MOST_THREADS, PRECOMPILE
+from torchkeeper.warm import expanding, processes, recipe, sweep
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.crew import Crew, Means
+from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
+from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
+from torchkeeper.warm.told import summed, told_of
 
-_CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
 #: What decides over OMP_NUM_THREADS (at::init_num_threads takes MKL's number where it has MKL).
 _OTHER_THREADS = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_DYNAMIC")
+#: Processes, and threads, that one of PyTorch compiles with (torch/_inductor/config.py).
+_WORKERS = "TORCHINDUCTOR_COMPILE_THREADS"
+#: What decides where it writes, which is not a recipe's to say.
+_PLACES = frozenset({
+    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME", "TMPDIR", "TEMP", "TMP",
+})  # fmt: skip
+#: Bytes that a process which compiles takes, with torch and a C++ compiler, about.
+_NEEDED = 3 << 29
+#: Cells of one finding.
+_CELLS = 200
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to compile, checked."""
+    """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
+    it has them already; jobs: processes at a time.
+    """
 
     place: str
-    recipes: tuple[str, ...]
+    cells: tuple[Cell, ...]
     device: str | None
     limit_s: float | None
     threads: int | None = None
     portable: bool = False
+    jobs: int = 1
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Compile recipes into a folder, in a process of its own; returns what the wire promises.
+    """Compile recipes into a folder, in processes of their own; returns what the wire promises.
 
-    Raises Problem, or passes Cancelled on; in both cases no process of the job is left, and
-    nothing half-written is.
+    Raises Problem for what holds for all cells, or of a single one; passes Cancelled on. In any
+    case no process of the job is left, and nothing half-written is.
     """
     job = checked(params)
     made = make_writable(job.place)
@@ -62,18 +68,22 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
         tell_swept(report, sweep.mend(root))
     before = _entries(job.place, report)
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
+
+    def gone(pids: Collection[int], others: bool) -> None:
+        for root, seen in marks.items():
+            tell_swept(report, sweep.sweep(root, seen, pids, others))
+
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        env = environment(job.place, job.threads, job.portable)
-        result = run(job, env, home, report, lambda pids: _sweep(marks, pids, report))
+        result = run(job, environment(job.place), home, report, gone)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
             with contextlib.suppress(OSError):
                 os.rmdir(job.place)  # nothing came of it
-    after = _entries(job.place, report)
-    return {**result, "added": len(after - before)}
+    added = Counter(kind for kind, _ in _entries(job.place, report) - before)
+    return {**result, "added": added.total(), "kinds": dict(added)}
 
 
 def run(
@@ -81,37 +91,54 @@ def run(
     env: dict[str, str],
     home: str,
     report: Report,
-    failed: Callable[[Collection[int]], None] = lambda _: None,
+    gone: Callable[[Collection[int], bool], None] = lambda _, __: None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Carry a job out in a process of its own, in the folder ``home``; returns what it told.
+    """Carry a job out in processes of its own, in the folder ``home``; returns what became of its
+    cells, and sums.
 
-    more: of the job's request (``load``, ``save``). failed: hears the ids of all processes, which
-    are gone, before anything is raised.
+    env: of the processes, but for what a cell asks for. more: of their request (``load``, ``save``,
+    ``prove``). gone: hears the ids of processes that ended before their time, and whether others
+    of the job are at work.
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """
-    state = State()
-    request = {"recipes": job.recipes, "device": job.device, "threads": job.threads, **more}
+    most = _at_a_time(job, report)
 
-    def tell(what: str, value: Any) -> None:
-        _tell(what, value, state, report)
+    def start(cell: Cell) -> subprocess.Popen[bytes]:
+        request = {"device": job.device, "threads": cell.threads, "place": job.place, **more}
+        return _start(request, home, of_cell(env, cell, most))
 
-    process = _start(request, home, env)
-    return carry_out(process, job.limit_s, state, report, tell, _CODES, failed)
+    rows = [told_of(cell) for cell in job.cells]
+    for begin in range(0, len(rows), _CELLS):
+        report.finding(cells=rows[begin : begin + _CELLS])
+    crew = Crew(job.cells, Means(most, start, gone), report)
+    crew.work()
+    if crew.failed:
+        gone((), False)
+    return summed(list(crew.rows.values()), crew.torch)
+
+
+def _at_a_time(job: Job, report: Report) -> int:
+    """How many processes there are to be, and a finding where that is fewer than asked for."""
+    wanted = min(job.jobs, len(job.cells))
+    cores, free = processes.cores(), processes.available()
+    room = wanted if free is None else max(free // _NEEDED, 1)
+    given = min(wanted, cores, room)
+    if given < wanted:
+        why = "cores" if given == cores else "memory"
+        report.finding(jobs={"asked": job.jobs, "given": given, "why": why})
+    return given
 
 
 def checked(params: dict[str, Any]) -> Job:
     """The job in a request.
 
-    Raises Problem("bad-request", field=…), Problem("recipe-unknown", recipe=…) and
-    Problem("threads-out-of-range", threads=…, most=…).
+    Raises Problem("bad-request", field=…), Problem("threads-out-of-range", threads=…, most=…) and
+    as ``recipe.of_request`` and ``expanding.cells_of``.
     """
-    place, names = params.get("into"), params.get("recipes") or ["builtin"]
-    device = params.get("device")
+    place, device = params.get("into"), params.get("device")
     if not isinstance(place, str) or not place or "\0" in place:
         raise Problem("bad-request", field="into")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Problem("bad-request", field="recipes")
     if device is not None and (not isinstance(device, str) or len(device) > 40):
         raise Problem("bad-request", field="device")
     limit = limit_of(params)
@@ -122,8 +149,18 @@ def checked(params: dict[str, Any]) -> Job:
         raise Problem("bad-request", field="portable")
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
-    recipes.check(names)
-    return Job(os.path.abspath(place), tuple(names), device, limit, threads, portable)
+    jobs = params.get("jobs", 1)
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST_JOBS:
+        raise Problem("bad-request", field="jobs")
+    recipes = recipe.of_request(params.get("recipes"))
+    cells = expanding.cells_of(recipes, device, threads, portable, limit)
+    if (only := params.get("only")) is not None:
+        if not isinstance(only, list) or not only or not all(type(one) is int for one in only):
+            raise Problem("bad-request", field="only")
+        cells = [cell for cell in cells if cell.index in set(only)]
+        if len(cells) != len(set(only)):
+            raise Problem("bad-request", field="only")
+    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs)
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
@@ -138,13 +175,18 @@ def environment(place: str, threads: int | None = None, portable: bool = False) 
     are precompiled.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    return filling(set_for(env, threads, portable), place)
+
+
+def set_for(env: dict[str, str], threads: int | None, portable: bool) -> dict[str, str]:
+    """An environment for so many threads, and without precompiled headers."""
     if threads is not None:
         env = {k: v for k, v in env.items() if k not in _OTHER_THREADS}
         # Otherwise MKL takes no more than there are cores.
         env |= {"OMP_NUM_THREADS": str(threads), "MKL_DYNAMIC": "FALSE"}
     if portable:
         env[PRECOMPILE] = "0"
-    return filling(env, place)
+    return env
 
 
 def filling(env: dict[str, str], place: str) -> dict[str, str]:
@@ -158,40 +200,18 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
     return env
 
 
+def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]:
+    """An environment that fills a place, changed as a cell asks; where it leads to, stays.
+
+    jobs: at a time. They share the cores by the processes that each compiles with, which is the
+    one thing that is in no key.
+    """
+    kept = {name: value for name, value in cell.environment.items() if name not in _PLACES}
+    made = {**set_for(dict(env), cell.threads, cell.portable), **kept}
+    if jobs > 1:
+        made.setdefault(_WORKERS, str(max(processes.cores() // jobs, 1)))
+    return made
+
+
 def _start(request: dict[str, Any], home: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
     return launch("job", request, env, home)
-
-
-def _tell(what: str, value: Any, state: State, report: Report) -> None:
-    """Take what the job tells. Raises whatever it may where that is not as promised."""
-    if what == "progress":
-        report.progress(int(value[0]), int(value[1]), "steps")
-    elif what == "step":
-        state.step = str(value["name"])[:LOG_LINE]
-        report.finding(step={"index": int(value["index"]), "name": state.step})
-    elif what == "graph":
-        seconds = value["seconds"]
-        report.finding(
-            graph={
-                **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
-                "seconds": None if seconds is None else finite(seconds),
-                "phases": phases.checked(value.get("phases") or []),
-            }
-        )
-    elif what == "device":
-        report.finding(device={key: str(value[key])[:LOG_LINE] for key in ("type", "name", "why")})
-    elif what == "result":
-        counts = ("graphs", "hits", "misses", "bypasses")
-        state.result = {
-            **{key: int(value[key]) for key in counts},
-            "seconds": finite(value["seconds"]),
-            "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
-            "device": str(value["device"])[:LOG_LINE],
-            "threads": int(value["threads"]),
-            "torch": str(value["torch"])[:LOG_LINE],
-        }
-
-
-def _sweep(marks: dict[str, dict[str, sweep.Mark]], pids: Collection[int], report: Report) -> None:
-    for root, before in marks.items():
-        tell_swept(report, sweep.sweep(root, before, pids))

@@ -112,10 +112,13 @@ def _candidates(root: str) -> Iterator[_Found]:
             continue  # gone or unreadable: then there is nothing of ours in it
 
 
-def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[Swept]:
+def sweep(
+    root: str, before: Mapping[str, Mark], pids: Collection[int], others: bool = False
+) -> list[Swept]:
     """Remove what a job of the processes ``pids``, all dead now, left unfinished below ``root``.
 
-    ``before`` is the snapshot from before the job. Returns what was removed.
+    ``before`` is the snapshot from before the job. others: more of its processes are at work; what
+    cannot be told from theirs stays until they have ended. Returns what was removed.
     """
     swept: list[Swept] = []
     new = []
@@ -141,7 +144,7 @@ def sweep(root: str, before: Mapping[str, Mark], pids: Collection[int]) -> list[
             with _alone(found.path.removesuffix(".tmp") + ".lock") as alone:
                 if alone:
                     swept += _remove(found.path, "temporary")
-        elif found.folder:
+        elif found.folder and not others:
             kernels.append(found.path)
     swept += _nameless(nameless)
     for path in kernels:

@@ -6,9 +6,16 @@ Triton late, and run the user's code: nothing else of ours may import what they 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import SOURCES, Cell
+
+#: How a source tells what it does, as ``child.Tell``.
+Tell = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -33,3 +40,15 @@ class Work:
     steps: Sequence[Step]
     proof: Callable[[], dict[str, int]] | None = None
     counts: dict[str, Any] = field(default_factory=dict)
+
+
+def make(cell: Cell, device: str, tell: Tell) -> Work:
+    """A cell's work, by its source. Raises Problem, and what the user's own code raises."""
+    # Each is imported only where it is asked for: it may need what this interpreter lacks.
+    modules = {"callable": "callables", "triton": "kernels", "script": "scripts"}
+    if cell.source not in SOURCES:
+        raise Problem("recipe-unknown", recipe=cell.source)
+    name = modules.get(cell.source, cell.source)
+    module = importlib.import_module(f"torchkeeper.warm.sources.{name}")
+    work: Work = module.make(cell, device, tell)
+    return work

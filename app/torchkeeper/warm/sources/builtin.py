@@ -7,12 +7,14 @@ second one asks for; forward and backward of the attention block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.sources import Step, Work
 
-def steps(device: str) -> list[tuple[str, Callable[[], Any]]]:
-    """The steps on ``device``. Nothing is compiled until one is called."""
+
+def make(_: Cell, device: str, __: Any) -> Work:
+    """The steps on ``device``. Nothing is compiled until one is run."""
     import torch  # noqa: TID251
     from torch import nn  # noqa: TID251
 
@@ -39,9 +41,12 @@ def steps(device: str) -> list[tuple[str, Callable[[], Any]]]:
     def train(model: Any, *shape: int) -> None:
         model(torch.rand(*shape, device=device)).sum().backward()
 
-    return [
-        ("op", lambda: sin_matmul(*(torch.rand(100, 100, device=device) for _ in range(2)))),
-        ("MLP, batch 8", lambda: train(mlp, 8, 64)),
-        ("MLP, batch 16", lambda: train(mlp, 16, 64)),
-        ("attention block", lambda: train(attention, 2, 16, 64)),
-    ]
+    op = [torch.rand(100, 100, device=device) for _ in range(2)]
+    return Work(
+        [
+            Step("op", lambda: sin_matmul(*op)),
+            Step("MLP, batch 8", lambda: train(mlp, 8, 64)),
+            Step("MLP, batch 16", lambda: train(mlp, 16, 64)),
+            Step("attention block", lambda: train(attention, 2, 16, 64)),
+        ]
+    )

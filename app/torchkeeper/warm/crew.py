@@ -1,0 +1,321 @@
+"""The processes that compile cells: how many there are, which cell goes to which, what they tell,
+and what becomes of one that dies, hangs, or takes more memory than its cell may.
+
+Cells that need the same environment share a process, one after another: importing torch, and what
+it does when it first compiles, takes longer than many a cell. A process that ends before its time
+takes only its cell with it; another takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm import following, processes
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
+from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
+from torchkeeper.warm.workers import Tagged, Worker, accelerator, group_of, send
+
+CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
+#: What holds for every cell, whichever finds it out.
+FOR_ALL = ("disk-full", "place-unwritable")
+#: Seconds that importing torch may take where cells have a limit; it is not part of that.
+STARTUP = 60.0
+#: Seconds after which a cell is long enough for another process to be worth its start, and cells
+#: that are worth it if they are short.
+LONG, MANY = 10.0, 4
+#: Seconds between two looks at the memory of a cell with a limit.
+_LOOK = 0.25
+#: Lines of its log that a failed cell has.
+_LOG = 40
+#: Seconds that a process may take to say goodbye once it has nothing to do.
+_LEAVE = 60.0
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a crew works with: how many processes at most; what starts one for a cell, and what
+    hears the ids of those that are gone, and whether others are still at work.
+    """
+
+    most: int
+    start: Callable[[Cell], subprocess.Popen[bytes]]
+    gone: Callable[[Collection[int], bool], None]
+
+
+class Crew:
+    """Compiles cells; ``rows`` has what became of each, by its index."""
+
+    def __init__(self, cells: Sequence[Cell], means: Means, report: Report) -> None:
+        self.rows = {cell.index: told_of(cell) for cell in cells}
+        self.torch = ""
+        self._total = len(cells)
+        self._queue = list(cells)
+        self._again: set[int] = set()
+        self._means, self._report = means, report
+        self._workers: list[Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self._devices: list[Answer] = []
+        # What torch chooses where nobody names a device; "" while that may be a GPU.
+        self._default = "" if accelerator() else "cpu"
+
+    def work(self) -> None:
+        """Until all cells are done or have failed. No process is left, whatever is raised.
+
+        Raises Problem for what holds for all of them, and passes Cancelled on.
+        """
+        try:
+            self._progress()
+            while self._queue or self._workers:
+                self._report.check()
+                self._hand_out()
+                self._listen()
+                for worker in list(self._workers):
+                    self._look(worker)
+        except BaseException:
+            self._end(self._workers)
+            raise
+        finally:
+            self._selector.close()
+
+    @property
+    def failed(self) -> list[Answer]:
+        """The rows of the cells that have."""
+        return [row for row in self.rows.values() if row["state"] == "failed"]
+
+    def _hand_out(self) -> None:
+        """Something to do for those who have nothing, and more of them where it is worth it."""
+        for worker in self._workers:
+            if worker.cell is None and not worker.leaving:
+                cell = self._next(worker)
+                if cell is not None:
+                    self._give(worker, cell)
+                elif not any(group_of(one) == worker.group for one in self._queue):
+                    send(worker, {"end": True})
+                    worker.leaving, worker.clock = True, time.monotonic()
+        while self._queue and self._another() and (cell := self._next(None)) is not None:
+            worker = Worker(self._means.start(cell), group_of(cell))
+            self._workers.append(worker)
+            process = worker.process
+            assert process.stdout and process.stderr
+            for pipe in (process.stdout, process.stderr):
+                os.set_blocking(pipe.fileno(), False)
+                self._selector.register(pipe, selectors.EVENT_READ, worker)
+            self._give(worker, cell)
+
+    def _another(self) -> bool:
+        """Whether one more process is to be started."""
+        at_work = [worker for worker in self._workers if not worker.leaving]
+        if len(at_work) >= self._means.most:
+            return False
+        now = time.monotonic()
+        long = any(worker.begun and now > worker.clock + LONG for worker in at_work)
+        return not at_work or long or len(self._queue) >= MANY * len(at_work)
+
+    def _next(self, worker: Worker | None) -> Cell | None:
+        """The first cell that a process can take, or a new one: no two use a GPU at a time."""
+        taken = {one.device for one in self._workers if one is not worker and one.device}
+        for cell in self._queue:
+            if worker is not None and group_of(cell) != worker.group:
+                continue
+            if self._device(cell) not in taken:
+                return cell
+        return None
+
+    def _device(self, cell: Cell) -> str | None:
+        """The GPU of a cell by one name, None where it needs none; "" where that is not known."""
+        if cell.source == "triton":
+            return None  # compiles for a GPU without one
+        name = cell.device or self._default
+        if name.startswith("cpu"):
+            return None
+        return name if ":" in name or not name else f"{name}:0"
+
+    def _give(self, worker: Worker, cell: Cell) -> None:
+        self._queue.remove(cell)
+        worker.cell, worker.begun = cell, False
+        device = self._device(cell)
+        worker.device = worker.device if device is None else device or "?"
+        worker.clock = time.monotonic()
+        worker.state = State(lines=worker.state.lines)
+        send(worker, {"cell": cell.to_json()})
+
+    def _listen(self) -> None:
+        for key, _ in self._selector.select(TURN):
+            self._read(key.data, key.fileobj)
+
+    def _read(self, worker: Worker, pipe: Any, drain: bool = False) -> None:
+        if pipe is worker.process.stdout:
+            buffer, hear = worker.answers, lambda line: self._take(worker, line)
+        else:
+            buffer, hear = worker.log, lambda line: self._log(worker, line)
+        while following.pump(pipe.fileno(), buffer, hear):
+            if not drain or not following.select_now(pipe.fileno()):
+                return
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(pipe)
+
+    def _log(self, worker: Worker, line: bytes) -> None:
+        following.log(line, worker.state, Tagged(self._report, worker))
+
+    def _take(self, worker: Worker, line: bytes) -> None:
+        following.take(line, worker.state, lambda what, value: self._hear(worker, what, value))
+
+    def _hear(self, worker: Worker, what: str, value: Any) -> None:
+        """Take what a process tells. Raises whatever it may where that is not as promised."""
+        cell, report = worker.cell, self._report
+        if what == "result":
+            self.torch = str(value["torch"])[:LOG_LINE] or self.torch
+            worker.state.result = {}
+        elif what == "device":
+            told = {key: str(value[key])[:LOG_LINE] for key in ("type", "name", "why")}
+            if told not in self._devices and len(self._devices) < self._total:
+                self._devices.append(told)
+                report.finding(device=told)
+        elif cell is None:
+            return
+        elif what == "begun":
+            worker.begun, worker.clock = True, time.monotonic()
+            if value["default"]:
+                self._default = str(value["default"])[:LOG_LINE]
+                worker.device = self._device(cell) or worker.device
+                if worker.device == "?":
+                    worker.device = None
+            self._tell(cell, "compiling")
+        elif what == "step":
+            worker.state.step = str(value["name"])[:LOG_LINE]
+            step = {"index": int(value["index"]), "name": worker.state.step}
+            report.finding(step={**step, "cell": cell.index})
+        elif what == "graph":
+            report.finding(graph={**graph_of(value), "cell": cell.index})
+        elif what == "cell" and value["state"] == "done":
+            self._done(worker, done_of(value))
+        elif what == "cell":
+            code = str(value["problem"]["code"])[:LOG_LINE]
+            problem = Problem(code, **value["problem"]["params"])
+            assert worker.process.stderr
+            self._read(worker, worker.process.stderr, drain=True)
+            self._failed(worker, problem)
+
+    def _tell(self, cell: Cell, state: str, **more: Any) -> None:
+        self.rows[cell.index].update(state=state, **more)
+        self._report.finding(cell={"index": cell.index, "state": state, **more})
+
+    def _progress(self) -> None:
+        ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
+        self._report.progress(ended, self._total, "cells")
+
+    def _done(self, worker: Worker, answer: Answer) -> None:
+        assert worker.cell
+        self._tell(worker.cell, "done", **answer)
+        worker.cell, worker.fresh = None, False
+        self._progress()
+
+    def _failed(self, worker: Worker, problem: Problem) -> None:
+        """The cell of a process has failed. Raises the problem where it is that of all cells."""
+        cell, step = worker.cell, worker.state.step
+        assert cell
+        if problem.code == CODES.failed:
+            problem = Problem(problem.code, **{"step": step, **problem.params})
+        if problem.code in FOR_ALL or self._total == 1:
+            raise problem
+        if problem.code == "compiler-missing" and self._all_need(cell):
+            raise problem
+        seconds = time.monotonic() - worker.clock
+        log = list(worker.state.tail)[-_LOG:]
+        told = {"code": problem.code, "params": problem.params}
+        self._tell(cell, "failed", problem=told, seconds=seconds, log=log)
+        worker.cell, worker.fresh = None, False
+        self._progress()
+
+    def _all_need(self, cell: Cell) -> bool:
+        """Whether what this cell lacks, every one that is left lacks, too."""
+        return all(
+            one.device == cell.device and one.source in ("callable", "exported", "builtin", "eager")
+            for one in self._queue
+        ) and not any(row["state"] == "done" for row in self.rows.values())
+
+    def _look(self, worker: Worker) -> None:
+        """Whether it has ended, or is to be ended."""
+        process, now = worker.process, time.monotonic()
+        if process.poll() is not None:
+            assert process.stdout and process.stderr
+            # Whatever it said is in the pipes; a child of its may hold them open for ever.
+            for pipe in (process.stderr, process.stdout):
+                self._read(worker, pipe, drain=True)
+            if worker.log:
+                self._log(worker, bytes(worker.log))
+                worker.log.clear()
+            self._gone(worker)
+        elif worker.leaving and (now > worker.clock + _LEAVE):
+            self._gone(worker)
+        elif worker.cell is not None:
+            limit, used = worker.cell.seconds, None
+            if limit is not None and not worker.begun:
+                limit = max(limit, STARTUP)
+            if limit is not None and now > worker.clock + limit:
+                about = {"limit_s": worker.cell.seconds}
+                self._stop(worker, Problem(CODES.timeout, **about))
+            elif worker.cell.memory is not None and now > worker.looked + _LOOK:
+                worker.looked = now
+                used = processes.memory(process.pid, worker.cell.memory)
+                if used is not None:
+                    self._too_large(worker, used)
+
+    def _too_large(self, worker: Worker, used: int) -> None:
+        cell = worker.cell
+        assert cell
+        if worker.fresh or cell.index in self._again:
+            self._stop(worker, Problem("cell-memory", limit=cell.memory, used=used))
+            return
+        # What others left in the process is not its own: once more, in one of its own.
+        self._again.add(cell.index)
+        self._queue.insert(0, cell)
+        worker.cell = None
+        self._gone(worker)
+
+    def _stop(self, worker: Worker, problem: Problem) -> None:
+        """End a process, whose cell has failed with this."""
+        self._end([worker])
+        self._failed(worker, problem)
+
+    def _gone(self, worker: Worker) -> None:
+        """It has ended, or is to: what it was at has failed, and what it left is cleaned up."""
+        state = worker.state
+        self._end([worker])
+        if state.problem:
+            raise state.problem
+        if worker.cell is not None or (worker.leaving and state.result is None):
+            tagged = Tagged(self._report, worker)
+            why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
+            if worker.cell is None:
+                raise why
+            self._failed(worker, why)
+
+    def _end(self, workers: Sequence[Worker]) -> None:
+        """End processes with all that they started, at once, and have cleaned up after them."""
+        workers = list(workers)
+        if not workers:
+            return
+        with ThreadPoolExecutor(len(workers)) as pool:
+            ended = list(pool.map(lambda worker: processes.end(worker.process), workers))
+        unfinished = [worker for worker in workers if worker.state.result is None]
+        for worker in workers:
+            self._workers.remove(worker)
+            for pipe in (worker.process.stdout, worker.process.stderr):
+                with contextlib.suppress(KeyError, ValueError):
+                    self._selector.unregister(pipe)  # type: ignore[arg-type]
+            with contextlib.suppress(OSError):
+                worker.process.__exit__(None, None, None)
+        if unfinished:
+            self._means.gone(set[int]().union(*ended), bool(self._workers))

@@ -1,0 +1,79 @@
+"""What there is to compile for, and with: devices as torch sees them, and the C++ compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+
+
+def choose_device(torch: Any, wanted: str | None) -> tuple[str, dict[str, str]]:
+    """The device to compile for, and what to say of it: type, name, and why as a code.
+
+    why: "asked", "accelerator", "no-accelerator", or "no-triton" where there is a GPU but no
+    Triton that can compile for it. Raises Problem("device-missing").
+    """
+    seen = [kind for kind in ("cuda", "xpu", "mps") if _available(torch, kind)]
+    if wanted:
+        try:
+            asked = torch.device(wanted)
+        except RuntimeError as e:
+            raise Problem("device-missing", device=wanted) from e
+        if asked.type not in (*seen, "cpu") or (asked.index or 0) >= _count(torch, asked.type):
+            raise Problem("device-missing", device=wanted)
+        return wanted, {"type": asked.type, "name": _device_name(torch, wanted), "why": "asked"}
+    device, why = "cpu", "no-accelerator"
+    for kind in seen:
+        if kind == "mps" or _has_triton(kind):
+            device, why = kind, "accelerator"
+            break
+        why = "no-triton"
+    return device, {"type": device, "name": _device_name(torch, device), "why": why}
+
+
+def _available(torch: Any, kind: str) -> bool:
+    module = getattr(torch, kind, None)
+    if kind == "mps":
+        module = getattr(torch.backends, "mps", None)
+    with contextlib.suppress(Exception):
+        return bool(module and module.is_available())
+    return False
+
+
+def _count(torch: Any, kind: str) -> int:
+    count = getattr(getattr(torch, kind, None), "device_count", None)
+    return int(count()) if count else 1
+
+
+def _has_triton(kind: str) -> bool:
+    try:
+        from torch.utils._triton import has_triton  # noqa: TID251
+    except ImportError:
+        return importlib.util.find_spec("triton") is not None
+    try:
+        return bool(has_triton(kind))
+    except TypeError:  # before it took a device
+        return bool(has_triton())
+
+
+def _device_name(torch: Any, device: str) -> str:
+    if device == "cpu":
+        return "CPU"
+    with contextlib.suppress(Exception):
+        return str(getattr(torch, torch.device(device).type).get_device_name(device))
+    return device
+
+
+def check_compiler() -> None:
+    """Raises Problem("compiler-missing") where torch would find no C++ compiler."""
+    try:
+        from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251
+    except ImportError:
+        return  # moved: the compile will say so itself
+    try:
+        get_cpp_compiler()
+    except Exception as e:
+        raise Problem("compiler-missing", cxx=os.environ.get("CXX")) from e

@@ -1,0 +1,200 @@
+"""What a recipe names in Python: an example, a factory or a function, compiled and run once."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.sources import Work, inputs, running
+from torchkeeper.warm.sources.blame import blamed
+
+
+def make(cell: Cell, device: str, _: Any) -> Work:
+    """The cell's model or function on the device, in its type, ready to be compiled.
+
+    Raises Problem: "module-missing", "name-missing", "not-callable", "example-wrong",
+    "inputs-refused", "callable-raised"; what PyTorch raises passes through.
+    """
+    item = cell.item
+    if "example" in item:
+        found = found_in(item["example"], cell.folder)
+        with blamed(cell):
+            given = called(found, item, cell, device)
+        what, arguments, keywords = _example(item["example"], given)
+    else:
+        name = item.get("factory") or item["function"]
+        what = found_in(name, cell.folder)
+        if "factory" in item:
+            with blamed(cell):
+                what = called(what, item, cell, device)
+            if not callable(what):
+                raise Problem("example-wrong", name=name, found=type(what).__name__)
+        with blamed(cell):
+            arguments, keywords = inputs.of(item, device)
+    with blamed(cell):
+        what = _placed(what, cell, device)
+        if "factory" in item and not cell.backward and hasattr(what, "eval"):
+            what.eval()  # as it serves; what an example returns is already as it is to be
+        if "example" in item:
+            arguments = _moved(arguments, cell, device)
+            keywords = _moved(keywords, cell, device)
+    return running.work(cell, what, list(arguments), keywords)
+
+
+def found_in(name: str, folder: str | None) -> Callable[..., Any]:
+    """What ``module:name`` or ``file.py:name`` is, relative to the recipe's folder.
+
+    Raises Problem("module-missing" | "name-missing" | "not-callable" | "callable-raised").
+    """
+    where, _, path = name.rpartition(":")
+    found: Any = _module(where, folder)
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as e:
+            near = difflib.get_close_matches(part, dir(found), 3)
+            raise Problem("name-missing", name=part, module=where, near=", ".join(near)) from e
+    if not callable(found):
+        raise Problem("not-callable", name=name, found=type(found).__name__)
+    what: Callable[..., Any] = found
+    return what
+
+
+def _module(name: str, folder: str | None) -> Any:
+    above = folder or os.getcwd()
+    file = os.path.join(above, name) if name.endswith(".py") else None
+    home = os.path.dirname(os.path.abspath(file)) if file else above
+    if home not in sys.path:
+        sys.path.insert(0, home)
+    importlib.invalidate_caches()
+    if file and not os.path.isfile(file):
+        raise Problem("module-missing", module=name, folder=above, missing=None)
+    try:
+        with blamed(Cell(0, "", name, "callable", folder=above)):
+            return importlib.import_module(name) if file is None else _loaded(file)
+    except ModuleNotFoundError as e:
+        own = file is None and (name == e.name or name.startswith(f"{e.name}."))
+        if not own:
+            traceback.print_exc()
+        missing = None if own else e.name
+        raise Problem("module-missing", module=name, folder=above, missing=missing) from e
+    except SyntaxError as e:
+        where = f"{e.filename}:{e.lineno}"
+        raise Problem("callable-raised", why=f"SyntaxError: {e.msg}", where=where) from e
+
+
+def _loaded(file: str) -> Any:
+    """A file as a module of its own, loaded once."""
+    name = os.path.splitext(os.path.basename(file))[0]
+    real = os.path.realpath(file)
+    known = sys.modules.get(name)
+    if known is not None and os.path.realpath(getattr(known, "__file__", None) or "") == real:
+        return known
+    if known is not None or importlib.util.find_spec(name) is None or _elsewhere(name, real):
+        name = f"recipe_{name}"  # the name is another module's
+        known = sys.modules.get(name)
+        if known is not None and os.path.realpath(getattr(known, "__file__", None) or "") == real:
+            return known
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _elsewhere(name: str, real: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is None or os.path.realpath(spec.origin or "") != real
+
+
+def called(what: Callable[..., Any], item: Mapping[str, Any], cell: Cell, device: str) -> Any:
+    """What it returns for the recipe's ``args``, and for device, dtype and sizes where it has
+    parameters of these names. Raises Problem("inputs-refused") and what it raises.
+    """
+    import torch  # noqa: TID251
+
+    given: dict[str, Any] = dict(cell.sizes)
+    given["device"] = torch.device(device)
+    if cell.dtype:
+        given["dtype"] = inputs.dtype(cell.dtype)
+    try:
+        signature = inspect.signature(what)
+    except (TypeError, ValueError):
+        return what(**(item.get("args") or {}))
+    named = {
+        name
+        for name, one in signature.parameters.items()
+        if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    }
+    arguments = {name: value for name, value in given.items() if name in named}
+    arguments |= item.get("args") or {}
+    try:
+        signature.bind(**arguments)
+    except TypeError as e:
+        name = getattr(what, "__qualname__", type(what).__name__)
+        code = getattr(what, "__code__", None)
+        where = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
+        raise Problem("inputs-refused", why=f"{name}{signature}: {e}"[:500], where=where) from e
+    return what(**arguments)
+
+
+def _example(name: str, given: Any) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
+    """Raises Problem("example-wrong") unless it is (model, inputs) or with keyword inputs, too."""
+    if not isinstance(given, tuple) or len(given) not in (2, 3) or not callable(given[0]):
+        raise Problem("example-wrong", name=name, found=_shape_of(given))
+    what, arguments = given[:2]
+    keywords = given[2] if len(given) == 3 else {}
+    if not isinstance(arguments, (tuple, list)):
+        arguments = (arguments,)
+    if not isinstance(keywords, Mapping):
+        raise Problem("example-wrong", name=name, found=_shape_of(given))
+    return what, arguments, keywords
+
+
+def _shape_of(given: Any) -> str:
+    if isinstance(given, tuple):
+        return f"({', '.join(type(one).__name__ for one in given[:5])})"
+    return type(given).__name__
+
+
+def _placed(what: Any, cell: Cell, device: str) -> Any:
+    """A model on the device and, where the cell names one, in its type; a function as it is."""
+    import torch  # noqa: TID251
+
+    if not isinstance(what, torch.nn.Module):
+        return what
+    what = what.to(device)
+    return what.to(inputs.dtype(cell.dtype)) if cell.dtype else what
+
+
+def _moved(given: Any, cell: Cell, device: str) -> Any:
+    """An example's inputs where the model is, and in its type; None, numbers and texts stay."""
+    import torch  # noqa: TID251
+    from torch.utils import _pytree  # noqa: TID251
+
+    kind = inputs.dtype(cell.dtype) if cell.dtype else None
+
+    def move(one: Any) -> Any:
+        if not isinstance(one, torch.Tensor):
+            return one
+        to = kind if kind is not None and one.is_floating_point() else one.dtype
+        if one.device == torch.device(device) and one.dtype == to:
+            return one
+        moved = one.detach().to(device, to)
+        return moved.requires_grad_() if one.requires_grad else moved
+
+    return _pytree.tree_map(move, given)

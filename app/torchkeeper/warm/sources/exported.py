@@ -1,0 +1,56 @@
+"""An exported program (``torch.export.save``), compiled and run once.
+
+It warms only programs that compile ``torch.export.load(file).module()`` as this does.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.child import said
+from torchkeeper.warm.sources import Work, inputs, running
+from torchkeeper.warm.sources.blame import blamed
+
+
+def make(cell: Cell, device: str, _: Any) -> Work:
+    """The program's module on the device, with its own example inputs where none are named.
+
+    Loading runs what the file says, as every program does that uses it. Raises
+    Problem("exported-unreadable") and Problem("inputs-refused").
+    """
+    import torch  # noqa: TID251
+
+    file = os.path.join(cell.folder or os.getcwd(), cell.item["file"])
+    try:
+        program: Any = torch.export.load(file)
+    except Exception as e:
+        traceback.print_exc()
+        raise Problem("exported-unreadable", file=file, why=said(e)) from e
+    if _elsewhere(program, device):
+        from torch.export import passes  # noqa: TID251
+
+        program = passes.move_to_device_pass(program, device)
+    with blamed(cell):
+        if cell.item.get("inputs") is not None or cell.item.get("keywords"):
+            arguments, keywords = inputs.of(cell.item, device)
+        else:
+            example = program.example_inputs
+            if example is None:
+                raise Problem("inputs-refused", why="The file has no example inputs", where=file)
+            arguments, keywords = list(example[0]), dict(example[1])
+    return running.work(cell, program.module(), arguments, keywords)
+
+
+def _elsewhere(program: Any, device: str) -> bool:
+    """Whether what it holds is on another kind of device."""
+    import torch  # noqa: TID251
+
+    held = [*program.state_dict.values(), *program.constants.values()]
+    if program.example_inputs is not None:
+        held += running.tensors(program.example_inputs)
+    kinds = {one.device.type for one in held if isinstance(one, torch.Tensor)}
+    return bool(kinds - {torch.device(device).type})

@@ -1,0 +1,109 @@
+"""Compiling a model or a function in a cell's way, and running it once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources.blame import blamed
+
+
+def work(cell: Cell, what: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Work:
+    """Compiled as the cell says, unless it is already, and run once with these inputs.
+
+    Forward only is without gradients where anything would have one: as a program that serves.
+    Raises Problem("inputs-refused") where the inputs are not as many as it takes.
+    """
+    _check_inputs(what, inputs, keywords)
+    run = what if is_compiled(what) else compiled(cell, what)
+
+    def once() -> None:
+        import torch  # noqa: TID251
+
+        with blamed(cell):
+            if not cell.backward:
+                needs = any(t.requires_grad for t in _all_tensors(what, inputs, keywords))
+                with torch.set_grad_enabled(torch.is_grad_enabled() and not needs):
+                    run(*inputs, **keywords)
+                return
+            outputs = [t for t in tensors(run(*inputs, **keywords)) if t.requires_grad]
+            if not outputs:
+                raise Problem("no-gradient", cell=cell.name)
+            # Real: there is no gradient of a complex number.
+            total = sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs)
+            total.backward()
+
+    return Work([Step(cell.name, once)])
+
+
+def compiled(cell: Cell, what: Any) -> Any:
+    """``torch.compile`` of it, with what the cell names and nothing else."""
+    import torch  # noqa: TID251
+
+    mode, options = cell.mode, dict(cell.options)
+    if mode == "default":
+        mode = None
+    if mode and options:
+        # PyTorch takes one of the two; a mode is some options (list_mode_options).
+        options = {**torch._inductor.list_mode_options(mode, cell.dynamic), **options}
+        mode = None
+    more: dict[str, Any] = {"mode": mode, "options": options or None}
+    more = {name: value for name, value in more.items() if value is not None}
+    return torch.compile(what, fullgraph=cell.fullgraph, dynamic=cell.dynamic, **more)
+
+
+def is_compiled(what: Any) -> bool:
+    """Whether it, or a part of it, is the user's own ``torch.compile``: its ways are the user's."""
+    import torch  # noqa: TID251
+
+    def own(one: Any) -> bool:
+        return (
+            getattr(one, "_compiled_call_impl", None) is not None
+            or hasattr(one, "_torchdynamo_orig_callable")
+            or type(one).__name__ == "OptimizedModule"
+        )
+
+    if isinstance(what, torch.nn.Module):
+        return any(own(module) for module in what.modules())
+    return own(what)
+
+
+def _check_inputs(what: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    takes = getattr(what, "forward", what)
+    try:
+        signature = inspect.signature(takes)
+    except (TypeError, ValueError):
+        return  # of C, and says nothing
+    try:
+        signature.bind(*inputs, **keywords)
+    except TypeError as e:
+        name = getattr(what, "__qualname__", None) or type(what).__name__
+        takes_what = f"{name}{signature}"[:300]
+        raise Problem(
+            "inputs-refused", why=f"{takes_what}: {e}", where=_where_defined(takes)
+        ) from e
+
+
+def _where_defined(what: Any) -> str:
+    code = getattr(inspect.unwrap(what), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
+
+
+def _all_tensors(what: Any, *given: Any) -> Iterator[Any]:
+    import torch  # noqa: TID251
+
+    if isinstance(what, torch.nn.Module):
+        yield from what.parameters()
+    yield from tensors(given)
+
+
+def tensors(value: Any) -> Iterator[Any]:
+    """The tensors in what a model takes or gives, whatever it is in."""
+    import torch  # noqa: TID251
+    from torch.utils import _pytree  # noqa: TID251
+
+    yield from (one for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor))
