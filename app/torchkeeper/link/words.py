@@ -726,12 +726,116 @@ CATALOGUE: dict[str, Words] = {
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
     ),
     "compile-disabled": Words(
-        "torch.compile is turned off.", "{variable} is set.", "Unset it and start again."
+        "Compiling is turned off.", "{variable} is set.", "Unset it and start again."
     ),
     "caches-disabled": Words(
         "PyTorch's caches are turned off.",
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
+    ),
+    # Cells
+    "module-missing": Words(
+        "There is no module {module}.",
+        "It was looked for in {folder}, where the recipe lies, and in the chosen interpreter.",
+        "Correct its name, or the folder that the recipe lies in.",
+    ),
+    "module-needs": Words(
+        "{module} cannot be imported.",
+        "It needs {missing}, which the chosen interpreter does not have.",
+        "Install {missing} there, or choose an interpreter that has it.",
+    ),
+    "name-missing": Words(
+        "{module} has no {name}.", "Names that are like it: {near}.", "Correct the recipe."
+    ),
+    "not-callable": Words(
+        "{name} cannot be called.",
+        "It is a {found}.",
+        "Name a function, a class, or a model that takes inputs.",
+    ),
+    "example-wrong": Words(
+        "{name} did not return what can be compiled.",
+        "It returned {found}; an example returns (model, inputs) or (model, inputs, keyword "
+        "inputs), and a factory a model or a function.",
+        "Correct what it returns.",
+    ),
+    "inputs-refused": Words(
+        "The inputs do not fit.",
+        "{why} ({where})",
+        "Correct the inputs in the recipe: how many there are, their shapes and their types.",
+    ),
+    "input-type": Words(
+        "{found} cannot be an input.",
+        "Inputs are tensors, numbers, texts, and PyTorch's types, devices and layouts.",
+        "Correct the inputs in the recipe.",
+    ),
+    "callable-raised": Words(
+        "The recipe's own code raised an error.",
+        "{why} ({where})",
+        "Correct the code; the log has the whole traceback.",
+    ),
+    "no-gradient": Words(
+        "There is nothing to go backward from.",
+        "No output of {cell} depends on a parameter, or on an input, that has a gradient.",
+        "Set requires_grad = true for an input, or take “backward” out of the recipe.",
+    ),
+    "exported-unreadable": Words(
+        "{file} cannot be read as an exported program.",
+        "{why}",
+        "Write it with torch.export.save, of the torch that is to load it.",
+    ),
+    "cell-memory": Words(
+        "Compiling took more memory than it may.",
+        "It held {used_mb} MB, and {limit_mb} MB is the limit.",
+        "Raise the limit in the recipe, or warm fewer at a time. Nothing half-written was left.",
+    ),
+    "eager-failed": Words(
+        "{op} could not be compiled for eager mode.",
+        "{why}",
+        "The log has all of it. Only inputs of these shapes and types are affected.",
+    ),
+    "dynamic-eager": Words(
+        "{op} cannot be compiled for dynamic shapes.",
+        "PyTorch looks eager operators up by the exact shapes of their inputs.",
+        "Take “dynamic = true” out of the recipe, and list the sizes in its matrix.",
+    ),
+    "triton-missing": Words(
+        "{python} has no Triton.",
+        "Kernels are compiled by the Triton that programs launch them with.",
+        "Choose an interpreter with Triton, or install it there.",
+    ),
+    "triton-broken": Words(
+        "The Triton of {python} cannot be imported.", "{why}", "Repair that installation."
+    ),
+    "not-a-kernel": Words(
+        "{kernel} is not a Triton kernel.",
+        "It is a {found}; a kernel is a function under @triton.jit.",
+        "Name the function itself.",
+    ),
+    "kernel-argument-unknown": Words(
+        "{kernel} has no argument {argument}.",
+        "It takes {takes}.",
+        "Correct the recipe's signature or constants.",
+    ),
+    "kernel-arguments-missing": Words(
+        "Of the arguments of {kernel}, {missing} are not given.",
+        "It takes {takes}, and these have no default.",
+        "Give the types of what a launch passes in the signature, and the rest as constants.",
+    ),
+    "kernel-argument": Words(
+        "No launch of {kernel} passes {argument} as {asked}.",
+        "Triton would make it {made}; other whole numbers than i32, i64 and u64, and other "
+        "numbers than fp32, are passed only where the kernel annotates the argument with the type.",
+        "Give the type that a launch has.",
+    ),
+    "kernel-target": Words(
+        "{kernel} cannot be compiled for {target}.",
+        "{why}.",
+        "Name a GPU that this Triton compiles for, such as cuda:90 or hip:gfx942.",
+    ),
+    "kernel-failed": Words(
+        "{kernel} could not be compiled for {target}.",
+        "{why} ({where})",
+        "The log has all that Triton said.",
     ),
     # Runs
     "command-not-python": Words(
