@@ -18,7 +18,7 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import crew, following, prepare, processes, supervise
+from torchkeeper.warm import crew, following, prepare, processes, supervise, workers
 from torchkeeper.warm.cells import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
@@ -240,7 +240,7 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
     work, report, cell = prepare._Work(), Recorder(), Cell(3, "mine", "one", "builtin")
     means = crew.Means(1, lambda _: pytest.fail("started"), lambda _, __: None)
     one = crew.Crew([cell], means, report)
-    worker = crew._Worker(typing.cast("Any", None), (), cell=cell)
+    worker = workers.Worker(typing.cast("Any", None), (), cell=cell)
     for line in (
         b"",
         b"nonsense",
@@ -276,7 +276,17 @@ def test_last_words() -> None:
 
 
 def test_nothing_here_imports_torch() -> None:
-    modules = ["supervise", "crew", "job", "graphs", "sources", "putback", "sweep", "processes"]
+    modules = [
+        "supervise",
+        "crew",
+        "job",
+        "workers",
+        "graphs",
+        "sources",
+        "putback",
+        "sweep",
+        "processes",
+    ]
     modules += [f"sources.{name}" for name in ("builtin", "callables", "exported", "inputs")]
     code = (
         "import sys\n"

@@ -125,8 +125,8 @@ def test_from_a_zip_everything_hits(
     with zipfile.ZipFile(archive, "w") as made:
         made.write(APP / "__init__.py", "torchkeeper/__init__.py")
         for package in ("artifacts", "stores", "verdict", "warm", "engine"):
-            for file in (APP / package).glob("*.py"):
-                made.write(file, f"torchkeeper/{package}/{file.name}")
+            for file in (APP / package).rglob("*.py"):
+                made.write(file, f"torchkeeper/{file.relative_to(APP).as_posix()}")
     script = tmp_path / "engine.py"
     script.write_text(ENGINE)
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}

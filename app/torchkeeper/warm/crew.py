@@ -9,22 +9,22 @@ takes only its cell with it; another takes its place.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State, finite
+from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
+from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
+from torchkeeper.warm.workers import Tagged, Worker, accelerator, group_of, send
 
 CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: What holds for every cell, whichever finds it out.
@@ -40,11 +40,6 @@ _LOOK = 0.25
 _LOG = 40
 #: Seconds that a process may take to say goodbye once it has nothing to do.
 _LEAVE = 60.0
-#: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
-_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")
-COUNTS = ("graphs", "hits", "misses", "bypasses")
-
-Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -58,36 +53,6 @@ class Means:
     gone: Callable[[Collection[int], bool], None]
 
 
-@dataclass
-class _Worker:
-    """One process. cell: what it is at, since ``clock``; begun: it has told that it is."""
-
-    process: subprocess.Popen[bytes]
-    group: tuple[Any, ...]
-    state: State = field(default_factory=State)
-    answers: bytearray = field(default_factory=bytearray)
-    log: bytearray = field(default_factory=bytearray)
-    cell: Cell | None = None
-    device: str | None = None
-    clock: float = 0.0
-    looked: float = 0.0
-    begun: bool = False
-    fresh: bool = True
-    leaving: bool = False
-
-
-class _Tagged(Report):
-    """Says of a line of a log which cell it belongs to."""
-
-    def __init__(self, report: Report, worker: _Worker) -> None:
-        self._report, self._worker = report, worker
-
-    def finding(self, **what: Any) -> None:
-        if self._worker.cell is not None:
-            what["cell"] = self._worker.cell.index
-        self._report.finding(**what)
-
-
 class Crew:
     """Compiles cells; ``rows`` has what became of each, by its index."""
 
@@ -98,11 +63,11 @@ class Crew:
         self._queue = list(cells)
         self._again: set[int] = set()
         self._means, self._report = means, report
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
         self._devices: list[Answer] = []
         # What torch chooses where nobody names a device; "" while that may be a GPU.
-        self._default = "" if _accelerator() else "cpu"
+        self._default = "" if accelerator() else "cpu"
 
     def work(self) -> None:
         """Until all cells are done or have failed. No process is left, whatever is raised.
@@ -135,11 +100,11 @@ class Crew:
                 cell = self._next(worker)
                 if cell is not None:
                     self._give(worker, cell)
-                elif not any(_group(one) == worker.group for one in self._queue):
-                    _send(worker, {"end": True})
+                elif not any(group_of(one) == worker.group for one in self._queue):
+                    send(worker, {"end": True})
                     worker.leaving, worker.clock = True, time.monotonic()
         while self._queue and self._another() and (cell := self._next(None)) is not None:
-            worker = _Worker(self._means.start(cell), _group(cell))
+            worker = Worker(self._means.start(cell), group_of(cell))
             self._workers.append(worker)
             process = worker.process
             assert process.stdout and process.stderr
@@ -157,11 +122,11 @@ class Crew:
         long = any(worker.begun and now > worker.clock + LONG for worker in at_work)
         return not at_work or long or len(self._queue) >= MANY * len(at_work)
 
-    def _next(self, worker: _Worker | None) -> Cell | None:
+    def _next(self, worker: Worker | None) -> Cell | None:
         """The first cell that a process can take, or a new one: no two use a GPU at a time."""
         taken = {one.device for one in self._workers if one is not worker and one.device}
         for cell in self._queue:
-            if worker is not None and _group(cell) != worker.group:
+            if worker is not None and group_of(cell) != worker.group:
                 continue
             if self._device(cell) not in taken:
                 return cell
@@ -176,20 +141,20 @@ class Crew:
             return None
         return name if ":" in name or not name else f"{name}:0"
 
-    def _give(self, worker: _Worker, cell: Cell) -> None:
+    def _give(self, worker: Worker, cell: Cell) -> None:
         self._queue.remove(cell)
         worker.cell, worker.begun = cell, False
         device = self._device(cell)
         worker.device = worker.device if device is None else device or "?"
         worker.clock = time.monotonic()
         worker.state = State(lines=worker.state.lines)
-        _send(worker, {"cell": cell.to_json()})
+        send(worker, {"cell": cell.to_json()})
 
     def _listen(self) -> None:
         for key, _ in self._selector.select(TURN):
             self._read(key.data, key.fileobj)
 
-    def _read(self, worker: _Worker, pipe: Any, drain: bool = False) -> None:
+    def _read(self, worker: Worker, pipe: Any, drain: bool = False) -> None:
         if pipe is worker.process.stdout:
             buffer, hear = worker.answers, lambda line: self._take(worker, line)
         else:
@@ -200,13 +165,13 @@ class Crew:
         with contextlib.suppress(KeyError):
             self._selector.unregister(pipe)
 
-    def _log(self, worker: _Worker, line: bytes) -> None:
-        following.log(line, worker.state, _Tagged(self._report, worker))
+    def _log(self, worker: Worker, line: bytes) -> None:
+        following.log(line, worker.state, Tagged(self._report, worker))
 
-    def _take(self, worker: _Worker, line: bytes) -> None:
+    def _take(self, worker: Worker, line: bytes) -> None:
         following.take(line, worker.state, lambda what, value: self._hear(worker, what, value))
 
-    def _hear(self, worker: _Worker, what: str, value: Any) -> None:
+    def _hear(self, worker: Worker, what: str, value: Any) -> None:
         """Take what a process tells. Raises whatever it may where that is not as promised."""
         cell, report = worker.cell, self._report
         if what == "result":
@@ -250,13 +215,13 @@ class Crew:
         ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
         self._report.progress(ended, self._total, "cells")
 
-    def _done(self, worker: _Worker, answer: Answer) -> None:
+    def _done(self, worker: Worker, answer: Answer) -> None:
         assert worker.cell
         self._tell(worker.cell, "done", **answer)
         worker.cell, worker.fresh = None, False
         self._progress()
 
-    def _failed(self, worker: _Worker, problem: Problem) -> None:
+    def _failed(self, worker: Worker, problem: Problem) -> None:
         """The cell of a process has failed. Raises the problem where it is that of all cells."""
         cell, step = worker.cell, worker.state.step
         assert cell
@@ -280,7 +245,7 @@ class Crew:
             for one in self._queue
         ) and not any(row["state"] == "done" for row in self.rows.values())
 
-    def _look(self, worker: _Worker) -> None:
+    def _look(self, worker: Worker) -> None:
         """Whether it has ended, or is to be ended."""
         process, now = worker.process, time.monotonic()
         if process.poll() is not None:
@@ -307,7 +272,7 @@ class Crew:
                 if used is not None:
                     self._too_large(worker, used)
 
-    def _too_large(self, worker: _Worker, used: int) -> None:
+    def _too_large(self, worker: Worker, used: int) -> None:
         cell = worker.cell
         assert cell
         if worker.fresh or cell.index in self._again:
@@ -319,32 +284,32 @@ class Crew:
         worker.cell = None
         self._gone(worker)
 
-    def _stop(self, worker: _Worker, problem: Problem) -> None:
+    def _stop(self, worker: Worker, problem: Problem) -> None:
         """End a process, whose cell has failed with this."""
         self._end([worker])
         self._failed(worker, problem)
 
-    def _gone(self, worker: _Worker) -> None:
+    def _gone(self, worker: Worker) -> None:
         """It has ended, or is to: what it was at has failed, and what it left is cleaned up."""
         state = worker.state
         self._end([worker])
         if state.problem:
             raise state.problem
-        if worker.cell is not None or (worker.leaving and not state.result):
-            tagged = _Tagged(self._report, worker)
+        if worker.cell is not None or (worker.leaving and state.result is None):
+            tagged = Tagged(self._report, worker)
             why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
             if worker.cell is None:
                 raise why
             self._failed(worker, why)
 
-    def _end(self, workers: Sequence[_Worker]) -> None:
+    def _end(self, workers: Sequence[Worker]) -> None:
         """End processes with all that they started, at once, and have cleaned up after them."""
         workers = list(workers)
         if not workers:
             return
         with ThreadPoolExecutor(len(workers)) as pool:
             ended = list(pool.map(lambda worker: processes.end(worker.process), workers))
-        unfinished = [worker for worker in workers if not worker.state.result]
+        unfinished = [worker for worker in workers if worker.state.result is None]
         for worker in workers:
             self._workers.remove(worker)
             for pipe in (worker.process.stdout, worker.process.stderr):
@@ -354,51 +319,3 @@ class Crew:
                 worker.process.__exit__(None, None, None)
         if unfinished:
             self._means.gone(set[int]().union(*ended), bool(self._workers))
-
-
-def _send(worker: _Worker, what: Answer) -> None:
-    assert worker.process.stdin
-    with contextlib.suppress(BrokenPipeError):
-        worker.process.stdin.write(json.dumps(what).encode() + b"\n")
-
-
-def _group(cell: Cell) -> tuple[Any, ...]:
-    """What cells have to have in common to share a process."""
-    environment = tuple(sorted(cell.environment.items()))
-    return environment, cell.threads, cell.portable, cell.folder
-
-
-def _accelerator() -> bool:
-    return sys.platform == "darwin" or any(os.path.exists(path) for path in _ACCELERATORS)
-
-
-def told_of(cell: Cell) -> Answer:
-    """What is told of a cell before anything is known of it."""
-    about = {"recipe": cell.recipe, "name": cell.name, "source": cell.source}
-    return {"index": cell.index, **about, "state": "queued"}
-
-
-def graph_of(value: Any) -> Answer:
-    """A graph as a process told it. Raises whatever it may where that is not as promised."""
-    seconds = value["seconds"]
-    phases = [
-        [str(name)[:LOG_LINE], finite(taken)] for name, taken in (value.get("phases") or [])[:20]
-    ]
-    return {
-        **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
-        "seconds": None if seconds is None else finite(seconds),
-        **({"phases": phases} if phases else {}),
-    }
-
-
-def done_of(value: Any) -> Answer:
-    """What a cell came to, as a process told it. Raises as ``graph_of``."""
-    proof = value["proof"]
-    return {
-        **{key: int(value[key]) for key in COUNTS},
-        "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
-        "seconds": finite(value["seconds"]),
-        "proof": None if proof is None else {key: int(proof[key]) for key in ("found", "of")},
-        "device": str(value["device"])[:LOG_LINE],
-        "threads": int(value["threads"]),
-    }

@@ -18,9 +18,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
 from torchkeeper.warm import expanding, processes, recipe, sweep
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.crew import COUNTS, Crew, Means, told_of
+from torchkeeper.warm.crew import Crew, Means
 from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
+from torchkeeper.warm.told import summed, told_of
 
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
@@ -114,7 +115,7 @@ def run(
     crew.work()
     if crew.failed:
         gone((), False)
-    return _summed(crew)
+    return summed(list(crew.rows.values()), crew.torch)
 
 
 def _at_a_time(job: Job, report: Report) -> int:
@@ -127,25 +128,6 @@ def _at_a_time(job: Job, report: Report) -> int:
         why = "cores" if given == cores else "memory"
         report.finding(jobs={"asked": job.jobs, "given": given, "why": why})
     return given
-
-
-def _summed(crew: Crew) -> dict[str, Any]:
-    rows = list(crew.rows.values())
-    done = [row for row in rows if row["state"] == "done"]
-    first = done[0] if done else {"device": "", "threads": 0}
-    return {
-        "cells": rows,
-        **{name: sum(row[name] for row in done) for name in COUNTS},
-        "autograd": {
-            name: sum(row["autograd"][name] for row in done) for name in ("hits", "misses")
-        },
-        "seconds": sum(row["seconds"] for row in done),
-        "device": first["device"],
-        "threads": first["threads"],
-        "torch": crew.torch,
-        "done": len(done),
-        "failed": len(crew.failed),
-    }
 
 
 def checked(params: dict[str, Any]) -> Job:

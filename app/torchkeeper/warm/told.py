@@ -1,0 +1,62 @@
+"""What is told of cells on the wire, before and after it was checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.warm import phases
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.following import LOG_LINE, finite
+
+#: What is counted of a cell, and summed over all.
+COUNTS = ("graphs", "hits", "misses", "bypasses")
+
+Answer = dict[str, Any]
+
+
+def told_of(cell: Cell) -> Answer:
+    """What is told of a cell before anything is known of it."""
+    about = {"recipe": cell.recipe, "name": cell.name, "source": cell.source}
+    return {"index": cell.index, **about, "state": "queued"}
+
+
+def graph_of(value: Any) -> Answer:
+    """A graph as a process told it. Raises whatever it may where that is not as promised."""
+    seconds = value["seconds"]
+    return {
+        **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
+        "seconds": None if seconds is None else finite(seconds),
+        "phases": phases.checked(value.get("phases") or []),
+    }
+
+
+def done_of(value: Any) -> Answer:
+    """What a cell came to, as a process told it. Raises as ``graph_of``."""
+    proof = value["proof"]
+    return {
+        **{key: int(value[key]) for key in COUNTS},
+        "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
+        "seconds": finite(value["seconds"]),
+        "proof": None if proof is None else {key: int(proof[key]) for key in ("found", "of")},
+        "device": str(value["device"])[:LOG_LINE],
+        "threads": int(value["threads"]),
+    }
+
+
+def summed(rows: list[Answer], torch: str) -> Answer:
+    """The result of a job, of what became of its cells."""
+    done = [row for row in rows if row["state"] == "done"]
+    first = done[0] if done else {"device": "", "threads": 0}
+    return {
+        "cells": rows,
+        **{name: sum(row[name] for row in done) for name in COUNTS},
+        "autograd": {
+            name: sum(row["autograd"][name] for row in done) for name in ("hits", "misses")
+        },
+        "seconds": sum(row["seconds"] for row in done),
+        "device": first["device"],
+        "threads": first["threads"],
+        "torch": torch,
+        "done": len(done),
+        "failed": sum(row["state"] == "failed" for row in rows),
+    }

@@ -1,0 +1,66 @@
+"""One process that compiles cells, as those see it who give it something to do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.following import State
+
+#: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
+_ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")
+
+
+@dataclass
+class Worker:
+    """One process. cell: what it is at, since ``clock``; begun: it has told that it is."""
+
+    process: subprocess.Popen[bytes]
+    group: tuple[Any, ...]
+    state: State = field(default_factory=State)
+    answers: bytearray = field(default_factory=bytearray)
+    log: bytearray = field(default_factory=bytearray)
+    cell: Cell | None = None
+    device: str | None = None
+    clock: float = 0.0
+    looked: float = 0.0
+    begun: bool = False
+    fresh: bool = True
+    leaving: bool = False
+
+
+class Tagged(Report):
+    """Says of a line of a log which cell it belongs to."""
+
+    def __init__(self, report: Report, worker: Worker) -> None:
+        self._report, self._worker = report, worker
+
+    def finding(self, **what: Any) -> None:
+        if self._worker.cell is not None:
+            what["cell"] = self._worker.cell.index
+        self._report.finding(**what)
+
+
+def send(worker: Worker, what: dict[str, Any]) -> None:
+    """Give a process a line; one that is gone has no use for it."""
+    assert worker.process.stdin
+    with contextlib.suppress(BrokenPipeError):
+        worker.process.stdin.write(json.dumps(what).encode() + b"\n")
+
+
+def group_of(cell: Cell) -> tuple[Any, ...]:
+    """What cells have to have in common to share a process."""
+    environment = tuple(sorted(cell.environment.items()))
+    return environment, cell.threads, cell.portable, cell.folder
+
+
+def accelerator() -> bool:
+    """Whether torch may prefer something to the CPU."""
+    return sys.platform == "darwin" or any(os.path.exists(path) for path in _ACCELERATORS)
