@@ -126,7 +126,7 @@ ACTIONS = (
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
          "export", "file", 1, ("entries",), _n("Export…")),
     Spec("quit", _n("&Quit"), "quit", "Ctrl+Q",
-         _n("Stop all jobs and close the window"),
+         _n("Close the window; what is still running goes on in the background, or stops"),
          _always, "close", "file", 2),
     Spec("find", _n("&Find"), "find", "Ctrl+F",
          _n("Go to the filter"),

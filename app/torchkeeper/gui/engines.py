@@ -193,6 +193,46 @@ class Engines(QObject):
             listener, lambda: lookups.keep_verified(place, before, python, result)
         )
 
+    def recipes(
+        self, listener: Listener, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> int:
+        """The recipes that are kept, after some were put on the list, and some taken off it; the
+        result is ``{"recipes": [Listed]}`` (gui.recipes.known, as all that follows).
+        """
+        put, taken = list(add), list(remove)
+        return self._ask_aside(listener, lambda: lookups.recipes(put, taken))
+
+    def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
+        """What the text of a recipe comes to; the result is ``{"looked": Looked}``."""
+        return self._ask_aside(listener, lambda: lookups.recipe_looked(text, path))
+
+    def recipe_text(self, path: str, listener: Listener) -> int:
+        """The text of a recipe's file; the result is ``{"text"}``."""
+        return self._ask_aside(listener, lambda: lookups.recipe_text(path))
+
+    def save_recipe(self, path: str, text: str, replace: bool, listener: Listener) -> int:
+        """Write a recipe, whole or not at all; the result is ``{"path", "there"}``."""
+        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, replace))
+
+    def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
+        """The cells that recipes make; the result is ``{"made": Made}``."""
+        some = list(names)
+        return self._ask_aside(listener, lambda: lookups.recipe_cells(some))
+
+    def recipe_wire(self, names: Sequence[str], listener: Listener) -> int:
+        """Recipes as a request has them; the result is ``{"recipes", "paths"}``."""
+        some = list(names)
+        return self._ask_aside(listener, lambda: lookups.recipe_wire(some))
+
+    def keep_warmed(
+        self, counts: Sequence[tuple[str, int, int]], place: str, listener: Listener
+    ) -> int:
+        """Note of recipes that they were warmed: of each its path, and how many cells are warm,
+        and are not; the result is empty.
+        """
+        some = list(counts)
+        return self._ask_aside(listener, lambda: lookups.keep_warmed(some, place))
+
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is
         ``{"folder": path}``.

@@ -68,3 +68,52 @@ def keep_verified(
     from torchkeeper.link import verified
 
     return {"verified": verified.keep(place, before, python, result)}
+
+
+def recipes(add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
+    """As of ``gui.recipes.known``, as all that follows. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.listed(add, remove)
+
+
+def recipe_looked(text: str, path: str) -> dict[str, Any]:
+    """What a text comes to."""
+    from torchkeeper.gui.recipes import known
+
+    return known.looked(text, path)
+
+
+def recipe_text(path: str) -> dict[str, Any]:
+    """The text of a file. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.text(path)
+
+
+def recipe_saved(path: str, text: str, replace: bool) -> dict[str, Any]:
+    """A text is in its file. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.save(path, text, replace)
+
+
+def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
+    """What recipes make. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.made(names)
+
+
+def recipe_wire(names: Sequence[str]) -> dict[str, Any]:
+    """Recipes as a request has them. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.wire(names)
+
+
+def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
+    """What was warmed is noted."""
+    from torchkeeper.gui.recipes import known
+
+    return known.keep_warmed(counts, place)

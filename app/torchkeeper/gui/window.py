@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
+from PySide6.QtWidgets import QDialog
 
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.engines import Engines, Listener
@@ -17,7 +18,6 @@ from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
-from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.query import TIMES, Query
@@ -25,6 +25,7 @@ from torchkeeper.stores.query import TIMES, Query
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
+    from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
@@ -70,6 +71,7 @@ class Window(Shell):
         self._places_known = self._helped = False
         self._waiting: list[str] = []
         self._sure = False
+        self._leaving: LeaveDialog | None = None
         self._updated = 0.0
         self._watch: Watch | None = None
         self._operations: Operations | None = None
@@ -634,24 +636,35 @@ class Window(Shell):
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
         if active and not self._sure:
-            from torchkeeper.gui.dialogs.base import confirm
+            from torchkeeper.gui.dialogs.leaving import LeaveDialog
 
             event.ignore()
-            confirm(
-                self,
-                self.tr("Quit"),
-                self.tr("Stop {} and quit?").format(say.count(len(active), "job", "jobs")),
-                "\n".join(job.title for job in active)
-                + "\n\n"
-                + self.tr("What is finished stays; nothing is left half-written."),
-                self.tr("Stop and quit"),
-                self.close_surely,
-            )
+            if self._leaving is None:
+                self._leaving = LeaveDialog(self, active, self.leave_jobs, self.close_surely)
+                self._leaving.finished.connect(self._stays)
+                self._leaving.open()
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
         self.columns.keep_if_changed()
         self.engines.stop()
         super().closeEvent(event)
+
+    def _stays(self, _: int) -> None:
+        self._leaving = None
+
+    def leave_jobs(self) -> None:
+        """Hide; close when the last job has ended, whatever came of it."""
+        self.settings.setValue("window/geometry", self.saveGeometry())
+        for dialog in self.findChildren(QDialog):
+            dialog.close()
+        self.hide()
+        self.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
+        self._end_alone()
+
+    def _end_alone(self) -> None:
+        # A job that has ended may have another follow it, which is there by now.
+        if not self.jobs.active:
+            self.close_surely()
 
     def close_surely(self) -> None:
         """Close without asking."""

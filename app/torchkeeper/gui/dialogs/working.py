@@ -45,8 +45,8 @@ _LOW = 224
 _HIGH = 440
 #: And with tables.
 _TALL = 600
-#: How wide it is with the cells of a warm-up.
-_WIDE = 960
+#: How wide and high it is with the cells of a warm-up.
+_WIDE, _HIGHEST = 960, 720
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
@@ -123,7 +123,7 @@ class ProgressPage(QWidget):
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
         self.now.setText(job.now or job.note)
-        self.now.setVisible(bool(self.now.text()) or not job.laps)
+        self.now.setVisible(bool(self.now.text()) or not (job.laps or job.cells))
         if job.laps:
             self.laps.show_laps(job.laps, time.monotonic())
         self.laps.setVisible(bool(job.laps))
@@ -401,6 +401,8 @@ class WorkDialog(Dialog):
         if job.active:
             self._show()
             self._turn_to(self.progress)
+            if job.cells:
+                self._make_room()
             self.progress.background.setFocus()
             self._timer.start()
         else:
@@ -423,7 +425,7 @@ class WorkDialog(Dialog):
         """Be as large as the cells of a warm-up want."""
         room = self.screen().availableSize()
         wide = min(max(self.width(), _WIDE), room.width() - 40)
-        self.resize(wide, min(max(self.height(), _TALL + 40), room.height() - 80))
+        self.resize(wide, min(max(self.height(), _HIGHEST), room.height() - 80))
 
     def _finished(self, job: Job) -> None:
         if job is not self.job:

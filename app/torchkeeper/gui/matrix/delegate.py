@@ -89,7 +89,9 @@ class CellDelegate(QStyledItemDelegate):
         every = line.phases or []
         longest = max(self._model.cells.longest, 1.0)
         now = time.monotonic()
-        whole = (line.took(now) if isinstance(line, CellState) else None) or sum(every)
+        took = line.took(now) if isinstance(line, CellState) else None
+        # Graphs that are compiled at once take more together than the cell.
+        whole = max(took or 0.0, sum(every))
         longest = max(longest, whole)
         if whole <= 0:
             return

@@ -47,9 +47,13 @@ def outcome_words(outcome: str) -> str:
 
 
 def name_of(cell: CellState, several: bool) -> str:
-    """What a cell is called; with its recipe where there are ``several``."""
-    name = printable(cell.name, 200) or printable(cell.recipe, 200)
-    return f"{printable(cell.recipe, 80)} · {name}" if several and cell.name else name
+    """What a cell is called; with its recipe where there are ``several`` and it does not begin
+    with that.
+    """
+    name, recipe = printable(cell.name, 200), printable(cell.recipe, 80)
+    if several and name and not name.startswith(recipe):
+        return f"{recipe} · {name}"
+    return name or recipe
 
 
 class CellsModel(QAbstractTableModel):
@@ -242,7 +246,7 @@ class CellsModel(QAbstractTableModel):
         if column == TIME:
             seconds = line.took(now)
             return "" if seconds is None else say.seconds(seconds)
-        if line.state == "queued" or (line.ended and line.of is not None and not line.count):
+        if line.state == "queued" or (line.ended and not line.count):
             return ""
         return f"{line.hits if column == HITS else line.misses:,}"
 

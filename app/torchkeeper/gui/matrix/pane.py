@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QModelIndex, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QHeaderView,
     QPlainTextEdit,
-    QSplitter,
     QTableView,
     QWidget,
 )
@@ -35,6 +34,8 @@ from torchkeeper.link.words import printable
 
 #: Milliseconds between two looks at what has changed.
 _EVERY_MS = 100
+#: How the table and the log share the room.
+_TABLE, _DETAIL = 3, 2
 
 
 def source_words(source: str) -> str:
@@ -75,7 +76,7 @@ class CellsPane(QWidget):
         self.log.setReadOnly(True)
         self.log.setTabChangesFocus(True)
         self.log.setAccessibleName(self.tr("Log of the chosen cell"))
-        self.log.setPlaceholderText(self.tr("It has logged nothing."))
+        self.log.setMinimumHeight(88)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.copy = forms.button(self.tr("Copy l&og"))
         self.copy.setAutoDefault(False)
@@ -97,6 +98,7 @@ class CellsPane(QWidget):
     def _dress_view(self) -> None:
         view = self.view
         view.setAccessibleName(self.tr("Cells"))
+        view.setMinimumHeight(3 * ROW_HEIGHT)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -117,30 +119,22 @@ class CellsPane(QWidget):
         head = forms.row()
         head.addWidget(self.legend, 1)
         head.addWidget(self.bad)
-        above = forms.column()
-        above.addWidget(self.view, 1)
-        table = QWidget()
-        table.setLayout(above)
         line = forms.row()
         line.addWidget(self.name, 1)
         line.addWidget(self.copy)
         below = forms.column(gap=4)
-        below.setContentsMargins(0, 8, 0, 0)
+        below.setContentsMargins(0, 4, 0, 0)
         below.addLayout(line)
         below.addWidget(self.facts)
         below.addWidget(self.notice)
         below.addWidget(self.log, 1)
         self.detail = QWidget()
         self.detail.setLayout(below)
-        self.split = QSplitter(Qt.Orientation.Vertical)
-        self.split.setChildrenCollapsible(False)
-        self.split.addWidget(table)
-        self.split.addWidget(self.detail)
-        self.split.setSizes([260, 200])
-        self.split.setStretchFactor(0, 1)
         whole = forms.column()
         whole.addLayout(head)
-        whole.addWidget(self.split, 1)
+        whole.addWidget(self.view, _TABLE)
+        whole.addWidget(self.detail)
+        self._layout = whole
         self.setLayout(whole)
 
     def _paint(self) -> None:
@@ -164,10 +158,14 @@ class CellsPane(QWidget):
         self._refresh()
         bad = self.model.cells.bad
         if bad and not self._touched:
-            self.choose(self.model.cells.rows.index(bad[0]))
+            self._go_to(self.model.cells.rows.index(bad[0]))
 
     def choose(self, row: int) -> None:
-        """Go to a cell, by its place among all."""
+        """Go to a cell, by its place among all, and stay there."""
+        self._touched = True
+        self._go_to(row)
+
+    def _go_to(self, row: int) -> None:
         line = self.model.line_of(row)
         if line is not None:
             index = self.model.index(line, CELL)
@@ -191,9 +189,9 @@ class CellsPane(QWidget):
         if not self._touched and counts.get(COMPILING):
             first = next(n for n, cell in enumerate(cells.rows) if cell.state == COMPILING)
             if first != self._chosen:
-                self.choose(first)
+                self._go_to(first)
         elif self._chosen is None and cells.rows:
-            self.choose(0)
+            self._go_to(0)
         self._tell()
 
     def _only_bad(self, on: bool) -> None:
@@ -201,7 +199,7 @@ class CellsPane(QWidget):
         self.model.only_bad(on)
         line = self.model.line_of(kept) if kept is not None else None
         if line is not None and kept is not None:
-            self.choose(kept)
+            self._go_to(kept)
         elif self.model.rowCount():
             self.view.setCurrentIndex(self.model.index(0, CELL))
 
@@ -256,6 +254,11 @@ class CellsPane(QWidget):
         return " · ".join(part for part in parts if part)
 
     def _show_log(self, lines: list[str]) -> None:
+        # Where there is nothing to read, the table has the room.
+        failed = self.notice.error is not None
+        self.log.setVisible(bool(lines))
+        self.copy.setVisible(bool(lines) or failed)
+        self._layout.setStretchFactor(self.detail, _DETAIL if lines else 0)
         if lines == self._lines:
             return
         bar = self.log.verticalScrollBar()
@@ -266,7 +269,6 @@ class CellsPane(QWidget):
         else:
             self.log.setPlainText("\n".join(lines))
         self._lines = lines
-        self.copy.setEnabled(bool(lines) or self.notice.error is not None)
         if follow:
             bar.setValue(bar.maximum())
 

@@ -1,0 +1,208 @@
+"""What the window knows of recipes. Everything here waits for disks, and is called in a thread that
+may (``gui.asides``); the dataclasses are what it hands over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.link.words import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.link.recipes import Fault
+    from torchkeeper.link.warmed import Warmed
+
+#: How a request names the recipe that comes with Torchkeeper (warm/recipe.py).
+BUILTIN = "builtin"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
+    it cannot be read at all. cells: 0 where either is the case.
+    """
+
+    path: str
+    name: str
+    about: str = ""
+    source: str = ""
+    cells: int = 0
+    faults: Sequence[Fault] = ()
+    error: UserError | None = None
+    warmed: Warmed | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether it can be warmed."""
+        return not self.faults and self.error is None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is on the list: a file, with its one recipe, or a folder, with all in it."""
+
+    path: str
+    folder: bool
+    recipes: Sequence[Known] = ()
+    error: UserError | None = None
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a text comes to: its faults, or the cells it makes, by name, and what they are of."""
+
+    faults: Sequence[Fault]
+    cells: Sequence[str] = ()
+    source: str = ""
+    data: dict[str, Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Made:
+    """The cells that recipes make: of each its recipe, its name and its source."""
+
+    cells: Sequence[tuple[str, str, str]]
+    recipes: int
+
+
+def listed(add: Sequence[str] = (), remove: Sequence[str] = ()) -> dict[str, Any]:
+    """``{"recipes": [Listed]}``: the list, after some were put on it and some taken off it.
+
+    Raises UserError as ``link.recipes.add`` and ``remove``.
+    """
+    from torchkeeper.link import recipes, warmed
+
+    for path in add:
+        recipes.add(path)
+    for path in remove:
+        recipes.remove(path)
+    before = warmed.last()
+    found = [Listed(BUILTIN, False, [_builtin(before)])]
+    for path in recipes.listed():
+        folder = os.path.isdir(path)
+        try:
+            files = recipes.files(path)
+        except UserError as e:
+            found.append(Listed(path, folder, [], e))
+        else:
+            found.append(Listed(path, folder, [_known(one, before) for one in files]))
+    return {"recipes": found}
+
+
+def _builtin(before: dict[str, Warmed]) -> Known:
+    return Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1, warmed=before.get(BUILTIN))
+
+
+def _known(path: str, before: dict[str, Warmed]) -> Known:
+    from torchkeeper.link import recipes
+    from torchkeeper.warm.recipe import checked, many
+
+    stem = os.path.splitext(os.path.basename(path))[0]
+    warmed = before.get(path)
+    try:
+        data, faults = recipes.looked_at(recipes.text_in(path))
+    except UserError as e:
+        return Known(path, stem, error=e, warmed=warmed)
+    if data is None or faults:
+        return Known(path, stem, faults=faults, warmed=warmed)
+    one = checked(data, stem, os.path.dirname(path))
+    return Known(path, one.name, one.about, one.source, many(one), warmed=warmed)
+
+
+def looked(text: str, path: str) -> dict[str, Any]:
+    """``{"looked": Looked}``: what a recipe's text comes to; path: where it lies or will lie."""
+    from torchkeeper.link import recipes
+    from torchkeeper.warm.expanding import cells_of
+    from torchkeeper.warm.recipe import checked
+
+    data, faults = recipes.looked_at(text)
+    if data is None or faults:
+        return {"looked": Looked(faults, data=data)}
+    stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
+    one = checked(data, stem, os.path.dirname(path) or "/")
+    names = [cell.name for cell in cells_of([one])]
+    return {"looked": Looked([], names, one.source, data)}
+
+
+def text(path: str) -> dict[str, Any]:
+    """``{"text"}`` of a file. Raises UserError."""
+    from torchkeeper.link import recipes
+
+    return {"text": recipes.text_in(path)}
+
+
+def save(path: str, text: str, replace: bool) -> dict[str, Any]:
+    """Write a recipe, whole or not at all; ``{"path", "there"}``: ``there`` if nothing was written
+    because something is there that was not to be replaced. Raises UserError("recipe-unwritable").
+    """
+    path = os.path.realpath(path)
+    if not replace and os.path.lexists(path):
+        return {"path": path, "there": True}
+    partial = ""
+    try:
+        mode = 0o666 & ~_umask()
+        with contextlib.suppress(FileNotFoundError):
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+        handle, partial = tempfile.mkstemp(prefix=".partial-", dir=os.path.dirname(path))
+        with open(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(partial, mode)
+        os.replace(partial, path)
+    except (OSError, UnicodeEncodeError) as e:
+        if partial:
+            with contextlib.suppress(OSError):
+                os.unlink(partial)
+        why = getattr(e, "strerror", None) or str(e)
+        raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
+    return {"path": path, "there": False}
+
+
+def _umask() -> int:
+    # There is no way to ask for it but to set it, which other threads would notice.
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+            line = next(x for x in stream if x.startswith("Umask:"))
+        return int(line.split()[1], 8)
+    return 0o022
+
+
+def made(names: Sequence[str]) -> dict[str, Any]:
+    """``{"made": Made}``: the cells of recipes, files and folders. Raises UserError."""
+    from torchkeeper.artifacts.entry import Problem
+    from torchkeeper.link import recipes
+    from torchkeeper.warm.expanding import cells_of
+    from torchkeeper.warm.recipe import of_request
+
+    try:
+        every = of_request(recipes.wire(names))
+        cells = cells_of(every)
+    except Problem as e:
+        raise user_error(e.code, e.params) from e
+    return {"made": Made([(c.recipe, c.name, c.source) for c in cells], len(every))}
+
+
+def wire(names: Sequence[str]) -> dict[str, Any]:
+    """``{"recipes", "paths"}``: as a request has them, and the file of each, or BUILTIN.
+
+    Raises UserError.
+    """
+    from torchkeeper.link import recipes
+
+    paths = recipes.chosen(names)
+    return {"recipes": recipes.wire(paths), "paths": paths}
+
+
+def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
+    """Note that recipes were warmed (``link.warmed.keep``); ``{}``."""
+    from torchkeeper.link import warmed
+
+    warmed.keep(counts, place)
+    return {}
