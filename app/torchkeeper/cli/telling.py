@@ -61,6 +61,7 @@ class Live:
 
     def __init__(self, json: bool) -> None:
         self._json = json
+        self._say = making.saying()
         self.rows: dict[int, Answer] = {}
         self._log: deque[str] = deque(maxlen=_TAIL)
 
@@ -70,10 +71,9 @@ class Live:
             self.rows |= {one["index"]: dict(one) for one in cells}
         elif isinstance(log := what.get("log"), str):
             self._log.append(log)
-        elif isinstance(graph := what.get("graph"), dict):
-            decided = graph.get("outcome") != "compiling"
-            if decided and len(self.rows) < 2 and not self._json:
-                making.say_finding(what)
+        elif isinstance(what.get("graph"), dict):
+            if len(self.rows) < 2 and not self._json:
+                self._say(what)
         elif isinstance(cell := what.get("cell"), dict):
             self._ended(cell)
         elif isinstance(jobs := what.get("jobs"), dict):
@@ -81,7 +81,7 @@ class Live:
             if not self._json:
                 output.note(f"{given} at a time, not {asked}: there are no {why} for more")
         elif not self._json and not ("step" in what and len(self.rows) > 1):
-            making.say_finding(what)
+            self._say(what)
 
     def _ended(self, cell: Answer) -> None:
         row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
