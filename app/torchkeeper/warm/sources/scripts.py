@@ -23,6 +23,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import commands, trace
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.foreseeing import problem_of
+from torchkeeper.warm.graphs import Graph
 from torchkeeper.warm.items import name_of
 from torchkeeper.warm.sources import Step, Work
 from torchkeeper.warm.tail import Tail
@@ -51,11 +52,12 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     name = name_of("script", {"command": command})
     counts: dict[str, Any] = {}
 
+    def one(graph: Graph) -> None:
+        tell(graph={**graph.to_json(), "cell": cell.index})
+
     def run() -> None:
         with _traced() as (where, before):
-            tail = Tail(
-                where, lambda graph: tell(graph={**graph.to_json(), "cell": cell.index}), "", before
-            )
+            tail = Tail(where, one, cell.name, before)
             code, why = _run(argv, folder, where, tail)
             if code:
                 raise Problem("script-failed", command=name, status=_said(code), why=why)
