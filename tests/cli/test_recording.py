@@ -143,6 +143,16 @@ def test_how_it_is_compiled_is_said() -> None:
     assert found.data["callable"][1]["inputs"][0]["requires_grad"] is True
 
 
+def test_what_a_recipe_does_otherwise_is_said() -> None:
+    said = "Called without gradients, and with nothing that has any: step."
+    assert said in made(thing(call(tensor(2), grad=False))).comment
+    for one in (
+        thing(call(tensor(2), grad=True)),
+        model(call(tensor(2), grad=False), wants_grad=True),
+    ):
+        assert "Called without" not in made(one).comment
+
+
 def test_sizes_that_vary_are_a_matrix() -> None:
     calls = [call(tensor(n, 16), tensor(n, 2)) for n in (1, 8, 32)]
     found = made(model(*calls, dynamic=False))
@@ -242,7 +252,8 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
         "function", "__main__", True, True
     )  # fmt: skip
-    assert op["calls"][0]["inputs"] == [tensor(8, 8), tensor(8, 8)]
+    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True)]
+    assert net["wants_grad"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]
     assert lambda_["dynamic"] is False

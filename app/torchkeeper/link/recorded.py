@@ -70,6 +70,11 @@ def recipe_of(
     try:
         data = _understood(notes, os.path.dirname(out))
         head.append("It is the program's own models and functions, each with the inputs it had.")
+        if without := sorted({str(one["name"]) for one in compiled if _without_grad(one)}):
+            # A key of AOTAutograd's holds whether gradients are on (autograd_cache.py).
+            head.append(f"Called without gradients, and with nothing that has any: "
+                        f"{', '.join(without[:10])}. Their graphs will hit; AOTAutograd's own "
+                        "entries, which take no compiler, will not.")  # fmt: skip
         found = Recorded(data, "", "callable")
     except Unnamed as e:
         why = e.args[0]
@@ -202,6 +207,16 @@ def _odd(value: Any) -> Iterator[str]:
         for form in ("list", "tuple"):
             for one in value.get(form, ()):
                 yield from _odd(one)
+
+
+def _without_grad(one: Note) -> bool:
+    """Whether it was called as a recipe does not: without gradients where nothing has one."""
+    return any(
+        call.get("grad") is False
+        and not one.get("wants_grad")
+        and not any(tensor.get("requires_grad") for tensor in _tensors(call))
+        for call in _dicts(one.get("calls"))
+    )
 
 
 def _device(one: Note, call: Note) -> str:
@@ -338,4 +353,9 @@ def _input(value: Any) -> str:
     if isinstance(value, dict) and isinstance(value.get("shape"), list):
         size = "x".join(map(str, value["shape"])) or "scalar"
         return f"{value.get('dtype')} {size} on {value.get('device')}"
-    return "…" if isinstance(value, dict) else repr(value)[:40]
+    if isinstance(value, dict):
+        for form in ("list", "tuple"):
+            if isinstance(value.get(form), list):
+                return f"{form} of {', '.join(map(_input, value[form][:4]))}"
+        return "None" if "none" in value else str(next(iter(value.values()), ""))[:40]
+    return repr(value)[:40]

@@ -217,9 +217,10 @@ class _Notes:
             "keywords": {name: _input(value) for name, value in seen.get("kwargs", {}).items()},
             "backward": False,
             "symbols": False,
+            "grad": bool(sys.modules["torch"].is_grad_enabled()),
         }
         for known in one["calls"]:
-            if all(known[name] == call[name] for name in ("inputs", "keywords")):
+            if all(known[name] == call[name] for name in ("inputs", "keywords", "grad")):
                 call = known  # a part of the same call, after a break; or once more
                 break
         else:
@@ -367,6 +368,7 @@ def _model(model: Any) -> Noted:
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
         "training": bool(model.training),
+        "wants_grad": any(p.requires_grad for p in model.parameters()),
         "mode_matters": any(map(_mode_matters, model.modules())),
         "odd": odd,
     }
