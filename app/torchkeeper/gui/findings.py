@@ -57,6 +57,8 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         return _tr("Step: {}").format(job.note)
     if isinstance(graph, dict):
         return _graph(graph)
+    if isinstance(fewer := one.get("jobs"), dict):
+        return _fewer(fewer)
     if isinstance(one.get("header"), dict):
         return _header(one["header"])
     if isinstance(swept, dict):
@@ -74,6 +76,15 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         job.leave(f"{what} {key}: {reason}", error.what)
         return _tr("Left: {} {}: {}").format(what, key, reason)
     return ""
+
+
+def _fewer(jobs: dict[str, Any]) -> str:
+    """That fewer cells are compiled at a time than asked for."""
+    given, asked = notes.number(jobs, "given"), notes.number(jobs, "asked")
+    why = _tr("that is how many cores there are")
+    if jobs.get("why") == "memory":
+        why = _tr("there is no memory for more")
+    return _tr("{} of {} cells at a time: {}").format(given, asked, why)
 
 
 def _cell(job: Job, one: dict[str, Any]) -> str:
