@@ -406,6 +406,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "held": _late("held", "running"),
     "explain_trace": _late("explain_trace", "running"),
     "explain": _late("explain", "explaining"),
+    "cells": _late("cells", "cells"),
     "warm": _warm,
     "verify": _verify,
     "prepare": _prepare,

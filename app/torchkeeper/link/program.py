@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from torchkeeper.link.words import user_error
+from torchkeeper.warm import commands
 
 #: What shells and programs that start others return where there is nothing to start.
 CANNOT_RUN, NOT_FOUND = 126, 127
 
-_PYTHON = re.compile(r"python[0-9.]*")
 #: What is passed on when only we are told. A terminal tells all of its foreground group.
 _PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
@@ -30,13 +29,13 @@ def under(python: str, command: Sequence[str]) -> list[str]:
     It begins with ``python``, ``-m``, or the name of a Python file. Raises
     UserError("command-not-python") for any other.
     """
-    first = command[0]
-    if _PYTHON.fullmatch(os.path.basename(first)):
-        return [python, *command[1:]]
-    if first in ("-m", "-c") or first.endswith(".py"):
-        return [python, *command]
+    argv = commands.under(python, command)
+    if argv is not None:
+        return argv
     folder = os.path.dirname(python)
-    raise user_error("command-not-python", {"command": first, "python": python, "folder": folder})
+    raise user_error(
+        "command-not-python", {"command": command[0], "python": python, "folder": folder}
+    )
 
 
 def run(argv: Sequence[str], env: Mapping[str, str]) -> int:

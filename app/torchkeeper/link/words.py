@@ -784,6 +784,28 @@ CATALOGUE: dict[str, Words] = {
     "warm-failed": Words(
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
     ),
+    "script-failed": Words(
+        "{command} failed: {status}.",
+        "{why}",
+        "The log has all that it said. Run the command by itself in the recipe's folder, with the "
+        "same interpreter.",
+    ),
+    "script-nothing": Words(
+        "{command} ended well, but had PyTorch look up no graph in its cache.",
+        "It began {compiles} compiles. Without any, it called nothing that torch.compile made; "
+        "otherwise its caches are turned off, or its backend is not inductor.",
+        "Have the command run what is to be warmed, as “torchkeeper run -- COMMAND” shows it.",
+    ),
+    "script-missing": Words(
+        "There is no file {file} to run.",
+        "It is not in {folder}.",
+        "The command's files are relative to its folder, and that to the recipe.",
+    ),
+    "script-folder": Words(
+        "There is no folder {folder} to run the command in.",
+        "A script's folder is relative to the recipe.",
+        "Correct “folder” in the recipe, or leave it out.",
+    ),
     "warm-killed": Words(
         "The compile job was ended by {signal}.",
         "SIGKILL usually means that the machine ran out of memory. {why}",

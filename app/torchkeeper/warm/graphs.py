@@ -97,8 +97,12 @@ class Graphs(logging.Handler):
         """Take one record, of whatever shape."""
         # A compile worker that was forked off has a copy of this handler; its say is not wanted.
         if os.getpid() == self._pid:
-            with contextlib.suppress(Exception):
-                self._take(getattr(record, "metadata", None), getattr(record, "payload", None))
+            self.hear(getattr(record, "metadata", None), getattr(record, "payload", None))
+
+    def hear(self, metadata: Any, payload: Any) -> None:
+        """Take what a record says: ``metadata``, and the ``payload`` as text. Raises nothing."""
+        with contextlib.suppress(Exception):
+            self._take(metadata, payload)
 
     def _take(self, metadata: Any, payload: Any) -> None:
         if not isinstance(metadata, dict):

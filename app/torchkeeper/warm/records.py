@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -52,9 +52,11 @@ class Record:
 
 
 def records(file: IO[bytes], report: Report) -> Iterator[Record | None]:
-    """The records in order; None for each line that is none and belongs to none."""
-    current: Record | None = None
-    whole = True
+    """The records of a file in order; None for each line that is none and belongs to none."""
+    return of(_lines(file, report))
+
+
+def _lines(file: IO[bytes], report: Report) -> Iterator[bytes]:
     size, looked = os.fstat(file.fileno()).st_size, 0
     while line := file.readline(MAX_LINE):
         looked += len(line)
@@ -62,6 +64,14 @@ def records(file: IO[bytes], report: Report) -> Iterator[Record | None]:
             report.check()
             report.progress(file.tell(), size, "bytes")
             looked = 0
+        yield line
+
+
+def of(lines: Iterable[bytes]) -> Iterator[Record | None]:
+    """The records that lines make, each with its end, if it has one; as ``records`` tells them."""
+    current: Record | None = None
+    whole = True
+    for line in lines:
         begins, whole = whole, line.endswith(b"\n")
         if not begins:
             continue  # the rest of a line that is too long

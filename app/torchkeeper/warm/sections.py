@@ -45,7 +45,9 @@ LONGEST_NAME = 80
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 #: What is ours to set: where a cell's entries go, and what is said between our processes.
-_OURS = re.compile(r"TORCHINDUCTOR_CACHE_DIR|TRITON_CACHE_DIR|TORCH_TRACE|TORCHKEEPER_.*")
+_OURS = re.compile(
+    r"TORCHINDUCTOR_CACHE_DIR|TRITON_(?:CACHE_DIR|HOME)|TMPDIR|TEMP|TMP|TORCH_TRACE|TORCHKEEPER_.*"
+)
 _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kMGT]i?)?B")
 _UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** n
                     for n, unit in enumerate("kMGT", 1) for i in ("", "i")}}  # fmt: skip

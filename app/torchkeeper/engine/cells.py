@@ -1,0 +1,47 @@
+"""The cells of recipes, without compiling any: what ``warm`` and ``verify`` would go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import Session
+from torchkeeper.warm.cells import Cell
+
+#: What is told of each, besides its target and what is wrong.
+_TOLD = (
+    "index", "recipe", "name", "source", "folder", "device", "dtype", "mode", "sizes", "threads",
+    "portable", "seconds", "memory",
+)  # fmt: skip
+#: Rows of one message: names, folders and reasons may be long.
+_ROWS = wire.MAX_ROWS // 5
+
+
+def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Rows of cells as ``warm`` numbers them, each with the ``problem`` {code, params} that it is
+    known to have before torch, or anything of the user's, is imported, or None.
+
+    Returns how many there are, and how many with a problem. Raises Problem as
+    ``supervise.checked``.
+    """
+    from torchkeeper.warm.foreseeing import problem_of
+    from torchkeeper.warm.supervise import checked
+
+    # What goes into no place at all is looked at in the same way as what goes into one.
+    found = checked({"into": "/", **params}).cells
+    wrong = 0
+    rows: list[dict[str, Any]] = []
+    for cell in found:
+        report.check()
+        problem = problem_of(cell)
+        wrong += problem is not None
+        told = None if problem is None else {"code": problem.code, "params": problem.params}
+        rows.append({**_told(cell), "problem": told})
+    for begin in range(0, len(rows), _ROWS):
+        report.rows(rows[begin : begin + _ROWS])
+    return {"cells": len(rows), "problems": wrong}
+
+
+def _told(cell: Cell) -> dict[str, Any]:
+    return {**{name: getattr(cell, name) for name in _TOLD}, "target": cell.item.get("target")}

@@ -1,0 +1,188 @@
+"""Scripts as a source: run as they are, and told of from the traces they leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.warm.test_phases import kept
+from tests.warm.test_trace import lookup, record, written
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import commands, tail
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.graphs import Graph
+from torchkeeper.warm.sources import Work, scripts
+from torchkeeper.warm.tail import Tail
+
+#: Puts what was recorded where PyTorch would have written it, in two pieces.
+TRACING = """if True:
+    import os, sys, time
+    folder = os.environ["TORCH_TRACE"]
+    data = open(sys.argv[1], "rb").read()
+    for name in sys.argv[2:]:
+        with open(os.path.join(folder, f"dedicated_log_torch_trace_{name}.log"), "wb") as file:
+            file.write(data[:len(data) // 2])
+            file.flush()
+            time.sleep(0.5)
+            file.write(data[len(data) // 2:])
+    print("well", os.getcwd(), flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCH_TRACE", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+
+
+def cell(where: Path, *command: object, **item: Any) -> Cell:
+    told = {"command": [str(one) for one in command], **item}
+    return Cell(3, "recipe", "the script", "script", told, str(where))
+
+
+def made(cell: Cell) -> tuple[Work, list[dict[str, Any]]]:
+    told: list[dict[str, Any]] = []
+    return scripts.make(cell, "cpu", lambda **what: told.append(what["graph"])), told
+
+
+def ran(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    work, told = made(cell)
+    for step in work.steps:
+        step.run()
+    return work.counts, told
+
+
+def why_not(cell: Cell) -> dict[str, Any]:
+    with pytest.raises(Problem) as failure:
+        ran(cell)
+    return {"problem": failure.value.code, **failure.value.params}
+
+
+def test_a_command_is_run_by_the_interpreter() -> None:
+    for command, argv in (
+        (["python", "a.py"], ["/p", "a.py"]),
+        (["/usr/bin/python3.12", "-m", "a"], ["/p", "-m", "a"]),
+        (["-m", "a.b", "--c"], ["/p", "-m", "a.b", "--c"]),
+        (["./x/train.py", "1"], ["/p", "./x/train.py", "1"]),
+        (["torchrun", "a.py"], None),
+        (["pythonista"], None),
+    ):
+        assert commands.under("/p", command) == argv
+    assert commands.file_of(["python", "a.py", "b.py"]) == "a.py"
+    assert commands.file_of(["python", "-O", "a.py"]) is None
+
+
+def test_a_script_is_told_while_it_runs_and_counted(
+    recorded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (trace,) = (recorded / "first").iterdir()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "serve.py").write_text(TRACING)
+    counts, told = ran(cell(tmp_path, "serve.py", trace, "a", "b", folder="sub"))
+    assert counts == {"graphs": 2, "hits": 0, "misses": 2, "bypasses": 0,
+                      "autograd": {"hits": 0, "misses": 2}}  # fmt: skip
+    assert [(one["id"], one["name"], one["outcome"], one["cell"]) for one in told] == [
+        ("0/0 forward", "layer", "miss", 3),
+        ("0/0 forward, process 2", "layer", "miss", 3),
+    ]
+    assert capfd.readouterr().out == f"well {tmp_path / 'sub'}\n"
+    assert os.listdir(tmp_path / "tmp") == [], "the trace is gone"
+
+
+def test_the_users_own_trace_stays(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trace,) = (recorded / "first").iterdir()
+    own = written(tmp_path / "own", lookup("hit", key="f9"))
+    monkeypatch.setenv("TORCH_TRACE", str(own))
+    counts, told = ran(cell(tmp_path, "-c", TRACING, trace, "a"))
+    assert (counts["hits"], counts["misses"], len(told)) == (0, 1, 1), "what was there is not its"
+    assert len(list(own.iterdir())) == 2
+
+
+def test_what_goes_wrong(tmp_path: Path) -> None:
+    (tmp_path / "fails.py").write_text("import sys; print('no', file=sys.stderr); sys.exit(3)\n")
+    (tmp_path / "tool").write_text("no program")
+    assert why_not(cell(tmp_path, "fails.py")) == {
+        "problem": "script-failed", "command": "fails.py", "status": "exit code 3", "why": "no"
+    }  # fmt: skip
+    ended = why_not(cell(tmp_path, "-c", "import os; os.kill(os.getpid(), 11)"))
+    assert ended["status"] == "SIGSEGV"
+    nothing = why_not(cell(tmp_path, "-c", "pass"))
+    assert nothing == {"problem": "script-nothing", "command": "pass", "compiles": 0}
+    for one, code in (
+        (cell(tmp_path, "serve.py"), "script-missing"),
+        (cell(tmp_path, "fails.py", folder="there"), "script-folder"),
+        (cell(tmp_path, "no-such-program-anywhere"), "command-missing"),
+        (cell(tmp_path, "./tool"), "command-missing"),
+    ):
+        with pytest.raises(Problem) as failure:
+            made(one)
+        assert failure.value.code == code
+
+
+def test_what_a_script_leaves_running_holds_nobody_up(tmp_path: Path) -> None:
+    source = "import os, time\nif os.fork() == 0:\n    time.sleep(5)\n    os._exit(0)\n"
+    began = time.monotonic()
+    assert why_not(cell(tmp_path, "-c", source))["problem"] == "script-nothing"
+    assert time.monotonic() - began < 4
+
+
+def test_a_trace_that_grows(tmp_path: Path) -> None:
+    """However it is cut, the same is told."""
+    lines = b"".join(record(metadata, payload) for metadata, payload in kept("cold"))
+    whole: dict[str, Graph] = {}
+    folder = tmp_path / "whole"
+    written(folder, lines)
+    Tail(str(folder), lambda graph: whole.update({graph.id: graph}), "").look()
+    assert {graph.outcome for graph in whole.values()} == {"miss"}
+    pieces: dict[str, Graph] = {}
+    folder = tmp_path / "pieces"
+    follows = Tail(str(folder), lambda graph: pieces.update({graph.id: graph}), "")
+    follows.look()
+    for end in range(0, len(lines) + 997, 997):
+        written(folder, lines[:end])
+        follows.look()
+    assert {ident: one.outcome for ident, one in pieces.items()} == dict.fromkeys(whole, "miss")
+    # The last record is not known to be whole, and nothing came after it.
+    assert pieces["1/0 forward"] == whole["1/0 forward"]
+
+
+def test_a_strangers_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Graph] = []
+    written(tmp_path, os.urandom(100_000), b"\n\n\t\n" * 1000, lookup("hit", key="f1"), b"V\n")
+    (tmp_path / "dedicated_log_torch_trace_link.log").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "dedicated_log_torch_trace_pipe.log")
+    follows = Tail(str(tmp_path), told.append, "step")
+    follows.look()
+    assert [(graph.name, graph.outcome) for graph in told] == [("step", "hit")]
+    monkeypatch.setattr(tail, "_MOST", 10)
+    written(tmp_path, b"x" * 100_000, name="dedicated_log_torch_trace_more.log")
+    follows.look()
+    assert follows._files[str(tmp_path / "dedicated_log_torch_trace_more.log")].at == 0
+
+
+@pytest.mark.slow
+def test_a_script_warms_a_place(
+    filled: Path, torch_python: str, header_folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What it compiles is what the same script compiles by itself."""
+    monkeypatch.setattr(sys, "executable", torch_python)
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "place"))
+    shutil.copy(Path(__file__).parent.parent / "data" / "plain_script.py", tmp_path)
+    counts, told = ran(cell(tmp_path, "plain_script.py"))
+    assert counts["misses"] == counts["graphs"] == len(list(filled.glob("fxgraph/*/*")))
+    assert {key.name for key in (tmp_path / "place").glob("fxgraph/*/*")} == {
+        key.name for key in filled.glob("fxgraph/*/*")
+    }
+    assert {one["phases"][-2][0] for one in told if one["outcome"] == "miss"} == {"build"}
