@@ -726,12 +726,61 @@ CATALOGUE: dict[str, Words] = {
         "The torch of {python} cannot be imported.", "{why}", "Repair that installation."
     ),
     "compile-disabled": Words(
-        "torch.compile is turned off.", "{variable} is set.", "Unset it and start again."
+        "Compiling is turned off.", "{variable} is set.", "Unset it and start again."
     ),
     "caches-disabled": Words(
         "PyTorch's caches are turned off.",
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
+    ),
+    "eager-failed": Words(
+        "{op} could not be compiled for eager mode.",
+        "{why}",
+        "The log has all of it. Only inputs of these shapes and types are affected.",
+    ),
+    "dynamic-eager": Words(
+        "{op} cannot be compiled for dynamic shapes.",
+        "PyTorch looks eager operators up by the exact shapes of their inputs.",
+        "Take “dynamic = true” out of the recipe, and list the sizes in its matrix.",
+    ),
+    "triton-missing": Words(
+        "{python} has no Triton.",
+        "Kernels are compiled by the Triton that programs launch them with.",
+        "Choose an interpreter with Triton, or install it there.",
+    ),
+    "triton-broken": Words(
+        "The Triton of {python} cannot be imported.", "{why}", "Repair that installation."
+    ),
+    "not-a-kernel": Words(
+        "{kernel} is not a Triton kernel.",
+        "It is a {found}; a kernel is a function under @triton.jit.",
+        "Name the function itself.",
+    ),
+    "kernel-argument-unknown": Words(
+        "{kernel} has no argument {argument}.",
+        "It takes {takes}.",
+        "Correct the recipe's signature or constants.",
+    ),
+    "kernel-arguments-missing": Words(
+        "Of the arguments of {kernel}, {missing} are not given.",
+        "It takes {takes}, and these have no default.",
+        "Give the types of what a launch passes in the signature, and the rest as constants.",
+    ),
+    "kernel-argument": Words(
+        "No launch of {kernel} passes {argument} as {asked}.",
+        "Triton would make it {made}; other whole numbers than i32, i64 and u64, and other "
+        "numbers than fp32, are passed only where the kernel annotates the argument with the type.",
+        "Give the type that a launch has.",
+    ),
+    "kernel-target": Words(
+        "{kernel} cannot be compiled for {target}.",
+        "{why}.",
+        "Name a GPU that this Triton compiles for, such as cuda:90 or hip:gfx942.",
+    ),
+    "kernel-failed": Words(
+        "{kernel} could not be compiled for {target}.",
+        "{why} ({where})",
+        "The log has all that Triton said.",
     ),
     # Runs
     "command-not-python": Words(

@@ -51,9 +51,21 @@ def make(cell: Cell, device: str, _: Any) -> Work:
 
 
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:
+    """What ``module:name`` or ``file.py:name`` is, which can be called.
+
+    Raises Problem("not-callable") and as ``named``.
+    """
+    found = named(name, folder)
+    if not callable(found):
+        raise Problem("not-callable", name=name, found=type(found).__name__)
+    what: Callable[..., Any] = found
+    return what
+
+
+def named(name: str, folder: str | None) -> Any:
     """What ``module:name`` or ``file.py:name`` is, relative to the recipe's folder.
 
-    Raises Problem("module-missing" | "name-missing" | "not-callable" | "callable-raised").
+    Raises Problem("module-missing" | "name-missing" | "callable-raised").
     """
     where, _, path = name.rpartition(":")
     found: Any = _module(where, folder)
@@ -63,10 +75,7 @@ def found_in(name: str, folder: str | None) -> Callable[..., Any]:
         except AttributeError as e:
             near = difflib.get_close_matches(part, dir(found), 3)
             raise Problem("name-missing", name=part, module=where, near=", ".join(near)) from e
-    if not callable(found):
-        raise Problem("not-callable", name=name, found=type(found).__name__)
-    what: Callable[..., Any] = found
-    return what
+    return found
 
 
 def _module(name: str, folder: str | None) -> Any:

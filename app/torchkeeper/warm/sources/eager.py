@@ -1,0 +1,295 @@
+"""An operator compiled ahead of time for PyTorch's eager mode, kept in ``aoti_eager/``.
+
+A program uses it that registers the operator so (``Library._impl_with_aoti_compile`` in
+torch/library.py): it is then looked up by the types, shapes and values of its inputs
+(torch/csrc/inductor/aoti_eager/kernel_holder.cpp, torch/_inductor/aoti_eager.py). Only static
+shapes are known there, and only inputs of some types.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import logging
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.child import said
+from torchkeeper.warm.sources import Step, Work, inputs
+
+_LOGGER = "torch._inductor.aoti_eager"
+#: The dispatch key that an operator of a device is registered for.
+_KEYS = {"cpu": "CPU", "cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}
+#: What matters of an exception of Dynamo's (torch/_dynamo/exc.py).
+_EXPLAINED = re.compile(r"^\s*(?:Explanation: )(.+)$", re.M)
+
+
+class _Operator:
+    """An operator and its inputs, in the way in which PyTorch would look for it."""
+
+    def __init__(self, cell: Cell, device: str) -> None:
+        """Raises Problem: "name-missing", "input-type", "inputs-refused", "dynamic-eager"."""
+        self.name: str = cell.item["op"]
+        if cell.dynamic:
+            raise Problem("dynamic-eager", op=self.name)
+        self.space, self.overloaded, self.function = _found(self.name)
+        self.device = device.partition(":")[0]
+        args, keywords = inputs.of(cell.item, device)
+        self.args, self.keywords = _in_order(self.function, args, keywords)
+        for value in (*self.args, *self.keywords.values()):
+            _check_type(value)
+        self._check_inputs()
+
+    def _check_inputs(self) -> None:
+        """Run it as it is: compiling would say the same at greater length."""
+        import torch  # noqa: TID251
+
+        try:
+            with torch.no_grad():
+                self.function(*self.args, **self.keywords)
+        except (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError) as e:
+            lines = [line.strip() for line in str(e).splitlines() if line.strip()]
+            raise Problem("inputs-refused", why=": ".join(lines[:2])[:500], where=self.name) from e
+
+    def kept(self) -> dict[str, Any] | None:
+        """What PyTorch finds of it in its cache: of the list, the item; None for nothing."""
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        wanted = self._described()
+        for item in aoti_eager.load_aoti_eager_cache(self.space, self.overloaded, self.device):
+            if item and _as_text(item["meta_info"]) == wanted:
+                return item if os.path.isfile(item["kernel_path"]) else None
+        return None
+
+    def _described(self) -> Any:
+        """Its inputs as the list holds them, and as it is looked up."""
+        import torch  # noqa: TID251
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        made = []
+        for at, value in enumerate((*self.args, *self.keywords.values())):
+            if isinstance(value, torch.Tensor):
+                one = aoti_eager.extract_tensor_metadata(False, value)
+            elif isinstance(value, list):
+                one = aoti_eager.extract_tensor_list_metadata(False, value)
+            elif isinstance(value, (bool, int, float)):
+                one = aoti_eager.extract_scalar_metadata(self.device, value)
+            elif isinstance(value, str):
+                one = aoti_eager.extract_string_metadata(value)
+            elif isinstance(value, torch.dtype):
+                one = aoti_eager.extract_dtype_metadata(value)
+            elif isinstance(value, torch.device):
+                one = aoti_eager.extract_device_metadata(value)
+            else:
+                one = aoti_eager.extract_layout_metadata(value)
+            made.append({**one, "arg_order": at})
+        return _as_text(made)
+
+    def compile(self) -> None:
+        """Have PyTorch compile it, unless its cache has it, and see that it is listed.
+
+        Raises Problem("eager-failed").
+        """
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        with _heard() as causes:
+            path = aoti_eager.aoti_compile_with_persistent_cache(
+                self.space, self.overloaded, self.device, False, self.function, tuple(self.args),
+                self.keywords,
+            )  # fmt: skip
+        if not path:
+            why = _short(causes[-1]) if causes else "it returned no library, and said nothing"
+            raise Problem("eager-failed", op=self.name, why=why)
+        if self.kept() is None:
+            raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
+
+    def _why_not_kept(self, path: str) -> str:
+        """Why PyTorch does not find what it has just compiled."""
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        above = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
+        listed = above / f"{self.overloaded}.json"
+        try:
+            items = json.loads(listed.read_text())
+            gone = [
+                one["kernel_path"] for one in items if not (above / one["kernel_path"]).exists()
+            ]
+        except (OSError, ValueError, TypeError, LookupError) as e:
+            return f"{listed} cannot be read: {said(e)}"
+        if gone:
+            return (
+                f"{listed} names a library that is gone, {gone[0]}: PyTorch then takes none of it"
+            )
+        return f"{listed} does not name {path} for these inputs"
+
+    def runs(self) -> str:
+        """Run it as a program does that uses this cache; returns why not, or "".
+
+        PyTorch finds the kernel by itself, or would compile it, which it is kept from.
+        """
+        import torch  # noqa: TID251
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        key = _KEYS.get(self.device)
+        library = torch.library.Library(self.space, "IMPL")
+        register = getattr(library, "_impl_with_aoti_compile", None)
+        if key is None or register is None:
+            return ""
+        real, asked = aoti_eager.aoti_compile_with_persistent_cache, []
+
+        def refuse(*given: Any, **_: Any) -> str:
+            asked.append(given)
+            return ""
+
+        aoti_eager.aoti_compile_with_persistent_cache = refuse
+        try:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("ignore")  # that it takes another's place
+                register(self.overloaded, key)
+                self.function(*self.args, **self.keywords)
+        except Exception as e:  # noqa: BLE001  # C++ raises what it likes
+            return "PyTorch would compile it again" if asked else said(e)
+        finally:
+            aoti_eager.aoti_compile_with_persistent_cache = real
+            library._destroy()
+        return ""
+
+
+def make(cell: Cell, device: str, _: Any) -> Work:
+    """The operator with these inputs on the device, a hit where the cache has it.
+
+    Its proof: ``load_aoti_eager_cache`` returns it, and a program that registers the operator runs
+    it without compiling. Raises Problem as ``_Operator``.
+    """
+    operator = _Operator(cell, device)
+    counts = {"hits": 0, "misses": 0}
+
+    def warm() -> None:
+        if operator.kept() is not None:
+            counts["hits"] += 1
+            return
+        counts["misses"] += 1
+        operator.compile()
+
+    def prove() -> dict[str, int]:
+        why = "" if operator.kept() is not None else "it is not in PyTorch's list"
+        why = why or operator.runs()
+        if why:
+            print(f"{operator.name} is not found: {why}")  # noqa: T201  # the job's log
+        return {"found": int(not why), "of": 1}
+
+    return Work([Step(cell.name, warm)], prove, counts)
+
+
+def _found(op: str) -> tuple[str, str, Any]:
+    """The namespace of an operator, its name there with the overload, and itself.
+
+    The default overload goes without a name, as in PyTorch's own lists. Raises
+    Problem("name-missing").
+    """
+    import torch  # noqa: TID251
+
+    space, _, named = op.partition("::")
+    name, _, overload = named.partition(".")
+    packet = getattr(getattr(torch.ops, space), name, None)
+    if packet is None:
+        near = difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)
+        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=", ".join(near))
+    known = packet.overloads()
+    overload = overload or "default"
+    if overload not in known:
+        raise Problem(
+            "name-missing",
+            name=overload,
+            module=f"torch.ops.{space}.{name}",
+            near=", ".join(f"{name}.{one}" for one in known[:20]),
+        )
+    function = getattr(packet, overload)
+    return space, name if overload == "default" else f"{name}.{overload}", function
+
+
+def _in_order(
+    function: Any, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The inputs as PyTorch's dispatcher passes them on: by position where that can be, and none
+    that is what it would be anyway. Raises Problem("inputs-refused").
+    """
+    schema = function._schema.arguments
+    names = [one.name for one in schema]
+    strange = [name for name in keywords if name not in names]
+    if strange or len(args) > sum(not one.kwarg_only for one in schema):
+        why = f"it has no input {strange[0]}" if strange else f"{len(args)} inputs are too many"
+        raise Problem("inputs-refused", why=why, where=str(function._schema))
+    values = {**dict(zip(names, args, strict=False)), **keywords}
+    told = {
+        one.name: values[one.name]
+        for one in schema
+        if one.name in values and not _is_default(one, values[one.name])
+    }
+    placed: list[Any] = []
+    for one in schema:
+        if one.kwarg_only or one.name not in told:
+            break
+        placed.append(told.pop(one.name))
+    return placed, told
+
+
+def _is_default(argument: Any, value: Any) -> bool:
+    if not argument.has_default_value() or not isinstance(
+        value, (bool, int, float, str, type(None))
+    ):
+        return False
+    return type(argument.default_value) is type(value) and bool(argument.default_value == value)
+
+
+def _check_type(value: Any) -> None:
+    """Raises Problem("input-type") for what PyTorch cannot compile an eager operator for."""
+    import torch  # noqa: TID251
+
+    kinds = (torch.Tensor, bool, int, float, str, torch.dtype, torch.device, torch.layout)
+    if isinstance(value, kinds):
+        return
+    if isinstance(value, list) and all(isinstance(one, torch.Tensor) for one in value):
+        return
+    found = type(value).__name__
+    if isinstance(value, (list, tuple)):
+        found += f" of {type(value[0]).__name__}" if value else ", empty"
+    raise Problem("input-type", found=found)
+
+
+def _as_text(meta: Any) -> Any:
+    """A description of inputs with every dtype and the like as a text, as it is on the disk."""
+    if isinstance(meta, dict):
+        return {key: _as_text(value) for key, value in meta.items()}
+    if isinstance(meta, list):
+        return [_as_text(one) for one in meta]
+    return meta if isinstance(meta, (bool, int, float, str, type(None))) else str(meta)
+
+
+@contextlib.contextmanager
+def _heard() -> Iterator[list[BaseException]]:
+    """The exceptions that PyTorch logs instead of raising them."""
+    causes: list[BaseException] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info and record.exc_info[1]:
+                causes.append(record.exc_info[1])
+
+    handler, logger = Handler(logging.ERROR), logging.getLogger(_LOGGER)
+    logger.addHandler(handler)
+    try:
+        yield causes
+    finally:
+        logger.removeHandler(handler)
+
+
+def _short(error: BaseException) -> str:
+    explained = _EXPLAINED.search(str(error))
+    return f"{type(error).__name__}: {explained[1]}"[:500] if explained else said(error)

@@ -1,0 +1,285 @@
+"""A Triton kernel, compiled as a launch of it on a GPU would compile it; no GPU is needed.
+
+Triton's own launcher does it (``JITFunction.run`` with ``warmup`` in triton/runtime/jit.py), with
+stand-ins for tensors and for the driver, so that the hash is the one that a launch on that GPU
+computes: arguments specialised, options filled in.
+
+Kernels go to TRITON_CACHE_DIR where that is set, else to ``triton/<index of the GPU>`` in
+TORCHINDUCTOR_CACHE_DIR: there programs of torch.compile find them (torch/_inductor/runtime/
+cache_dir_utils.py). A program that launches kernels itself needs
+``TRITON_CACHE_DIR=<place>/triton/0``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.child import said
+from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources.launching import Driver, given, taken, unlike
+
+_TARGET = re.compile(r"(\w+):(\w+)")
+#: What compilers say of a GPU that they do not know (ptxas; LLVM's AMDGPU).
+_UNKNOWN_GPU = ("is not defined for option 'gpu-name'", "unsupported target", "invalid literal")
+
+Marks = dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """One way to launch a kernel: what stands for its arguments, and its options."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def make(cell: Cell, device: str, _: Any) -> Work:
+    """The kernel in the ways that the cell asks for: one, or one for each of its configurations
+    where it is autotuned and the cell leaves them open. counts: a hit for each that was there.
+
+    Raises Problem: "triton-missing", "triton-broken", "compile-disabled", "kernel-target",
+    "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing", and as
+    ``callables.named``.
+    """
+    _check_triton()
+    item, name = cell.item, cell.item["kernel"]
+    target = _target(item.get("target"), name)
+    function, configs = _kernel(name, cell.folder)
+    launches = [_launch(function, item, config, name) for config in _chosen(configs, item)]
+    cache = folder(device)
+    counts = {"hits": 0, "misses": 0}
+
+    def warm(launch: _Launch) -> None:
+        was_there = _compile(function, launch, target, cache, item)
+        counts["hits" if was_there else "misses"] += 1
+
+    def prove() -> dict[str, int]:
+        found = sum(_compile(function, launch, target, cache, item) for launch in launches)
+        return {"found": found, "of": len(launches)}
+
+    steps = [Step(launch.name, lambda launch=launch: warm(launch)) for launch in launches]  # type: ignore[misc]
+    return Work(steps, prove, counts)
+
+
+def folder(device: str) -> str:
+    """Where kernels go, and are looked for."""
+    own = os.environ.get("TRITON_CACHE_DIR")
+    index = device.partition(":")[2] or "0"
+    return own or os.path.join(os.environ["TORCHINDUCTOR_CACHE_DIR"], "triton", index)
+
+
+def _check_triton() -> None:
+    if importlib.util.find_spec("triton") is None:
+        raise Problem("triton-missing", python=sys.executable)
+    if os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "yes", "y"):
+        raise Problem("compile-disabled", variable="TRITON_INTERPRET")
+    try:
+        import triton.compiler  # noqa: TID251
+        import triton.runtime  # noqa: F401, TID251
+    except Exception as e:
+        traceback.print_exc()
+        raise Problem("triton-broken", python=sys.executable, why=said(e)) from e
+
+
+def _target(name: str | None, kernel: str) -> Any:
+    """The GPU to compile for: the one named, else the one that is here.
+
+    Raises Problem("kernel-target").
+    """
+    from triton.backends import backends  # noqa: TID251
+    from triton.backends.compiler import GPUTarget  # noqa: TID251
+    from triton.runtime import driver  # noqa: TID251
+
+    if name is None:
+        try:
+            return driver.active.get_current_target()
+        except Exception as e:
+            why = "there is no GPU here"
+            raise Problem(
+                "kernel-target", kernel=kernel, target="the GPU of this machine", why=why
+            ) from e
+    matched = _TARGET.fullmatch(name)
+    if matched is None:
+        why = "it is not backend:architecture"
+        raise Problem("kernel-target", kernel=kernel, target=name, why=why)
+    backend, arch = matched.groups()
+    # As the drivers tell it: of AMD's, those before RDNA (gfx10) have warps of 64.
+    warp = 64 if backend == "hip" and re.fullmatch(r"gfx[1-9][0-9a-f]{2}", arch) else 32
+    target = GPUTarget(backend, int(arch) if arch.isdigit() else arch, warp)
+    if not any(one.compiler.supports_target(target) for one in backends.values()):
+        why = f"this Triton has no backend {backend}"
+        raise Problem("kernel-target", kernel=kernel, target=name, why=why)
+    return target
+
+
+def _kernel(name: str, above: str | None) -> tuple[Any, list[dict[str, Any]]]:
+    """The jitted function, and the configurations that it is autotuned over."""
+    from triton.runtime.autotuner import Autotuner  # noqa: TID251
+    from triton.runtime.jit import JITFunction  # noqa: TID251
+
+    from torchkeeper.warm.sources import callables
+
+    found = callables.named(name, above)
+    configs: list[dict[str, Any]] = [{}]
+    while not isinstance(found, JITFunction):
+        if isinstance(found, Autotuner):
+            configs = [config.all_kwargs() for config in found.configs]
+        inner = getattr(found, "fn", None)  # of an Autotuner, of Heuristics
+        if inner is None or inner is found or isinstance(found, type):
+            raise Problem("not-a-kernel", kernel=name, found=type(found).__name__)
+        found = inner
+    return found, configs
+
+
+def _chosen(configs: Sequence[dict[str, Any]], item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The configurations that agree with what the recipe itself gives; its own where none does."""
+    own = {key: item[key] for key in ("num_warps", "num_stages") if item.get(key) is not None}
+    own |= item.get("constants") or {}
+    agreeing = [
+        {**config, **own}
+        for config in configs
+        if all(config.get(key, value) == value for key, value in own.items())
+    ]
+    return agreeing or [own]
+
+
+def _launch(
+    function: Any, item: Mapping[str, Any], config: Mapping[str, Any], kernel: str
+) -> _Launch:
+    """Raises Problem where the names are not those of the kernel's arguments."""
+    signature = item.get("signature") or {}
+    options = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+    names = {param.name: param for param in function.params}
+    unknown = [name for name in (*signature, *config) if name not in names and name not in options]
+    missing = [
+        name
+        for name, param in names.items()
+        if name not in signature and name not in config and not param.has_default
+    ]
+    takes = ", ".join(names)
+    for argument in unknown:
+        raise Problem("kernel-argument-unknown", kernel=kernel, argument=argument, takes=takes)
+    if missing:
+        about = {"missing": ", ".join(missing), "takes": takes}
+        raise Problem("kernel-arguments-missing", kernel=kernel, **about)
+    arguments = {name: given(text) for name, text in signature.items()}
+    arguments |= {name: taken(value) for name, value in config.items()}
+    told = ", ".join(f"{name} {value}" for name, value in config.items())
+    where = item.get("target") or "this GPU"
+    return _Launch(f"{function.__name__} for {where}" + (f", {told}" if told else ""), arguments)
+
+
+def _compile(
+    function: Any, launch: _Launch, target: Any, cache: str, item: Mapping[str, Any]
+) -> bool:
+    """Have Triton compile it; returns whether it was there. Raises Problem."""
+    about = {"kernel": item["kernel"], "target": f"{target.backend}:{target.arch}"}
+    before = _marks(cache)
+    try:
+        with _led(cache), Driver.active(target):
+            # What this process has compiled it would not look for on the disk again.
+            function.device_caches.clear()
+            compiled = function.run(grid=(1,), warmup=True, **launch.arguments)
+    except Problem:
+        raise
+    except Exception as e:
+        if isinstance(e, OSError) and not isinstance(e, FileNotFoundError):
+            raise  # the disk: full, not writable
+        traceback.print_exc()
+        text = str(e)
+        if any(one in text for one in _UNKNOWN_GPU):
+            why = _detail(text, next(one for one in text.splitlines() if one.strip()))
+            raise Problem("kernel-target", why=why, **about) from e
+        raise Problem("kernel-failed", why=_why(e), where=_where(e, function), **about) from e
+    for name, text in (item.get("signature") or {}).items():
+        made = compiled.src.signature.get(name)
+        if unlike(text, made):
+            raise Problem(
+                "kernel-argument", kernel=item["kernel"], argument=name, asked=text, made=made
+            )
+    return _marks(cache) == before
+
+
+def _marks(cache: str) -> Marks:
+    """When each kernel's folder was last written to, in nanoseconds: Triton renames into it."""
+    try:
+        with os.scandir(cache) as entries:
+            return {one.name: one.stat().st_mtime_ns for one in entries if one.is_dir()}
+    except FileNotFoundError:
+        return {}
+
+
+@contextlib.contextmanager
+def _led(cache: str) -> Iterator[None]:
+    """Triton takes this folder for its cache."""
+    before = os.environ.get("TRITON_CACHE_DIR")
+    os.environ["TRITON_CACHE_DIR"] = cache
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TRITON_CACHE_DIR"]
+        else:
+            os.environ["TRITON_CACHE_DIR"] = before
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An exception, and what led to it, innermost last."""
+    found: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and one not in found:
+        found.append(one)
+        one = one.__cause__
+    return found
+
+
+def _why(error: BaseException) -> str:
+    """What Triton says is wrong, in a line: the innermost of its errors that says something."""
+    for one in reversed(_chain(error)):
+        text = getattr(one, "error_message", None) or ("" if hasattr(one, "node") else str(one))
+        if text:
+            return _detail(text, f"{type(one).__name__}: {text.strip().splitlines()[0]}")
+    return said(error)
+
+
+def _detail(text: str, first: str) -> str:
+    """Of what a tool said, the line that matters, else the first."""
+    lines = [one.strip() for one in text.splitlines()]
+    return next((one for one in lines if one.startswith("ptxas")), first)[:500]
+
+
+def _where(error: BaseException, function: Any) -> str:
+    """``file:line: text`` of the user's line that Triton stopped at (CompilationError in
+    triton/compiler/errors.py); the kernel's own first line where it does not say.
+    """
+    file, first = function.fn.__code__.co_filename, function.fn.__code__.co_firstlineno
+    for one in reversed(_chain(error)):
+        source, node = getattr(one, "src", None), getattr(one, "node", None)
+        line = getattr(node, "lineno", None)
+        if isinstance(source, str) and isinstance(line, int):
+            texts = source.splitlines()
+            text = texts[line - 1].strip() if line <= len(texts) else ""
+            for known in _functions():
+                if known.src == source:
+                    file = known.fn.__code__.co_filename
+                    above = "".join(known.raw_src).split(source.split("\n", 1)[0])[0].count("\n")
+                    return f"{file}:{known.starting_line_number + above + line - 1}: {text}"
+            return f"{file}: {text}"
+    return f"{file}:{first}"
+
+
+def _functions() -> list[Any]:
+    """All jitted functions that Triton knows of in this process."""
+    from triton.runtime import jit  # noqa: TID251
+
+    return list(getattr(jit, "_triton_jit_function_registry", {}).values())
