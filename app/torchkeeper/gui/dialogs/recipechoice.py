@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QComboBox, QListWidget, QWidget
 
 from torchkeeper.gui import forms
@@ -50,6 +50,7 @@ class RecipeChoice(QWidget):
         self.cells.setAccessibleName(self.tr("Cells that will be compiled"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.cells.setFixedHeight(rows * 20 + 10)
         whole = forms.column(gap=4)
         for widget in (self.combo, self.said, self.notice, self.cells):

@@ -110,6 +110,7 @@ class RecipeEditor(Dialog):
         self.cells.setAccessibleName(self.tr("Cells that it makes"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for button, hint in (
             (self.save, self.tr("Write it, whole or not at all")),
             (self.save_as, self.tr("Write it into another file")),
@@ -117,15 +118,17 @@ class RecipeEditor(Dialog):
         ):
             button.setToolTip(hint)
         left = forms.column()
+        left.setContentsMargins(0, 0, 12, 0)
         left.addWidget(self.text, 1)
         left.addWidget(self.state)
         left.addWidget(faults)
         faults.setFixedHeight(136)
         right = forms.column()
-        right.setContentsMargins(16, 0, 0, 0)
+        right.setContentsMargins(12, 0, 0, 0)
         right.addWidget(self.makes)
         right.addWidget(self.source)
         right.addWidget(self.cells, 1)
+        right.addStretch(0)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         for layout in (left, right):

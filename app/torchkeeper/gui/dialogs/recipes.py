@@ -105,7 +105,7 @@ class RecipesDialog(Dialog):
              self.tr("File")]
         )  # fmt: skip
         tree.headerItem().setTextAlignment(_CELLS, _RIGHT)
-        _columns(tree, (232, 160, 72, 176, 0), _FILE)
+        _columns(tree, (232, 144, 72, 200, 0), _FILE)
         faults = self.faults
         faults.setAccessibleName(self.tr("What is wrong with it"))
         faults.setRootIsDecorated(False)
@@ -146,6 +146,7 @@ class RecipesDialog(Dialog):
             below.addWidget(button)
         for widget in (self.title, self.intro, self.notice):
             self.body.addWidget(widget)
+        self.body.addSpacing(4)
         self.body.addLayout(above)
         self.body.addWidget(self.tree, 3)
         self.body.addWidget(self.blank, 3)
@@ -263,6 +264,14 @@ class RecipesDialog(Dialog):
         """The paths of what is chosen, as it is listed."""
         return [item.data(_NAME, _OF)[0] for item in self._items() if item.isSelected()]
 
+    def choose(self, path: str) -> None:
+        """Choose one, by its path."""
+        for item in self._items():
+            if item.data(_NAME, _OF)[0] == path:
+                self.tree.clearSelection()
+                self.tree.setCurrentItem(item)
+                item.setSelected(True)
+
     def of(self, path: str) -> Listed | Known | None:
         """What is known of a path on the list, or of a file in one of its folders."""
         for one in self._listed:
@@ -280,7 +289,8 @@ class RecipesDialog(Dialog):
         file = one if isinstance(one, Known) and one.path != BUILTIN else None
         self.edit.setEnabled(file is not None)
         self.remove.setEnabled(bool(paths) and all(x in tops and x != BUILTIN for x in paths))
-        self.go.setEnabled(bool(paths))
+        bad = isinstance(one, Known) and not one.good
+        self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
         folder = isinstance(one, Listed) or len(paths) > 1
         self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
         self.go.setToolTip(
@@ -386,7 +396,8 @@ def _item(one: Listed) -> QTreeWidgetItem:
     for known in one.recipes:
         item.addChild(_known_item(known, False))
     if one.error is not None:
-        item.setText(_SOURCE, one.error.what)
+        item.setText(_SOURCE, "–")
+        item.setToolTip(_NAME, one.error.what)
     return item
 
 

@@ -168,8 +168,6 @@ class WarmDialog(WorkDialog):
             "The compile runs in processes of its own; you can cancel it at any time."
         )
         left, right = forms.column(), forms.column()
-        forms.field(left, self.tr("Python &interpreter"), self.choice_of)
-        left.addSpacing(forms.GAP)
         forms.field(left, self.tr("&Recipe"), self.recipe)
         left.addSpacing(forms.GAP)
         forms.field(left, self.tr("Into the &place"), self.target)
@@ -191,6 +189,8 @@ class WarmDialog(WorkDialog):
         both.addLayout(right, 4)
         body = forms.column()
         body.addWidget(forms.label(intro, "muted", wrap=True))
+        body.addSpacing(forms.GAP)
+        forms.field(body, self.tr("Python &interpreter"), self.choice_of)
         body.addSpacing(forms.GAP)
         body.addLayout(both)
         body.addStretch(1)
