@@ -63,7 +63,6 @@ class RecipeChoice(QWidget):
             Listener(result=lambda found: self._fill(found["recipes"]), failed=self._unlisted)
         )
         self._look()
-        self.destroyed.connect(lambda *_: engines.leave(self._ticket or 0))
 
     @property
     def names(self) -> list[str]:
@@ -75,6 +74,11 @@ class RecipeChoice(QWidget):
         self._names = list(names) or [BUILTIN]
         self._show_chosen()
         self._look()
+
+    def let_go(self) -> None:
+        """Hear no more: the dialog closes."""
+        for ticket in (self._ticket, self._list_ticket):
+            self._engines.forget(ticket)
 
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)

@@ -168,6 +168,10 @@ class VerifyDialog(WorkDialog):
             told = {"recipes": self.recipe.names, **self.options.params}
             self.follow(self._start(env, self.chosen, told))
 
+    def done(self, result: int) -> None:
+        self.recipe.let_go()
+        super().done(result)
+
     def choose_again(self) -> None:
         super().choose_again()
         self.setWindowTitle(self.tr("Verify"))

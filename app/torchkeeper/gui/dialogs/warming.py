@@ -221,6 +221,10 @@ class WarmDialog(WorkDialog):
                 options["jobs"] = self.jobs_at_once.value()
             self.follow(self._start(self.python, self.recipe.names, into, options, then))
 
+    def done(self, result: int) -> None:
+        self.recipe.let_go()
+        super().done(result)
+
     def choose_again(self) -> None:
         super().choose_again()
         self.setWindowTitle(self.tr("Warm a cache"))
