@@ -19,7 +19,8 @@ from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.link import verified
 from torchkeeper.warm import verify as module
 from torchkeeper.warm.options import RUNS
-from torchkeeper.warm.verify import Ran, verify
+from torchkeeper.warm.ran import Ran
+from torchkeeper.warm.verify import verify
 
 tk = commands.tk
 

@@ -326,10 +326,11 @@ def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     return warm(params, report)
 
 
-def _verify(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+def _verify(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    from torchkeeper.engine.missing import explainer
     from torchkeeper.warm.verify import verify
 
-    return verify(params, report)
+    return verify(params, report, explainer(session, params, report))
 
 
 def _prepare(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

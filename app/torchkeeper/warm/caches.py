@@ -6,7 +6,7 @@ of several programs, its ranks; each has two beside each other, that of PyTorch 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
@@ -14,6 +14,8 @@ from torchkeeper.artifacts.layout import ARTIFACT
 from torchkeeper.stores.items import Item
 
 _GRAPHS = ("fxgraph", "aotautograd")
+#: The kind of entries that a source looks for which makes no graphs.
+_KINDS = {"triton": "triton", "eager": "aoti_eager"}
 #: How vLLM calls the two (vllm/compilation/compiler_interface.py).
 _INDUCTOR, _TRITON = "inductor_cache/", "triton_cache/"
 #: Caches that a Problem names.
@@ -61,6 +63,24 @@ def used(place: str, items: Iterable[Item]) -> Used:
         raise Problem("verify-which", place=place, folders=_named(found), count=len(found))
     beside = found[0].removesuffix(_INDUCTOR) + _TRITON
     return Used(found[0], beside if beside in kernels else None)
+
+
+def led_to(place: str, items: Iterable[Item], sources: Collection[str]) -> Used:
+    """As ``used``; where there are no graphs, and what is asked for needs none, the place itself.
+
+    sources: what is to be looked for there. Kernels that lie in it as in a cache of Triton's alone
+    are looked for there. Raises Problem as ``used``.
+    """
+    listed = list(items)
+    try:
+        return used(place, listed)
+    except Problem as problem:
+        kinds = {_KINDS[source] for source in sources if source in _KINDS}
+        there = [item for item in listed if item.kind in kinds]
+        if problem.code != "nothing-to-verify" or not there:
+            raise
+        plain = any(item.kind == "triton" and item.path.count("/") == 0 for item in there)
+        return Used(triton="" if plain else None)
 
 
 def _above(path: str, folder: str) -> str:

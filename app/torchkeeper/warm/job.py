@@ -124,7 +124,7 @@ def _run(
     graphs: Graphs | None = None,
     torch: Any = None,
     device: str = "cpu",
-) -> tuple[float, dict[str, int] | None]:
+) -> tuple[float, Answer | None]:
     """Seconds that the steps took, or the proof that stands for them, and what it proved."""
     begun = time.monotonic()
     if job.get("prove") and work.proof is not None:

@@ -37,10 +37,17 @@ def done_of(value: Any) -> Answer:
         **{key: int(value[key]) for key in COUNTS},
         "autograd": {key: int(value["autograd"][key]) for key in ("hits", "misses")},
         "seconds": finite(value["seconds"]),
-        "proof": None if proof is None else {key: int(proof[key]) for key in ("found", "of")},
+        "proof": None if proof is None else _proof_of(proof),
         "device": str(value["device"])[:LOG_LINE],
         "threads": int(value["threads"]),
     }
+
+
+def _proof_of(value: Any) -> Answer:
+    """What a proof found, and why not all where it says so."""
+    why = value.get("why")
+    counts = {key: int(value[key]) for key in ("found", "of")}
+    return {**counts, "why": str(why)[:LOG_LINE]} if why else counts
 
 
 def summed(rows: list[Answer], torch: str) -> Answer:

@@ -1,8 +1,8 @@
 """Verifies a cache folder with stock PyTorch as the judge, by its counters and by which files
-appear.
+appear; what PyTorch does not count, by the proof that its source has (``sources.Work``).
 
-Each run is a fresh process with a temporary folder of its own, which is empty, and a cache folder
-of its own: an empty one, or a copy of nothing but the target.
+Each run of a cell is a fresh process with a temporary folder, and a cache folder of its own: an
+empty one, or a copy of nothing but the target.
 
 | run | has |
 |---|---|
@@ -10,6 +10,11 @@ of its own: an empty one, or a copy of nothing but the target.
 | mega | what torch.compiler.save_cache_artifacts() returned at the end of the cold run |
 | warm | a copy of the target |
 | prepared | a copy of the target, and the header that PyTorch precompiles, built beforehand |
+
+A single cell has an empty temporary folder for each run. Several share one, in which the header is
+built once before all of them: what they are compared by is their own, and ``prepared`` is what
+``warm`` is already. Everything else is taken out of it after each run. They share the copy of the
+target, too, as long as nobody has changed anything in it; then it is made anew.
 """
 
 from __future__ import annotations
@@ -17,10 +22,12 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.duplicate import duplicate, room
 from torchkeeper.stores.folder import Folder
@@ -28,10 +35,12 @@ from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove
-from torchkeeper.warm import prepare, supervise
-from torchkeeper.warm.caches import Used, alone, used
-from torchkeeper.warm.graphs import DECIDED
+from torchkeeper.warm import prepare, ran, supervise
+from torchkeeper.warm.caches import Used, led_to
+from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.options import JUDGED, RUNS
+from torchkeeper.warm.ran import Heard, Ran
+from torchkeeper.warm.summing import of_cell, told
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
 #: built, and what compilers need meanwhile.
@@ -40,14 +49,18 @@ _WORK = 400 << 20
 _NOTHING = 1 << 20
 #: What whoever found the disk full says; a compiler then takes away what it had written.
 _FULL = os.strerror(errno.ENOSPC)
-#: Graphs and objects that the result names.
-_MAX_GRAPHS = 500
-_MAX_NAME = 100
-_MAX_BUILT = 50
-#: What ends a process that runs machine code which is not for its CPU, or damaged.
-_CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
+#: What is wrong with more than one cell of several.
+_FOR_ALL = frozenset({
+    "torch-missing", "torch-broken", "threads-not-taken", "caches-disabled", "disk-full",
+    "place-unwritable", "verify-no-room", "mega-cache-unsupported",
+})  # fmt: skip
+#: Cells that one finding tells.
+_CELLS = 200
 
 Answer = dict[str, Any]
+#: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
+#: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.
+Explain = Callable[[str, str], "dict[str, Answer]"]
 
 
 @dataclass(frozen=True)
@@ -59,71 +72,81 @@ class Asked:
 
 
 @dataclass
-class Ran:
-    """What one run came to: the job's result, its graphs, and the objects that it built, as paths
-    in its cache folder.
+class _Ground:
+    """What the runs of a verification have in common.
+
+    led: where in a copy a program is led to; several: whether there is more than one cell, which
+    share a folder for temporary files; marks: the files of the copy that they share.
     """
 
-    result: Answer
-    graphs: list[Answer] = field(default_factory=list)
-    built: list[str] = field(default_factory=list)
+    source: Folder
+    items: list[Item]
+    led: Used
+    scratch: str
+    several: bool
+    explain: Explain | None
+    marks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
-    @property
-    def good(self) -> bool:
-        """Whether everything hit, and nothing was built."""
-        hits, misses = self.result["hits"], self.result["misses"]
-        return hits > 0 and not misses and not self.result["autograd"]["misses"] and not self.built
+    def temporary(self, name: str) -> str:
+        """The folder for temporary files of a run."""
+        return os.path.join(self.scratch, *(() if self.several else (name,)), "tmp")
 
-    def to_json(self) -> Answer:
-        """Its counts and seconds."""
-        names = ("graphs", "hits", "misses", "bypasses", "autograd", "seconds")
-        return {**{name: self.result[name] for name in names}, "rebuilt": len(self.built)}
-
-
-class _Heard(Report):
-    """Passes everything on, and keeps the graphs, each when it is known how its lookup ended."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self.graphs: dict[str, Answer] = {}
-
-    def progress(self, done: int, total: int | None, unit: str) -> None:
-        self._report.progress(done, total, unit)
-
-    def finding(self, **what: Any) -> None:
-        if "graph" in what:
-            graph = what["graph"]
-            known = self.graphs.get(graph["id"])
-            if graph["outcome"] not in DECIDED or (known and known["outcome"] == graph["outcome"]):
+    def copy(self, cache: str, report: Report) -> None:
+        """Have an unchanged copy of the target there."""
+        if self.several and os.path.isdir(cache):
+            if ran.files(cache) == self.marks:
                 return
-            if known or len(self.graphs) < _MAX_GRAPHS:
-                self.graphs[graph["id"]] = {
-                    name: graph[name][:_MAX_NAME] for name in ("id", "name", "outcome")
-                }
-        self._report.finding(**what)
+            remove(cache)
+        duplicate(self.source, self.items, cache, report)
+        if self.several:
+            self.marks = ran.files(cache)
 
-    def check(self) -> None:
-        self._report.check()
+    def clear(self, name: str) -> None:
+        """Take away what a run has left; the header and the copy stay where others share them."""
+        if not self.several:
+            remove(os.path.join(self.scratch, name))
+            return
+        if name not in JUDGED:
+            remove(os.path.join(self.scratch, name))
+        for above, kept in _left(self.temporary(name)):
+            for one in os.listdir(above):
+                if one not in kept:
+                    remove(os.path.join(above, one))
 
 
-def verify(params: Answer, report: Report) -> Answer:
+def _left(temporary: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The folders in a temporary folder that are not taken away whole, each with what stays."""
+    own = [
+        name
+        for name in (os.listdir(temporary) if os.path.isdir(temporary) else ())
+        if os.path.isdir(os.path.join(temporary, name, HEADERS))
+    ]
+    inner = [(os.path.join(temporary, name), (HEADERS,)) for name in own]
+    return [(temporary, tuple(own)), *inner] if os.path.isdir(temporary) else []
+
+
+def verify(params: Answer, report: Report, explain: Explain | None = None) -> Answer:
     """Run recipes on a copy of nothing but the folder ``place``; findings ``run={"name"}``, those
     of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
     rank of vLLM's, the program is led to it.
 
     Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, rebuilt, built, rows,
-    seconds, ratios, runs, good, device, threads, torch}``: the counts are those of the last run
-    with the target; rows are its graphs, ``{id, name, outcome}``; seconds of each run, and how
-    many times as long as the target they took (``warm_cold`` and so on); runs has all counts of
-    each. good: with the target everything hit, at least one graph, and no object was built.
+    seconds, ratios, runs, good, device, threads, torch, cells}``: the counts are those of the last
+    run with the target; rows are its graphs, ``{id, name, outcome}``, and ``why`` for one that was
+    no hit, if ``explain`` can tell; seconds of each run, and how many times as long as the target
+    they took (``warm_cold`` and so on); runs has all counts of each. good: with the target
+    everything hit, at least one graph, and no object was built. cells: the same for each,
+    ``{index, recipe, name, source, good, seconds, ratios, hits, misses, rebuilt, proof, why,
+    problem}``. Of several cells the rest are sums, findings say which cell they are of, and one
+    that fails has a ``problem``.
 
-    Raises Problem as ``supervise.run``, ``caches.used`` and Folder do, and "verify-server",
+    Raises Problem as ``supervise.run``, ``caches.led_to`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """
     asked = checked(params)
     source = Folder(asked.job.place)
     items = source.items(report)
-    led = used(source.place, items)
+    led = led_to(source.place, items, {cell.source for cell in asked.job.cells})
     try:
         scratch = tempfile.mkdtemp(prefix="torchkeeper-verify-", dir=params.get("scratch"))
     except OSError as e:
@@ -131,7 +154,8 @@ def verify(params: Answer, report: Report) -> Answer:
         raise Problem("place-unwritable", place=above, why=e.strerror or str(e)) from e
     try:
         _check_room(scratch, room(items))
-        return _told(_all_runs(asked, source, items, led, scratch, report))
+        several = len(asked.job.cells) > 1
+        return _all_cells(asked, _Ground(source, items, led, scratch, several, explain), report)
     finally:
         remove(scratch)
 
@@ -156,6 +180,20 @@ def checked(params: Answer) -> Asked:
     return Asked(job, tuple(name for name in RUNS if name in runs))
 
 
+def runs_of(cell: Cell, runs: Iterable[str], several: bool) -> list[str]:
+    """The runs that make sense for a cell, in order.
+
+    What is not in a mega-cache, or not known to be compiled in the job's process, has no such run;
+    what needs no header, or finds one anyway, needs none prepared.
+    """
+    wanted = set(runs)
+    if cell.source in (*ran.PROVED, "script"):
+        wanted.discard("mega")
+    if "prepared" in wanted and (several or cell.source in ran.PROVED):
+        wanted = (wanted - {"prepared"}) | {"warm"}
+    return [name for name in RUNS if name in wanted]
+
+
 def _check_room(scratch: str, copy: int) -> None:
     free = space(scratch).free
     if free is not None and free < copy + _WORK:
@@ -167,47 +205,105 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
-def _all_runs(
-    asked: Asked, source: Folder, items: list[Item], led: Used, scratch: str, report: Report
-) -> dict[str, Ran]:
+def _all_cells(asked: Asked, ground: _Ground, report: Report) -> Answer:
+    cells, rows = asked.job.cells, []
+    done: list[dict[str, Ran]] = []
+    if ground.several:
+        about = ("index", "recipe", "name", "source")
+        queued = [{name: getattr(cell, name) for name in about} for cell in cells]
+        for begin in range(0, len(queued), _CELLS):
+            told_of = [{**one, "state": "queued"} for one in queued[begin : begin + _CELLS]]
+            report.finding(cells=told_of)
+        os.makedirs(ground.temporary(""))
+        if any(_may_use_header(asked.job, cell) for cell in cells):
+            _prepare(ground.temporary(""), asked.job.limit_s, report)
+    for number, cell in enumerate(cells):
+        if ground.several:
+            report.progress(number, len(cells), "cells")
+            report.finding(cell={"index": cell.index, "state": "compiling"})
+        problem = None
+        runs: dict[str, Ran] = {}
+        try:
+            _runs(asked, cell, ground, report, runs)
+        except Problem as e:
+            if not ground.several or e.code in _FOR_ALL:
+                raise
+            problem = {"code": e.code, "params": e.params}
+        rows.append(of_cell(cell, runs, problem))
+        done.append(runs)
+        if ground.several:
+            state = "failed" if problem else "done"
+            report.finding(cell={**rows[-1], "state": state})
+    if ground.several:
+        report.progress(len(cells), len(cells), "cells")
+    return told(done, rows)
+
+
+def _runs(asked: Asked, cell: Cell, ground: _Ground, report: Report, done: dict[str, Ran]) -> None:
+    """Make the runs of a cell; ``done`` has them, as far as it came."""
+    scratch = ground.scratch
     mega = os.path.join(scratch, "mega-cache")
-    done: dict[str, Ran] = {}
-    for name in asked.runs:
-        if name == "prepared" and "warm" in done and not _uses_header(asked.job, done["warm"]):
+    job = replace(asked.job, cells=(cell,), jobs=1)
+    names = runs_of(cell, asked.runs, ground.several)
+    for name in names:
+        if name == "prepared" and "warm" in done and not _uses_header(cell, done["warm"]):
             continue
-        report.finding(run={"name": name})
-        folder = os.path.join(scratch, name)
-        cache = os.path.join(folder, "cache")
+        report.finding(run={"name": name, **({"cell": cell.index} if ground.several else {})})
+        home, temporary = os.path.join(scratch, name), ground.temporary(name)
         more = {}
         try:
-            os.makedirs(os.path.join(folder, "tmp"))
+            os.makedirs(temporary, exist_ok=True)
+            os.makedirs(home, exist_ok=True)
             if name in JUDGED:
-                duplicate(source, items, cache, report)
+                ground.copy(os.path.join(home, "cache"), report)
                 if name == "prepared":
-                    _prepare(os.path.join(folder, "tmp"), asked.job.limit_s, report)
-            elif name == "cold" and "mega" in asked.runs:
+                    _prepare(temporary, job.limit_s, report)
+            elif name == "cold" and "mega" in names:
                 more = {"save": mega}
             elif name == "mega":
                 more = {"load": mega}
-            where = led if name in JUDGED else Used()
-            done[name] = _run(asked.job, folder, where, more, name, report)
+            done[name] = _run(job, name, ground, report, more)
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
             if _FULL in said or (free is not None and free < _NOTHING):
-                raise _no_room(scratch, room(items), free or 0) from e
+                raise _no_room(scratch, room(ground.items), free or 0) from e
             if isinstance(e, OSError):
                 why = e.strerror or str(e)
                 raise Problem("place-unwritable", place=scratch, why=why) from e
             raise
         finally:
-            remove(folder)
-    return done
+            ground.clear(name)
 
 
-def _uses_header(job: supervise.Job, ran: Ran) -> bool:
+def _run(job: supervise.Job, name: str, ground: _Ground, report: Report, more: Answer) -> Ran:
+    home, temporary = os.path.join(ground.scratch, name), ground.temporary(name)
+    heard = Heard(report, ground.several)
+    if name not in JUDGED:
+        return ran.run(job, home, temporary, Used(), name, heard, **more)
+    trace = os.path.join(ground.scratch, "trace") if ground.explain else None
+    try:
+        one = ran.run(job, home, temporary, ground.led, name, heard, trace, **more)
+        if ground.explain and trace and not one.proof and one.result["misses"]:
+            causes = ground.explain(ground.led.inductor, trace)
+            for graph in one.graphs:
+                if graph["outcome"] != "hit" and graph["id"] in causes:
+                    graph["why"] = causes[graph["id"]]
+        return one
+    finally:
+        if trace:
+            remove(trace)
+
+
+def _may_use_header(job: supervise.Job, cell: Cell) -> bool:
+    """Whether a run of the cell may look for a precompiled header."""
+    device = cell.device or job.device or "cpu"
+    return cell.source != "triton" and not cell.portable and device.startswith("cpu")
+
+
+def _uses_header(cell: Cell, one: Ran) -> bool:
     """Whether there is a header to prepare for such a run."""
-    return not job.portable and ran.result["device"] == "cpu"
+    return not cell.portable and one.result["device"] == "cpu"
 
 
 def _prepare(temporary: str, limit_s: float | None, report: Report) -> None:
@@ -217,66 +313,3 @@ def _prepare(temporary: str, limit_s: float | None, report: Report) -> None:
     except Problem as problem:
         if problem.code not in ("headers-off", "headers-unknown"):
             raise
-
-
-def _run(
-    job: supervise.Job, folder: str, led: Used, more: Answer, name: str, report: Report
-) -> Ran:
-    cache, temporary = os.path.join(folder, "cache"), os.path.join(folder, "tmp")
-    inductor = os.path.normpath(os.path.join(cache, led.inductor))
-    env = alone(supervise.environment(inductor, job.threads, job.portable), temporary)
-    if led.triton is not None:
-        env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
-    heard = _Heard(report)
-    before = objects(cache)
-    try:
-        result = supervise.run(job, env, folder, heard, **more)
-    except Problem as problem:
-        signal = problem.params.get("signal")
-        if name in JUDGED and problem.code == "warm-killed" and signal in _CRASHES:
-            about = {"place": job.place, "signal": signal, "step": problem.params.get("step")}
-            raise Problem("verify-crashed", **about) from problem
-        raise
-    after = objects(cache)
-    built = sorted(path for path in after if after[path] != before.get(path))
-    for path in built[:_MAX_BUILT] if name in JUDGED else ():
-        report.finding(built={"path": path})
-    return Ran(result, list(heard.graphs.values()), built)
-
-
-def objects(folder: str) -> dict[str, tuple[int, int, int]]:
-    """The shared objects below a folder, by their path in it: inode, size, time of last change."""
-    found = {}
-    for above, _, names in os.walk(folder):
-        for name in names:
-            if name.endswith(".so"):
-                path = os.path.join(above, name)
-                try:
-                    status = os.lstat(path)
-                except OSError:
-                    continue
-                mark = (status.st_ino, status.st_size, status.st_mtime_ns)
-                found[os.path.relpath(path, folder)] = mark
-    return found
-
-
-def _told(done: dict[str, Ran]) -> Answer:
-    judged = {name: done[name] for name in JUDGED if name in done}
-    last = list(judged.values())[-1]
-    return {
-        **{name: last.result[name] for name in ("graphs", "hits", "misses", "bypasses")},
-        "autograd": last.result["autograd"],
-        "rebuilt": len(last.built),
-        "built": last.built[:_MAX_BUILT],
-        "rows": last.graphs,
-        "seconds": {name: ran.result["seconds"] for name, ran in done.items()},
-        "ratios": {
-            f"{name}_{other}": done[other].result["seconds"] / max(ran.result["seconds"], 1e-9)
-            for name, ran in judged.items()
-            for other in ("cold", "mega")
-            if other in done
-        },
-        "runs": {name: ran.to_json() for name, ran in done.items()},
-        "good": all(ran.good for ran in judged.values()),
-        **{name: last.result[name] for name in ("device", "threads", "torch")},
-    }

@@ -31,14 +31,15 @@ class Work:
     """A cell, ready to be compiled: nothing of it is before its steps are run, in order.
 
     proof: for a source that FX graph counters say nothing of: looks whether what was compiled is
-    found again, and returns ``{"found": how many, "of": how many there should be}``. In a warm-up
-    it is called after the steps; in a verification, in a fresh process, instead of them.
+    found again, and returns ``{"found": how many, "of": how many there should be}``, and ``why``
+    where that is not all. In a warm-up it is called after the steps; in a verification, in a fresh
+    process, instead of them.
     counts: what the steps found where PyTorch in this process did not count it: ``graphs``,
     ``hits``, ``misses``, ``bypasses``, ``autograd`` {hits, misses}; read after they have run.
     """
 
     steps: Sequence[Step]
-    proof: Callable[[], dict[str, int]] | None = None
+    proof: Callable[[], dict[str, Any]] | None = None
     counts: dict[str, Any] = field(default_factory=dict)
 
 

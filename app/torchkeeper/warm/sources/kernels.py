@@ -85,7 +85,13 @@ def _check_triton() -> None:
         raise Problem("compile-disabled", variable="TRITON_INTERPRET")
     try:
         import triton.compiler  # noqa: TID251
-        import triton.runtime  # noqa: F401, TID251
+        import triton.runtime  # noqa: TID251
+
+        # What each process does once, and takes longer than compiling: it is not the kernel's.
+        if importlib.util.find_spec("torch") is not None:
+            import torch  # noqa: F401, TID251
+        if (key := getattr(triton.runtime.cache, "triton_key", None)) is not None:
+            key()
     except Exception as e:
         traceback.print_exc()
         raise Problem("triton-broken", python=sys.executable, why=said(e)) from e
@@ -195,6 +201,8 @@ def _compile(
     except Exception as e:
         if isinstance(e, OSError) and not isinstance(e, FileNotFoundError):
             raise  # the disk: full, not writable
+        if isinstance(e, ModuleNotFoundError) and e.name == "torch":  # AMD's backend asks it
+            raise Problem("torch-missing", python=sys.executable) from e
         traceback.print_exc()
         text = str(e)
         if any(one in text for one in _UNKNOWN_GPU):

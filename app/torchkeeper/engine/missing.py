@@ -1,0 +1,50 @@
+"""Why a verification missed: its trace compared with what the place that is verified holds."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.running import Held, Near, holding
+from torchkeeper.engine.session import Session
+from torchkeeper.warm import trace as traces
+from torchkeeper.warm.verify import Explain
+
+#: Differences that are told of a graph; more fit no line.
+_MOST = 6
+
+
+class _Quiet(Report):
+    """Hears of a wish to end, and passes nothing else on."""
+
+    def __init__(self, report: Report) -> None:
+        self.check = report.check  # type: ignore[method-assign]
+
+
+def explainer(session: Session, params: dict[str, Any], report: Report) -> Explain:
+    """What ``verify`` asks for causes. What the place holds is looked at once, when first asked."""
+    quiet, known = _Quiet(report), dict[str, Held]()
+
+    def explain(inner: str, trace: str) -> dict[str, dict[str, Any]]:
+        place = os.path.normpath(os.path.join(params["place"], inner))
+        try:
+            read = traces.read(trace, quiet)
+        except Problem:
+            return {}
+        if place not in known:
+            known[place] = holding(place, quiet)
+        near = Near(session, known[place], read, quiet)
+        found: dict[str, dict[str, Any]] = {}
+        for graph in read.graphs:
+            if graph.outcome != "hit" and (cause := near.cause(graph)) and graph.id not in found:
+                cause.pop("graph", None)
+                if "differences" in cause:
+                    cause["differences"] = cause["differences"][:_MOST]
+                if graph.reason:
+                    cause["reason"] = graph.reason[:400]
+                found[graph.id] = cause
+        return found
+
+    return explain
