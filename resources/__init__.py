@@ -1,1 +1,1 @@
-"""Data files of the app: icons. Read with ``importlib.resources``."""
+"""Data files of the app: icons, and example recipes. Read with ``importlib.resources``."""

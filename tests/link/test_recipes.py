@@ -115,7 +115,7 @@ def test_a_message_names_file_line_what_was_expected_and_the_remedy(tmp_path: Pa
     error = refused(recipes.read, str(file))
     assert error.what == f"{file}, line 4, is wrong."
     assert error.why == (
-        "Compile.mode: expected one of default, reduce-overhead, max-autotune, "
+        "compile.mode: expected one of default, reduce-overhead, max-autotune, "
         "max-autotune-no-cudagraphs, found \"max-autotone\"; did you mean “max-autotune”?"
     )  # fmt: skip
     assert error.remedy

@@ -35,6 +35,7 @@ _UNREACHABLE = frozenset(
         "environments-none",
         "environment-unasked",
         "trace-missing",
+        "recipe-unreadable",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
@@ -52,6 +53,13 @@ _WRONG = frozenset(
         "key-ambiguous",
         "kinds-differ",
         "recipe-unknown",
+        "recipe-wrong",
+        "recipe-syntax",
+        "recipe-too-large",
+        "recipes-too-large",
+        "recipes-too-many",
+        "recipes-none",
+        "cells-too-many",
         "threads-out-of-range",
         "wrong-usage",
         "address-wrong",
@@ -210,7 +218,8 @@ COMMANDS = {
     "check": ("checking:check", "say of each entry of a place whether it will be used here"),
     "explain": ("explaining:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
-    "warm": ("making:warm", "compile recipes into a place"),
+    "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
+    "recipe": ("recipes:recipe", "show, check, write and keep recipes"),
     "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
     "prepare": ("making:prepare", "build ahead what PyTorch builds once before CPU programs start"),
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),

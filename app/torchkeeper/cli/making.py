@@ -1,4 +1,4 @@
-"""The commands that compile: warm, prepare."""
+"""The command that builds ahead: prepare; and the words for what a compile tells."""
 
 from __future__ import annotations
 
@@ -11,49 +11,6 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import interpreters, phases, preparing, say
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import DEVICE_REASONS, printable
-
-
-def add_warm(command: argparse.ArgumentParser) -> None:
-    """Arguments of warm."""
-    command.add_argument("recipes", metavar="RECIPE", nargs="*", default=[],
-                         help="what to compile; without one, the built-in recipe")  # fmt: skip
-    command.add_argument(
-        "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
-    )
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
-                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
-    command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
-    command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "
-                         "such as a container with N cores: the number is part of the keys. By "
-                         "default as many as this machine gives")  # fmt: skip
-    command.add_argument("--portable", action="store_true", help="without precompiled headers, "
-                         "so that nothing is built where the cache is used, even in an empty "
-                         f"container. {preparing.VARIABLE}=0 has then to be set there, too: it is "
-                         "part of the keys")  # fmt: skip
-    looking.add_json(command)
-
-
-def warm(args: argparse.Namespace) -> int:
-    """torchkeeper warm"""
-    params: dict[str, Any] = {"recipes": args.recipes or ["builtin"], "into": args.into}
-    if args.device:
-        params["device"] = args.device
-    if args.threads is not None:
-        params["threads"] = args.threads
-    if args.portable:
-        params["portable"] = True
-    answer = _ask(args, "warm", params)
-    hits = f"{answer['hits']} hits and {answer['misses']} misses"
-    graphs = say.count(answer["graphs"], "graph", "graphs")
-    added = say.count(answer["added"], "entry", "entries")
-    said = f"{graphs} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
-    output.result(args, answer, said)
-    if args.threads is not None and not args.json:
-        output.note(preparing.threads(args.threads))
-    if args.portable and not args.json:
-        for text in preparing.portable_lines():
-            output.note(text)
-    return 0
 
 
 def add_prepare(command: argparse.ArgumentParser) -> None:

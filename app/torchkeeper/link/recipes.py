@@ -151,7 +151,7 @@ def _wrong(path: str, found: Sequence[Fault]) -> UserError:
             why += f"\nand {len(found) - _NAMED} more"
     remedy = "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
     return UserError(
-        what, why[:1].upper() + why[1:], remedy, code="recipe-wrong",
+        what, why, remedy, code="recipe-wrong",
         params={"recipe": path, "file": path, "line": first.line},
     )  # fmt: skip
 

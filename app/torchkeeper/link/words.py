@@ -733,6 +733,61 @@ CATALOGUE: dict[str, Words] = {
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
     ),
+    # Cells
+    "module-missing": Words(
+        "There is no module {module}.",
+        "It was looked for in {folder}, where the recipe lies, and in the chosen interpreter.",
+        "Correct its name, or the folder that the recipe lies in.",
+    ),
+    "module-needs": Words(
+        "{module} cannot be imported.",
+        "It needs {missing}, which the chosen interpreter does not have.",
+        "Install {missing} there, or choose an interpreter that has it.",
+    ),
+    "name-missing": Words(
+        "{module} has no {name}.", "Names that are like it: {near}.", "Correct the recipe."
+    ),
+    "not-callable": Words(
+        "{name} cannot be called.",
+        "It is a {found}.",
+        "Name a function, a class, or a model that takes inputs.",
+    ),
+    "example-wrong": Words(
+        "{name} did not return what can be compiled.",
+        "It returned {found}; an example returns (model, inputs) or (model, inputs, keyword "
+        "inputs), and a factory a model or a function.",
+        "Correct what it returns.",
+    ),
+    "inputs-refused": Words(
+        "The inputs do not fit.",
+        "{why} ({where})",
+        "Correct the inputs in the recipe: how many there are, their shapes and their types.",
+    ),
+    "input-type": Words(
+        "{found} cannot be an input.",
+        "Inputs are tensors, numbers, texts, and PyTorch's types, devices and layouts.",
+        "Correct the inputs in the recipe.",
+    ),
+    "callable-raised": Words(
+        "The recipe's own code raised an error.",
+        "{why} ({where})",
+        "Correct the code; the log has the whole traceback.",
+    ),
+    "no-gradient": Words(
+        "There is nothing to go backward from.",
+        "No output of {cell} depends on a parameter, or on an input, that has a gradient.",
+        "Set requires_grad = true for an input, or take “backward” out of the recipe.",
+    ),
+    "exported-unreadable": Words(
+        "{file} cannot be read as an exported program.",
+        "{why}",
+        "Write it with torch.export.save, of the torch that is to load it.",
+    ),
+    "cell-memory": Words(
+        "Compiling took more memory than it may.",
+        "It held {used_mb} MB, and {limit_mb} MB is the limit.",
+        "Raise the limit in the recipe, or warm fewer at a time. Nothing half-written was left.",
+    ),
     "eager-failed": Words(
         "{op} could not be compiled for eager mode.",
         "{why}",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
@@ -34,6 +34,8 @@ STARTUP = 60.0
 #: Seconds after which a cell is long enough for another process to be worth its start, and cells
 #: that are worth it if they are short.
 LONG, MANY = 10.0, 4
+#: A device that is none of those that have a name.
+UNKNOWN = "?"
 #: Seconds between two looks at the memory of a cell with a limit.
 _LOOK = 0.25
 #: Lines of its log that a failed cell has.
@@ -45,12 +47,14 @@ _LEAVE = 60.0
 @dataclass(frozen=True)
 class Means:
     """What a crew works with: how many processes at most; what starts one for a cell, and what
-    hears the ids of those that are gone, and whether others are still at work.
+    hears the ids of those that are gone, and whether others are still at work. saves: they have
+    something to do when there are no more cells.
     """
 
     most: int
     start: Callable[[Cell], subprocess.Popen[bytes]]
     gone: Callable[[Collection[int], bool], None]
+    saves: bool = False
 
 
 class Crew:
@@ -66,8 +70,8 @@ class Crew:
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
         self._devices: list[Answer] = []
-        # What torch chooses where nobody names a device; "" while that may be a GPU.
-        self._default = "" if accelerator() else "cpu"
+        # What torch chooses where nobody names a device.
+        self._default = UNKNOWN if accelerator() else "cpu"
 
     def work(self) -> None:
         """Until all cells are done or have failed. No process is left, whatever is raised.
@@ -82,8 +86,12 @@ class Crew:
                 self._listen()
                 for worker in list(self._workers):
                     self._look(worker)
-        except BaseException:
+        except BaseException as e:
             self._end(self._workers)
+            if isinstance(e, Cancelled):
+                for index, row in self.rows.items():
+                    if row["state"] in ("queued", "compiling"):
+                        self._report.finding(cell={"index": index, "state": "cancelled"})
             raise
         finally:
             self._selector.close()
@@ -128,24 +136,25 @@ class Crew:
         for cell in self._queue:
             if worker is not None and group_of(cell) != worker.group:
                 continue
-            if self._device(cell) not in taken:
+            device = self._device(cell)
+            if device is None or not taken & ({device, UNKNOWN} if device != UNKNOWN else taken):
                 return cell
         return None
 
     def _device(self, cell: Cell) -> str | None:
-        """The GPU of a cell by one name, None where it needs none; "" where that is not known."""
+        """The GPU of a cell by one name, None where it needs none; UNKNOWN while it may be any."""
         if cell.source == "triton":
             return None  # compiles for a GPU without one
         name = cell.device or self._default
         if name.startswith("cpu"):
             return None
-        return name if ":" in name or not name else f"{name}:0"
+        return name if ":" in name or name == UNKNOWN else f"{name}:0"
 
     def _give(self, worker: Worker, cell: Cell) -> None:
         self._queue.remove(cell)
         worker.cell, worker.begun = cell, False
         device = self._device(cell)
-        worker.device = worker.device if device is None else device or "?"
+        worker.device = device or worker.device
         worker.clock = time.monotonic()
         worker.state = State(lines=worker.state.lines)
         send(worker, {"cell": cell.to_json()})
@@ -188,9 +197,8 @@ class Crew:
             worker.begun, worker.clock = True, time.monotonic()
             if value["default"]:
                 self._default = str(value["default"])[:LOG_LINE]
-                worker.device = self._device(cell) or worker.device
-                if worker.device == "?":
-                    worker.device = None
+                if worker.device == UNKNOWN:
+                    worker.device = self._device(cell)
             self._tell(cell, "compiling")
         elif what == "step":
             worker.state.step = str(value["name"])[:LOG_LINE]
@@ -199,7 +207,13 @@ class Crew:
         elif what == "graph":
             report.finding(graph={**graph_of(value), "cell": cell.index})
         elif what == "cell" and value["state"] == "done":
-            self._done(worker, done_of(value))
+            try:
+                answer = done_of(value)
+            except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as e:
+                # Its process waits for the next one.
+                self._failed(worker, Problem(CODES.failed, why=f"{type(e).__name__}: {e}"))
+            else:
+                self._done(worker, answer)
         elif what == "cell":
             code = str(value["problem"]["code"])[:LOG_LINE]
             problem = Problem(code, **value["problem"]["params"])
@@ -276,7 +290,8 @@ class Crew:
         cell = worker.cell
         assert cell
         if worker.fresh or cell.index in self._again:
-            self._stop(worker, Problem("cell-memory", limit=cell.memory, used=used))
+            about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
+            self._stop(worker, Problem("cell-memory", **about))
             return
         # What others left in the process is not its own: once more, in one of its own.
         self._again.add(cell.index)
@@ -298,9 +313,10 @@ class Crew:
         if worker.cell is not None or (worker.leaving and state.result is None):
             tagged = Tagged(self._report, worker)
             why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
-            if worker.cell is None:
+            if worker.cell is not None:
+                self._failed(worker, why)
+            elif self._means.saves:
                 raise why
-            self._failed(worker, why)
 
     def _end(self, workers: Sequence[Worker]) -> None:
         """End processes with all that they started, at once, and have cleaned up after them."""

@@ -62,7 +62,7 @@ def run(job: Answer, tell: Tell) -> Answer:
         try:
             done = _one(torch, cell, job, tell)
         except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
-            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, job)})
+            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, cell, job)})
         else:
             tell(cell={"index": cell.index, "state": "done", **done})
     if job.get("save"):
@@ -160,15 +160,14 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
     return {**found, **work.counts}
 
 
-def _problem(error: BaseException, job: Answer) -> Answer:
+def _problem(error: BaseException, cell: Cell, job: Answer) -> Answer:
     """Why a cell failed, as the wire says it."""
     if not isinstance(error, Problem):
         traceback.print_exc()
         if full(error):
             error = Problem("disk-full", place=job.get("place"))
         elif isinstance(error, ModuleNotFoundError):
-            error = Problem("module-missing", module=error.name, folder=os.getcwd(),
-                            missing=error.name)  # fmt: skip
+            error = Problem("module-needs", module=cell.name, missing=error.name)
         else:
             error = Problem("warm-failed", why=said(error))
     return {"code": error.code, "params": error.params}

@@ -111,7 +111,7 @@ def run(
     rows = [told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
         report.finding(cells=rows[begin : begin + _CELLS])
-    crew = Crew(job.cells, Means(most, start, gone), report)
+    crew = Crew(job.cells, Means(most, start, gone, "save" in more), report)
     crew.work()
     if crew.failed:
         gone((), False)

@@ -73,8 +73,8 @@ def named(name: str, folder: str | None) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError as e:
-            near = difflib.get_close_matches(part, dir(found), 3)
-            raise Problem("name-missing", name=part, module=where, near=", ".join(near)) from e
+            near = ", ".join(difflib.get_close_matches(part, dir(found), 3)) or "—"
+            raise Problem("name-missing", name=part, module=where, near=near) from e
     return found
 
 
@@ -82,20 +82,20 @@ def _module(name: str, folder: str | None) -> Any:
     above = folder or os.getcwd()
     file = os.path.join(above, name) if name.endswith(".py") else None
     home = os.path.dirname(os.path.abspath(file)) if file else above
-    if home not in sys.path:
-        sys.path.insert(0, home)
+    for one in (above, home):
+        if one not in sys.path:
+            sys.path.insert(0, one)
     importlib.invalidate_caches()
     if file and not os.path.isfile(file):
-        raise Problem("module-missing", module=name, folder=above, missing=None)
+        raise Problem("module-missing", module=name, folder=above)
     try:
         with blamed(Cell(0, "", name, "callable", folder=above)):
             return importlib.import_module(name) if file is None else _loaded(file)
     except ModuleNotFoundError as e:
-        own = file is None and (name == e.name or name.startswith(f"{e.name}."))
-        if not own:
-            traceback.print_exc()
-        missing = None if own else e.name
-        raise Problem("module-missing", module=name, folder=above, missing=missing) from e
+        if file is None and (name == e.name or name.startswith(f"{e.name}.")):
+            raise Problem("module-missing", module=name, folder=above) from e
+        traceback.print_exc()
+        raise Problem("module-needs", module=name, missing=e.name) from e
     except SyntaxError as e:
         where = f"{e.filename}:{e.lineno}"
         raise Problem("callable-raised", why=f"SyntaxError: {e.msg}", where=where) from e

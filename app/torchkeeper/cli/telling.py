@@ -1,0 +1,112 @@
+"""What a warm-up says of its cells: while it goes on, at the end, and of those that failed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from torchkeeper.cli import making, output
+from torchkeeper.cli.asking import Answer
+from torchkeeper.link import say
+from torchkeeper.link.words import printable, user_error
+
+#: Lines of its log that are shown of a cell that failed, and cells of which they are.
+_TAIL, _SHOWN = 12, 20
+#: Columns of a table of cells that are numbers.
+_NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")
+
+
+def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
+    """The table of cells where there are several, and of those that failed what, why, remedy."""
+    if len(rows) > 1:
+        several = len({row.get("recipe") for row in rows}) > 1
+        head = [*(["RECIPE"] if several else []), "CELL", "STATE", *_NUMBERS, "DEVICE"]
+        table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
+        output.table(head, table, frozenset(map(head.index, _NUMBERS)))
+    for row in failed[:_SHOWN]:
+        problem = row.get("problem") or {}
+        output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
+        output.complain(user_error(str(problem.get("code")), problem.get("params") or {}))
+        _say_log(row.get("log") or [])
+    if len(failed) > _SHOWN:
+        output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
+
+
+def _say_log(log: list[Any]) -> None:
+    if log:
+        output.note("  the end of its log:")
+    for text in log[-_TAIL:]:
+        output.note(f"    {printable(str(text))}")
+
+
+def _cells(row: Answer) -> list[str]:
+    seconds = row.get("seconds")
+    counts = [row.get(name) for name in ("graphs", "hits", "misses")]
+    return [
+        str(row.get("name")),
+        str(row.get("state")),
+        *("-" if count is None else f"{count:,}" for count in counts),
+        "-" if seconds is None else say.seconds(seconds),
+        str(row.get("device") or "-"),
+    ]
+
+
+class Live:
+    """Says on standard error what a compile job does: a line for each cell that ended, or for each
+    step and graph of a single one. As JSON, a line on standard output for each cell.
+
+    ``rows`` has the cells by their index, as they were last told.
+    """
+
+    def __init__(self, json: bool) -> None:
+        self._json = json
+        self.rows: dict[int, Answer] = {}
+        self._log: deque[str] = deque(maxlen=_TAIL)
+
+    def __call__(self, what: Answer) -> None:
+        """Take a finding."""
+        if isinstance(cells := what.get("cells"), list):
+            self.rows |= {one["index"]: dict(one) for one in cells}
+        elif isinstance(log := what.get("log"), str):
+            self._log.append(log)
+        elif isinstance(graph := what.get("graph"), dict):
+            decided = graph.get("outcome") != "compiling"
+            if decided and len(self.rows) < 2 and not self._json:
+                making.say_finding(what)
+        elif isinstance(cell := what.get("cell"), dict):
+            self._ended(cell)
+        elif isinstance(jobs := what.get("jobs"), dict):
+            asked, given, why = jobs.get("asked"), jobs.get("given"), jobs.get("why")
+            if not self._json:
+                output.note(f"{given} at a time, not {asked}: there are no {why} for more")
+        elif not self._json and not ("step" in what and len(self.rows) > 1):
+            making.say_finding(what)
+
+    def _ended(self, cell: Answer) -> None:
+        row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
+        row.update(cell)
+        if row.get("state") not in ("done", "failed", "cancelled") or len(self.rows) < 2:
+            return
+        if self._json:
+            output.emit({"cell": row})
+            return
+        seconds = row.get("seconds")
+        took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
+        if row["state"] == "done":
+            about = f"{row.get('hits')} hits, {row.get('misses')} misses"
+        else:
+            problem = row.get("problem") or {}
+            about = user_error(str(problem.get("code")), problem.get("params") or {}).what
+        said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
+        output.note(printable(said))
+
+    def rows_of(self, answer: Answer) -> list[Answer]:
+        """All cells in their order, as the result has them or as they were told."""
+        told = {one["index"]: one for one in answer.get("cells") or []}
+        return [{**row, **told.get(index, {})} for index, row in sorted(self.rows.items())]
+
+    def say_tail(self) -> None:
+        """The end of the log of a job that failed as a whole."""
+        if not self._json:
+            _say_log(list(self._log))

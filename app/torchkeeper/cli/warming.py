@@ -1,0 +1,269 @@
+"""The command that fills a cache: warm; and what it does with the cache in the same step."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.bundles import failures
+from torchkeeper.cli.carrying import maker_of, note_undescribed
+from torchkeeper.cli.telling import Live, tell
+from torchkeeper.link import carrying, interpreters, preparing, protected, recipes, say
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.stores.names import is_server
+from torchkeeper.warm.options import MOST_JOBS
+from torchkeeper.warm.sections import MOST_SECONDS
+
+_EXAMPLES = """\
+examples:
+  torchkeeper warm recipes/ --into cache
+      every recipe in a folder, into a folder
+
+  crontab: a team's server is filled every night
+      0 3 * * *  torchkeeper warm recipes --into cache --limit 900 --publish redis://cache.local
+
+  Dockerfile: the image has what its first request would compile
+      RUN torchkeeper warm /app/recipes --into /cache --portable
+      ENV TORCHINDUCTOR_CACHE_DIR=/cache TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0
+
+“torchkeeper recipe new callable model.toml” writes a recipe to begin with. The exit code is 0 only
+where every cell is warm."""
+
+
+def _server(text: str) -> str:
+    place = looking.place(text)
+    if not is_server(place):
+        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
+    return place
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"it is no number from 1 to {MOST_JOBS}")
+    return int(text)
+
+
+def _limit(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"it is no number of seconds from 0 to {MOST_SECONDS}")
+    return seconds
+
+
+def add_warm(command: argparse.ArgumentParser) -> None:
+    """Arguments of warm."""
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.epilog = _EXAMPLES
+    command.description = (
+        "Compile what recipes say into a place, one cell of their matrix after another, so that\n"
+        "programs find it there."
+    )
+    command.add_argument("recipes", metavar="RECIPE", nargs="*", default=[],
+                         help="a recipe's file, or a folder of them; “builtin”, or nothing, for "
+                         "the built-in recipe")  # fmt: skip
+    command.add_argument(
+        "--into", metavar="PLACE", type=looking.path, required=True, help="the cache folder to fill"
+    )
+    command.add_argument("--jobs", metavar="N", type=_jobs, default=1,
+                         help="so many cells at a time, as far as cores and memory go; by default "
+                         "one")  # fmt: skip
+    command.add_argument("--limit", metavar="SECONDS", type=_limit, help="what a cell may take "
+                         "whose recipe has no limit: it alone fails then")  # fmt: skip
+    command.add_argument("--bundle", metavar="FILE", type=looking.path, help="then write all of "
+                         "the place to a bundle, as “export” does, if every cell is "
+                         "warm")  # fmt: skip
+    command.add_argument("--publish", metavar="SERVER", type=_server, help="then copy all of the "
+                         "place to a redis:// server, as “copy” does, if every cell is "
+                         "warm")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true",
+                         help="only list the cells, and what is known to go wrong")  # fmt: skip
+    add_ways(command)
+    looking.add_json(command)
+
+
+def add_ways(command: argparse.ArgumentParser) -> None:
+    """Arguments for what recipes may leave open."""
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
+                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
+    command.add_argument("--device", metavar="NAME", help="cpu, cuda, …, where a recipe names "
+                         "none; by default the best one")  # fmt: skip
+    command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "
+                         "such as a container with N cores: the number is part of the keys. By "
+                         "default as many as this machine gives")  # fmt: skip
+    command.add_argument("--portable", action="store_true", help="without precompiled headers, "
+                         "so that nothing is built where the cache is used, even in an empty "
+                         f"container. {preparing.VARIABLE}=0 has then to be set there, too: it is "
+                         "part of the keys")  # fmt: skip
+
+
+def ways(args: argparse.Namespace) -> Answer:
+    """What a request says of them, and of the recipes. Raises UserError as ``recipes.wire``."""
+    params: Answer = {"recipes": recipes.wire(args.recipes)}
+    if args.device:
+        params["device"] = args.device
+    if args.threads is not None:
+        params["threads"] = args.threads
+    if args.portable:
+        params["portable"] = True
+    return params
+
+
+def warm(args: argparse.Namespace) -> int:
+    """torchkeeper warm; 0 where every cell is warm, and went where it should, else 1."""
+    params = {**ways(args), "into": args.into, "jobs": args.jobs}
+    if args.limit is not None:
+        params["limit_s"] = args.limit
+    if args.dry_run:
+        return cells(args, params)
+    _look_ahead(args)
+    live = Live(args.json)
+    with Engine(interpreters.chosen(args.env)) as engine:
+        asker = Asker(engine, args.json)
+        asker.on_finding = live
+        try:
+            answer = {**asker.ask("warm", **params), "left": asker.left}
+        except UserError:
+            live.say_tail()
+            raise
+    rows = live.rows_of(answer)
+    failed = [row for row in rows if row.get("state") != "done"]
+    if not args.json:
+        tell(rows, failed)
+        _advise(args)
+    answer |= {"bundle": None, "published": None}
+    code = 1 if failed else 0
+    if not failed:
+        code = _onward(args, answer)
+    elif args.bundle or args.publish:
+        output.note("Nothing was exported or published, because not every cell is warm.")
+    output.result(args, answer, _said(answer, len(rows)))
+    return code
+
+
+def cells(args: argparse.Namespace, params: Answer) -> int:
+    """List the cells that there would be; 1 where one is known to fail."""
+    with Engine(interpreters.chosen(args.env)) as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("cells", **params)
+    if args.json:
+        for row in asker.rows:
+            output.emit(row)
+    else:
+        several = len({row.get("recipe") for row in asker.rows}) > 1
+        head = [*(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
+        rows = [[*([str(row["recipe"])] if several else []), str(row["name"]), str(row["source"]),
+                 str(row.get("target") or row.get("device") or "-"), _trouble(row)]
+                for row in asker.rows]  # fmt: skip
+        output.table(head, rows, frozenset())
+    said = say.count(answer["cells"], "cell", "cells")
+    if answer["problems"]:
+        said += f"; {answer['problems']:,} of them would fail"
+    output.result(args, answer, f"{said}.")
+    return 1 if answer["problems"] else 0
+
+
+def _trouble(row: Answer) -> str:
+    problem = row.get("problem")
+    if not isinstance(problem, dict):
+        return ""
+    error = user_error(str(problem.get("code")), problem.get("params") or {})
+    return f"{error.what} {error.why}".strip()
+
+
+def _look_ahead(args: argparse.Namespace) -> None:
+    """Find out before hours of compiling what would keep the cache from going on from here.
+
+    Raises UserError.
+    """
+    protected.check(args.into)
+    if not args.bundle and not args.publish:
+        return
+    with Engine() as engine:
+        asker = Asker(engine, quiet=True)
+        if args.bundle:
+            there = asker.ask("target", path=args.bundle)
+            why = there["space"]["why"]
+            if there["what"] not in ("missing", "file"):
+                why = "There is something that is not a file"
+            if why:
+                raise user_error("place-unwritable", {"place": args.bundle, "why": why})
+        if args.publish:
+            protected.check(args.publish)
+            asker.ask("server", place=args.publish)
+
+
+def _onward(args: argparse.Namespace, answer: Answer) -> int:
+    """Take all of the place to a bundle and to a server; what came of it goes into ``answer``.
+
+    What fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
+    """
+    code = 0
+    steps = (("bundle", args.bundle, _export), ("published", args.publish, _publish))
+    for name, target, step in steps:
+        if not target:
+            continue
+        try:
+            answer[name] = step(args)
+        except UserError as error:
+            output.complain(error)
+            answer[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
+        if answer[name].get("problem") or failures(answer[name].get("left") or []):
+            code = 1
+    return code
+
+
+def _export(args: argparse.Namespace) -> Answer:
+    maker = maker_of(args)
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("export", place=args.into, output=args.bundle, select={}, replace=True,
+                           builders=carrying.builders(maker))  # fmt: skip
+    note_undescribed(args, answer)
+    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    _note(args, asker.left, f"{held} written to {printable(args.bundle)}")
+    return {**answer, "left": asker.left}
+
+
+def _publish(args: argparse.Namespace) -> Answer:
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        answer = asker.ask("copy", place=args.into, into=args.publish, dry=False, replace=False,
+                           alone=False, select={})  # fmt: skip
+    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
+    said = f"{held} copied to {printable(args.publish)}"
+    if answer["exists"]:
+        said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
+    _note(args, asker.left, said)
+    return {**answer, "into": args.publish, "left": asker.left}
+
+
+def _note(args: argparse.Namespace, left: list[Answer], said: str) -> None:
+    if not args.json:
+        for text in [*output.left_lines(left), said]:
+            output.note(text)
+
+
+def _advise(args: argparse.Namespace) -> None:
+    """What programs need, for keys to be those that were warmed."""
+    if args.threads is not None:
+        output.note(preparing.threads(args.threads))
+    if args.portable:
+        for text in preparing.portable_lines():
+            output.note(text)
+
+
+def _said(answer: Answer, count: int) -> str:
+    hits = f"{answer['hits']} hits and {answer['misses']} misses"
+    graphs = say.count(answer["graphs"], "graph", "graphs")
+    added = say.count(answer["added"], "entry", "entries")
+    said = f"{graphs} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
+    if count > 1:
+        failed = f", {answer['failed']:,} failed" if answer["failed"] else ""
+        said = f"{answer['done']:,} of {say.count(count, 'cell', 'cells')} warm{failed}; {said}"
+    return said

@@ -1,0 +1,55 @@
+"""Recipes to begin with: one for each source, which works, with the Python files it names."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+from importlib.resources.abc import Traversable
+
+from torchkeeper.link.words import user_error
+
+#: The source of each recipe, and the files beside it.
+BESIDE = {
+    "callable": ("models.py",),
+    "script": ("train.py",),
+    "exported": ("export_program.py",),
+    "eager": (),
+    "triton": ("kernels.py",),
+}
+
+
+def _file(name: str) -> Traversable:
+    return importlib.resources.files("torchkeeper.resources") / "recipes" / name
+
+
+def text(source: str) -> str:
+    """The recipe of a source, with comments that say what else it could say."""
+    return _file(f"{source}.toml").read_text(encoding="utf-8")
+
+
+def write(source: str, path: str, replace: bool = False) -> tuple[list[str], list[str]]:
+    """Write the recipe of a source to a file, and what it names beside that: the paths that were
+    written, and those of Python files that were there already, which are never touched.
+
+    Raises UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    written, there = [], []
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(path, "w" if replace else "x", encoding="utf-8") as stream:
+            stream.write(text(source).replace(f"{source}.toml", os.path.basename(path)))
+        written.append(path)
+        for name in BESIDE[source]:
+            beside = os.path.join(folder, name)
+            try:
+                with open(beside, "x", encoding="utf-8") as stream:
+                    stream.write(_file(name).read_text(encoding="utf-8"))
+                written.append(beside)
+            except FileExistsError:
+                there.append(beside)
+    except FileExistsError as e:
+        raise user_error("recipe-exists", {"file": path}) from e
+    except OSError as e:
+        raise user_error("recipe-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
+    return written, there
