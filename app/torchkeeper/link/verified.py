@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
-from torchkeeper.link import travel, whole
+from torchkeeper.link import causes, travel, whole
+from torchkeeper.link.words import printable, user_error
 from torchkeeper.warm.options import RUNS
 
 #: How many verifications are kept, the latest; bytes of a file.
@@ -34,6 +35,7 @@ _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
 _MAX_TEXT = 1000
 _MAX_ROWS = 500
+_MAX_CELLS = 1000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
 
@@ -111,11 +113,13 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
 
 
 def checked(result: Any) -> Answer:
-    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has.
+    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has; why a
+    cell is not good is in words. What is kept has no cells.
 
     Raises ValueError for what is none.
     """
     try:
+        several = _list(result.get("cells", []), _MAX_CELLS)
         return {
             **{name: _count(result[name]) for name in _COUNTS},
             "autograd": {name: _count(result["autograd"][name]) for name in ("hits", "misses")},
@@ -128,6 +132,7 @@ def checked(result: Any) -> Answer:
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
             "torch": _text(result["torch"]),
+            **({"cells": [_cell(cell) for cell in several]} if several else {}),
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
@@ -147,10 +152,37 @@ def _graph(row: Any) -> Answer:
     return {name: _text(row[name]) for name in ("id", "name", "outcome")}
 
 
-def _list(value: Any) -> list[Any]:
+def _cell(cell: Any) -> Answer:
+    """A cell; ``why`` in words, or "", whether it missed or could not be run."""
+    proof = cell["proof"]
+    return {
+        "index": _count(cell["index"]),
+        **{name: _text(cell[name]) for name in ("recipe", "name", "source")},
+        "good": _bool(cell["good"]),
+        "seconds": _numbers(cell["seconds"], RUNS),
+        "ratios": _numbers(cell["ratios"], RATIOS),
+        **{name: _count(cell[name]) for name in ("hits", "misses", "rebuilt")},
+        "proof": None if proof is None else {x: _count(proof[x]) for x in ("found", "of")},
+        "why": _why(cell),
+    }
+
+
+def _why(cell: Any) -> str:
+    problem, why = cell.get("problem"), cell["why"]
+    if isinstance(problem, dict):
+        params = problem.get("params")
+        error = user_error(_text(problem["code"]), params if isinstance(params, dict) else {})
+        return _text(f"{error.what} {error.why}".strip())
+    if isinstance(why, dict):
+        said = why.get("code") == "said"
+        return _text(printable(str(why.get("text"))) if said else causes.cause({"cause": why}))
+    return "" if why is None else _text(why)
+
+
+def _list(value: Any, most: int = _MAX_ROWS) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError("not a list")
-    return value[:_MAX_ROWS]
+    return value[:most]
 
 
 def _bool(value: Any) -> bool:
@@ -203,7 +235,9 @@ def keep(place: str, before: str | None, python: str, result: Answer) -> Verifie
     one = Verified(os.path.abspath(place), time.time(), result, python, known)
     with contextlib.suppress(OSError, ValueError):
         os.makedirs(folder(), mode=0o700, exist_ok=True)
-        whole.write(_file(place), one.to_json(), indent=None)
+        # Cells are for whoever asked: what is kept is what came of all.
+        kept = {name: value for name, value in result.items() if name != "cells"}
+        whole.write(_file(place), {**one.to_json(), "result": kept}, indent=None)
         _forget_old()
     return one
 
