@@ -122,10 +122,9 @@ def warm(args: argparse.Namespace) -> int:
     if args.dry_run:
         return cells(args, params)
     _look_ahead(args)
-    live = Live(args.json)
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
-        asker.on_finding = live
+        live = Live(args.json, asker)
         try:
             answer = {**asker.ask("warm", **params), "left": asker.left}
         except UserError:
