@@ -33,6 +33,7 @@ def result(**change: Any) -> dict[str, Any]:
         "device": "cpu",
         "threads": 2,
         "torch": "2.13.0+cpu",
+        "cells": [],
     }
     return {**told, **change}
 

@@ -13,6 +13,12 @@ from torchkeeper.link.words import printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
 _TAIL, _SHOWN = 12, 20
+#: Problems that a log has nothing to add to.
+_SAYS_ALL = frozenset({
+    "module-missing", "name-missing", "not-callable", "device-missing", "exported-unreadable",
+    "script-missing", "script-folder", "command-missing", "input-type", "kernel-target",
+    "triton-missing", "compiler-missing",
+})  # fmt: skip
 #: Columns of a table of cells that are numbers.
 _NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")
 
@@ -28,7 +34,8 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         problem = row.get("problem") or {}
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(user_error(str(problem.get("code")), problem.get("params") or {}))
-        _say_log(row.get("log") or [])
+        if problem.get("code") not in _SAYS_ALL:
+            _say_log(row.get("log") or [])
     if len(failed) > _SHOWN:
         output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
 
@@ -94,7 +101,8 @@ class Live:
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
         if row["state"] == "done":
-            about = f"{row.get('hits')} hits, {row.get('misses')} misses"
+            hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
+            about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
         else:
             problem = row.get("problem") or {}
             about = user_error(str(problem.get("code")), problem.get("params") or {}).what

@@ -13,6 +13,7 @@ from torchkeeper.link import (
     interpreters,
     knowing,
     preparing,
+    recipes,
     say,
     temporary,
     verified,
@@ -21,7 +22,7 @@ from torchkeeper.link import (
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
-from torchkeeper.warm.options import RUNS
+from torchkeeper.warm.options import JUDGED, RUNS
 
 #: Objects of a run that are named as having been built again.
 _NAMED = 10
@@ -32,8 +33,8 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("place", metavar="PLACE", type=looking.place,
                          help="a cache folder, a bundle or a raw mega-cache")  # fmt: skip
     command.add_argument("--recipe", metavar="RECIPE", action="append", default=[],
-                         help="what to run; may be given several times; without it, the built-in "
-                         "recipe")  # fmt: skip
+                         help="what to run: the file of a recipe, a folder of such, or “builtin”; "
+                         "may be given several times; without it, the built-in recipe")  # fmt: skip
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
                          f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
@@ -96,7 +97,7 @@ def _answer(args: argparse.Namespace, python: str, target: str, scratch: str) ->
 def _asked(args: argparse.Namespace, target: str, scratch: str) -> Answer:
     params: dict[str, Any] = {
         "place": target,
-        "recipes": args.recipe or ["builtin"],
+        "recipes": recipes.wire(args.recipe or ["builtin"]),
         "runs": verifying.runs(args.quick, args.portable),
         "scratch": scratch,
         "portable": args.portable,
@@ -154,11 +155,21 @@ class _Live:
 
     def __init__(self) -> None:
         self._built = 0
+        self._cells: dict[Any, Answer] = {}
+
+    def _cell(self, cell: Answer) -> None:
+        row = self._cells.get(cell.get("index"), {})
+        if cell.get("state") == "compiling":
+            output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
 
     def __call__(self, what: Answer) -> None:
         if isinstance(run := what.get("run"), dict):
             self._built = 0
             output.note(verifying.beginning(str(run.get("name"))))
+        elif isinstance(what.get("cells"), list):
+            self._cells = {one["index"]: one for one in what["cells"]} | self._cells
+        elif isinstance(cell := what.get("cell"), dict):
+            self._cell(cell)
         elif isinstance(built := what.get("built"), dict):
             self._built += 1
             if self._built <= _NAMED:
@@ -176,18 +187,46 @@ def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) 
             output.emit(row)
         output.result(args, {**result, "place": one.place, "python": one.python, "left": left}, "")
         return
-    for row in result["rows"]:
-        output.line(printable(f"{row['outcome']:<7} {row['id']:<14} {row['name']}"))
-    output.line()
-    output.table(
-        ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"],
-        [_row(name, result) for name in RUNS if name in result["runs"]],
-        frozenset(range(1, 7)),
-    )
+    if len(result["cells"]) > 1:
+        _tell_cells(result)
+    else:
+        for row in result["rows"]:
+            output.line(printable(f"{row['outcome']:<7} {row['id']:<14} {row['name']}"))
+        output.line()
+        output.table(
+            ["RUN", "SECONDS", "OF COLD", "OF MEGA-CACHE", "HITS", "MISSES", "OBJECTS BUILT"],
+            [_row(name, result) for name in RUNS if name in result["runs"]],
+            frozenset(range(1, 7)),
+        )
     about = f"torch {result['torch']}, {result['device']}, "
     about += say.count(result["threads"], "thread", "threads")
     output.line(printable(f"({about}; {one.python})"))
     output.line(verifying.outcome(result))
+
+
+def _tell_cells(result: Answer) -> None:
+    """The cells, each with its seconds and whether it is good; and why some are not."""
+    cells = result["cells"]
+    several = len({cell["recipe"] for cell in cells}) > 1
+    head = [*(["RECIPE"] if several else []), "CELL", "COLD", "WARM", "OF COLD", "OUTCOME"]
+    rows = [
+        [*([cell["recipe"]] if several else []), cell["name"], *_times(cell),
+         verifying.of_cell(cell)]
+        for cell in cells
+    ]  # fmt: skip
+    output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
+    for cell in cells:
+        if not cell["good"] and (why := verifying.why_of_cell(cell)):
+            output.line(printable(f"{cell['name']}: {why}", 1000))
+
+
+def _times(cell: Answer) -> list[str]:
+    """Seconds cold and with the target, and how many times as fast that is."""
+    seconds, ratios = cell["seconds"], cell["ratios"]
+    warm = next((name for name in JUDGED if name in seconds), "")
+    ratio = ratios.get(f"{warm}_cold")
+    told = [say.seconds(seconds[name]) if name in seconds else "" for name in ("cold", warm)]
+    return [*told, "" if ratio is None else verifying.ratio(ratio)]
 
 
 def _row(name: str, result: Answer) -> list[str]:

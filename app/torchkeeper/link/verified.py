@@ -18,12 +18,12 @@ from typing import Any
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.link import causes, travel, whole
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.warm.cells import SOURCES
 from torchkeeper.warm.options import RUNS
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300
-MAX_BYTES = 256 << 10
+MAX_BYTES = 1 << 20
 #: Folders of a place that are looked at for its mark; a place with more has none.
 MAX_FOLDERS = 200_000
 
@@ -35,7 +35,9 @@ _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
 _MAX_TEXT = 1000
 _MAX_ROWS = 500
-_MAX_CELLS = 1000
+_MAX_WHY = 300
+#: Cells that are kept of a verification.
+MAX_CELLS = 1000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
 
@@ -113,13 +115,11 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
 
 
 def checked(result: Any) -> Answer:
-    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has; why a
-    cell is not good is in words. What is kept has no cells.
+    """A result as ``warm.verify.verify`` returns it: nothing else, and of the types it has.
 
     Raises ValueError for what is none.
     """
     try:
-        several = _list(result.get("cells", []), _MAX_CELLS)
         return {
             **{name: _count(result[name]) for name in _COUNTS},
             "autograd": {name: _count(result["autograd"][name]) for name in ("hits", "misses")},
@@ -132,7 +132,7 @@ def checked(result: Any) -> Answer:
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
             "torch": _text(result["torch"]),
-            **({"cells": [_cell(cell) for cell in several]} if several else {}),
+            "cells": [_cell(one) for one in _list(result.get("cells", []), MAX_CELLS)],
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
@@ -149,34 +149,46 @@ def _run(run: Any) -> Answer:
 def _graph(row: Any) -> Answer:
     if row["outcome"] not in OUTCOMES:
         raise ValueError("not an outcome")
-    return {name: _text(row[name]) for name in ("id", "name", "outcome")}
+    told: Answer = {name: _text(row[name]) for name in ("id", "name", "outcome")}
+    if (why := _why(row.get("why"))) is not None:
+        told["why"] = why
+    if "cell" in row:
+        told["cell"] = _count(row["cell"])
+    return told
 
 
 def _cell(cell: Any) -> Answer:
-    """A cell; ``why`` in words, or "", whether it missed or could not be run."""
-    proof = cell["proof"]
+    if cell["source"] not in SOURCES:
+        raise ValueError("not a source")
+    proof, problem = cell["proof"], cell["problem"]
     return {
         "index": _count(cell["index"]),
-        **{name: _text(cell[name]) for name in ("recipe", "name", "source")},
+        **{name: _text(cell[name])[:_MAX_WHY] for name in ("recipe", "name", "source")},
         "good": _bool(cell["good"]),
         "seconds": _numbers(cell["seconds"], RUNS),
         "ratios": _numbers(cell["ratios"], RATIOS),
         **{name: _count(cell[name]) for name in ("hits", "misses", "rebuilt")},
-        "proof": None if proof is None else {x: _count(proof[x]) for x in ("found", "of")},
-        "why": _why(cell),
+        "proof": None if proof is None else {name: _count(proof[name]) for name in ("found", "of")},
+        "why": _why(cell["why"]),
+        "problem": None if problem is None else _problem(problem),
     }
 
 
-def _why(cell: Any) -> str:
-    problem, why = cell.get("problem"), cell["why"]
-    if isinstance(problem, dict):
-        params = problem.get("params")
-        error = user_error(_text(problem["code"]), params if isinstance(params, dict) else {})
-        return _text(f"{error.what} {error.why}".strip())
-    if isinstance(why, dict):
-        said = why.get("code") == "said"
-        return _text(printable(str(why.get("text"))) if said else causes.cause({"cause": why}))
-    return "" if why is None else _text(why)
+def _problem(problem: Any) -> Answer:
+    """What a cell failed by: a code, and what its words need."""
+    params = {
+        _text(name)[:50]: value[:_MAX_TEXT] if isinstance(value, str) else value
+        for name, value in list(problem["params"].items())[:20]
+        if isinstance(value, (str, int, float)) or value is None
+    }
+    return {"code": _text(problem["code"])[:100], "params": params}
+
+
+def _why(value: Any) -> str | None:
+    """Why something was no hit: as an engine tells causes, or in words as it was kept."""
+    if isinstance(value, dict):
+        value = causes.cause({"cause": value, "reason": value.get("reason")})
+    return None if not value else _text(value)[:_MAX_WHY]
 
 
 def _list(value: Any, most: int = _MAX_ROWS) -> list[Any]:
@@ -235,9 +247,7 @@ def keep(place: str, before: str | None, python: str, result: Answer) -> Verifie
     one = Verified(os.path.abspath(place), time.time(), result, python, known)
     with contextlib.suppress(OSError, ValueError):
         os.makedirs(folder(), mode=0o700, exist_ok=True)
-        # Cells are for whoever asked: what is kept is what came of all.
-        kept = {name: value for name, value in result.items() if name != "cells"}
-        whole.write(_file(place), {**one.to_json(), "result": kept}, indent=None)
+        whole.write(_file(place), one.to_json(), indent=None)
         _forget_old()
     return one
 

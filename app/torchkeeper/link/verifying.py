@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import printable, user_error
 from torchkeeper.warm.options import JUDGED, RUNS
 
 TRUST = (
@@ -28,6 +28,9 @@ ABOUTS = {
     "warm": "a copy of what is verified, and an empty temporary folder",
     "prepared": "the same, with the precompiled header there already",
 }
+
+#: Graphs of which is said why they were no hit, one for each reason.
+_EXPLAINED = 3
 
 Answer = dict[str, Any]
 
@@ -86,11 +89,14 @@ def faults(counts: Answer) -> list[str]:
 
 def verdict(result: Answer) -> str:
     """Whether it is good, and if not, what is not and in which run: "Good", "Not good: 2
-    AOTAutograd misses", "Not good as it is: 3 misses".
+    AOTAutograd misses", "Not good as it is: 3 misses", "Not good: 1 of 3 cells".
     """
     name, counts = told_by(result)
     if result["good"]:
         return "Good"
+    if len(cells := _cells(result)) > 1:
+        bad = sum(not cell["good"] for cell in cells)
+        return f"Not good: {bad:,} of {len(cells):,} cells"
     found = ", ".join(faults(counts))
     how = "Not good" if _one(result) or name not in TITLES else f"Not good {TITLES[name]}"
     return f"{how}: {found}" if found else how
@@ -110,13 +116,54 @@ def outcome(result: Answer) -> str:
         found.append(say.count(counts["bypasses"], "bypass", "bypasses"))
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
-    graphs = say.count(counts["graphs"], "graph", "graphs")
+    graphs = say.count(counts["graphs"], *_noun(result))
     built = say.count(counts["rebuilt"], "object", "objects")
     how = "Good" if result["good"] else "Not good"
     if not result["good"] and name and not _one(result):
         how = f"Not good {TITLES[name]}"
     said = f"{how}: of {graphs} {', '.join(found)}; {built} built again"
+    if len(cells := _cells(result)) > 1:
+        good = sum(cell["good"] for cell in cells)
+        said = f"{good:,} of {len(cells):,} cells are good. {said}"
     return "; ".join([said, *_compared(result["ratios"])]) + "."
+
+
+def _noun(result: Answer) -> tuple[str, str]:
+    """What it is that hit: one, and several of it."""
+    sources = {cell["source"] for cell in _cells(result)}
+    return {
+        frozenset({"triton"}): ("kernel", "kernels"),
+        frozenset({"eager"}): ("operator", "operators"),
+    }.get(frozenset(sources), ("graph", "graphs"))
+
+
+def _cells(result: Answer) -> list[Answer]:
+    found: list[Answer] = result.get("cells") or []
+    return found
+
+
+def of_cell(cell: Answer) -> str:
+    """What became of a cell, in a few words: "good", "2 misses", what it failed by."""
+    if cell["problem"] is not None:
+        return user_error(cell["problem"]["code"], cell["problem"]["params"]).what
+    if cell["good"]:
+        return "good"
+    found = []
+    if not cell["hits"]:
+        found.append("nothing hit")
+    elif cell["misses"]:
+        found.append(say.count(cell["misses"], "miss", "misses"))
+    if cell["hits"] and cell["rebuilt"]:
+        found.append(f"{say.count(cell['rebuilt'], 'object', 'objects')} built again")
+    return ", ".join(found) or "AOTAutograd misses"
+
+
+def why_of_cell(cell: Answer) -> str:
+    """Why a cell is not good, in a line; empty where that is not known."""
+    if cell["problem"] is not None:
+        error = user_error(cell["problem"]["code"], cell["problem"]["params"])
+        return " ".join(part for part in (error.why, error.remedy) if part)
+    return cell["why"] or ""
 
 
 def _compared(ratios: Answer) -> list[str]:
@@ -173,6 +220,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         said.append(
             f"Some graphs are not in it{named}. Warm it with this recipe, and export it again."
         )
+    said += [f"{row['name']}: {row['why']}." for row in _explained(result)]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
         said.append(
             "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
@@ -185,3 +233,11 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
             "made, and imported here for this environment; the bundle needs its code (kind:code)."
         )
     return said
+
+
+def _explained(result: Answer) -> list[Answer]:
+    """Some graphs that were no hit of which is known why; of several cells the table says it."""
+    if len(_cells(result)) > 1:
+        return []
+    rows = {row["why"]: row for row in result["rows"] if row.get("why")}
+    return list(rows.values())[:_EXPLAINED]

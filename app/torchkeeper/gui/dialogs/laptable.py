@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTree
 from torchkeeper.gui import icons, theme
 from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.gui.laps import Lap, about, progress, title, tr
-from torchkeeper.link import say
+from torchkeeper.link import say, verifying
 from torchkeeper.link.words import printable
 from torchkeeper.warm.options import RUNS
 
@@ -181,7 +181,7 @@ class VerifiedCells(_Table):
                 "–" if last is None else say.seconds(last),
                 "–" if ratio is None else f"{ratio:.1f}×",
                 _found(cell),
-                printable(cell["why"], 1000),
+                printable(verifying.why_of_cell(cell), 1000),
             ])  # fmt: skip
             item.setData(0, _MARK, bool(cell["good"]))
             for column in (1, 2, 3):

@@ -44,15 +44,9 @@ def compiled(cell: Cell, what: Any) -> Any:
     """``torch.compile`` of it, with what the cell names and nothing else."""
     import torch  # noqa: TID251
 
-    mode, options = cell.mode, dict(cell.options)
-    if mode == "default":
-        mode = None
-    if mode and options:
-        # PyTorch takes one of the two; a mode is some options (list_mode_options).
-        options = {**torch._inductor.list_mode_options(mode, cell.dynamic), **options}
-        mode = None
-    more: dict[str, Any] = {"mode": mode, "options": options or None}
-    more = {name: value for name, value in more.items() if value is not None}
+    more: dict[str, Any] = {"mode": cell.mode} if cell.mode else {}
+    if cell.options:
+        more["options"] = dict(cell.options)
     return torch.compile(what, fullgraph=cell.fullgraph, dynamic=cell.dynamic, **more)
 
 

@@ -1,0 +1,109 @@
+"""What the recipes of tests/warm/test_cells_job.py name: what compiles, and all that can go wrong.
+
+Products alone need no C++ compiler, so that each takes a moment.
+"""
+
+import ctypes
+import os
+import random
+import sys
+import time
+
+import torch
+from torch import nn
+
+NUMBER = 3
+
+
+def product(x, y):
+    return x @ y
+
+
+class Layer(nn.Module):
+    def __init__(self, size, bias=False):
+        super().__init__()
+        self.inner = nn.Linear(size, size, bias=bias)
+
+    def forward(self, x, *, scale=1):
+        return self.inner(x) @ x.mT
+
+
+def layer(size, device, dtype=torch.float32):
+    return Layer(size).to(device), (torch.rand(2, size, device=device),), {"scale": 2}
+
+
+def compiled(size):
+    """Already compiled, in a way of its own."""
+    return torch.compile(Layer(size), backend="eager"), (torch.rand(2, size),)
+
+
+def polluted(size):
+    """Sets for the whole process what is in keys, and what is not."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_float32_matmul_precision("medium")
+    torch.use_deterministic_algorithms(True)
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(3)
+    torch.manual_seed(7)
+    torch.backends.mkldnn.enabled = False
+    torch._inductor.config.epilogue_fusion = False
+    torch._inductor.config.cpp.max_horizontal_fusion_size = 3
+    torch._dynamo.config.assume_static_by_default = False
+    torch._functorch.config.activation_memory_budget = 0.5
+    torch.set_default_device("meta")
+    os.environ["TORCHINDUCTOR_POLLUTED"] = "1"
+    os.environ.pop("HOME", None)
+    sys.path.insert(0, "/nowhere")
+    os.chdir("/")
+    return product, (torch.rand(size, size, device="cpu"), torch.rand(size, size, device="cpu"))
+
+
+def state(size):
+    """What a fresh process has, told by failing."""
+    found = [
+        torch.get_default_dtype(), torch.get_float32_matmul_precision(), torch.is_grad_enabled(),
+        torch.are_deterministic_algorithms_enabled(), torch.get_num_threads(),
+        torch.get_default_device(), torch.initial_seed(), torch.backends.mkldnn.enabled,
+        torch._inductor.config.epilogue_fusion, torch._dynamo.config.assume_static_by_default,
+        torch._C._get_fp32_precision_getter("cuda", "matmul"),
+        torch._inductor.config.cpp.max_horizontal_fusion_size, sys.path[1:3],
+        torch._functorch.config.activation_memory_budget, os.path.basename(os.getcwd()),
+        "HOME" in os.environ, "TORCHINDUCTOR_POLLUTED" in os.environ, torch.rand(1).item(),
+    ]  # fmt: skip
+    raise LookupError(found)
+
+
+def raises(size):
+    raise ValueError("on purpose")
+
+
+def raises_inside(x):
+    if x.shape[0] > 1:
+        raise ValueError("in the middle")
+    return x
+
+
+def wrong(size):
+    return [1, 2, 3]
+
+
+def crash(size):
+    ctypes.string_at(0)
+
+
+def leave(size):
+    os._exit(0)
+
+
+def hang(size):
+    time.sleep(600)
+
+
+def eat(size):
+    kept = []
+    while True:
+        kept.append(random.randbytes(1 << 22) * 16)
+
+
+def full(size):
+    raise OSError(28, os.strerror(28))

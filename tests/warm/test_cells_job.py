@@ -1,0 +1,243 @@
+"""Cells of recipes with real torch: one process for many, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import DATA, once
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import CATALOGUE
+
+pytestmark = pytest.mark.torch
+
+Answer = dict[str, Any]
+
+SQUARE = {"function": "cell_models:product", "inputs": [{"shape": [5, 5]}, {"shape": [5, 5]}]}
+
+
+def _example(name: str, function: str | None = None, size: int = 3) -> Answer:
+    return {"name": name, "example": f"cell_models:{function or name}", "args": {"size": size}}
+
+
+def _function(name: str, *shapes: list[int], of: str = "product") -> Answer:
+    inputs = [{"shape": shape} for shape in shapes]
+    return {"name": name, "function": f"cell_models:{of}", "inputs": inputs}
+
+
+FORWARD = {
+    "callable": [
+        _example("state"),
+        _example("polluted"),
+        _example("state again", "state"),
+        {"name": "after", **SQUARE},
+        _example("layer", size=8),
+        _example("compiled", size=8),
+        {
+            "name": "factory",
+            "factory": "cell_models.py:Layer",
+            "args": {"size": 6},
+            "inputs": [{"shape": [2, 6]}],
+            "keywords": {"scale": 3},
+        },
+        {"name": "no module", "function": "cell_modles:product"},
+        {"name": "no file", "function": "models/cells.py:product"},
+        {"name": "needs", "function": "needs_more:product"},
+        {"name": "no syntax", "function": "no_syntax:product"},
+        {"name": "no name", "function": "cell_models:produkt"},
+        {"name": "a number", "function": "cell_models:NUMBER"},
+        _example("raises"),
+        _function("raises inside", [2, 2], of="raises_inside"),
+        _example("wrong"),
+        _function("one input", [2, 2]),
+        _function("refused", [2, 3], [2, 3]),
+        _example("size missing", "layer") | {"args": {}},
+        {"name": "elsewhere", **SQUARE},
+        _example("crash"),
+        _function("after the crash", [7, 7], [7, 7]),
+        _function("refused again", [2, 4], [2, 4]),
+    ]
+}
+BACKWARD = {
+    "callable": [_example("layer", size=8), {"name": "no gradient", **SQUARE}],
+    "compile": {"backward": True},
+}
+WAYS = {
+    "callable": [{"factory": "cell_models:Layer", "inputs": [{"shape": ["rows", 4]}]}],
+    "matrix": {"rows": [2, 3], "dtype": ["float32", "bfloat16"]},
+    "compile": {"dynamic": True, "fullgraph": True, "options": {"epilogue_fusion": False}},
+}
+WAYS["callable"][0]["args"] = {"size": 4}  # type: ignore[index]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a warm-up came to. ``folder`` has the recipes' code, ``place`` what was compiled."""
+
+    folder: Path
+    place: Path
+    result: Answer
+    findings: list[Answer]
+
+    def cell(self, name: str, recipe: str = "forward") -> Answer:
+        """The row of a cell."""
+        [row] = [
+            row for row in self.result["cells"] if (row["recipe"], row["name"]) == (recipe, name)
+        ]
+        found: Answer = row
+        return found
+
+    def problem(self, name: str, recipe: str = "forward") -> tuple[str, Answer]:
+        """Why a cell failed."""
+        row = self.cell(name, recipe)
+        assert row["state"] == "failed", row
+        return row["problem"]["code"], row["problem"]["params"]
+
+
+Warmed = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def folder(shared: Path) -> Path:
+    """Where the recipes of this module lie."""
+
+    def make(made: Path) -> None:
+        shutil.copy(DATA / "cell_models.py", made)
+        (made / "needs_more.py").write_text("import torch\nimport no_such_package\n")
+        (made / "no_syntax.py").write_text("import torch\n\ndef product(:\n")
+
+    return once(shared, "cell-models", make)
+
+
+@pytest.fixture(scope="module")
+def warmed(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> Warmed:
+    """Warms recipes, once each in this run."""
+
+    def warm(name: str, recipes: Answer, **more: Any) -> Ran:
+        def make(made: Path) -> None:
+            findings: list[Answer] = []
+
+            def heard(message: Message) -> None:
+                if message.type == "finding":
+                    findings.append(message.body)
+
+            sent = [
+                {"name": one, "folder": str(folder), "data": data} for one, data in recipes.items()
+            ]
+            with Engine(torch_python, {"TMPDIR": str(header_folder)}) as engine:
+                params = {"into": str(made / "place"), "recipes": sent, "device": "cpu", **more}
+                result = engine.call("warm", params, heard)
+            (made / "said.json").write_text(json.dumps([result, findings]))
+
+        made = once(shared, f"cells-{name}", make)
+        return Ran(folder, made / "place", *json.loads((made / "said.json").read_text()))
+
+    return warm
+
+
+@pytest.fixture(scope="module")
+def ran(warmed: Warmed) -> Ran:
+    return warmed("all", {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS})
+
+
+@pytest.fixture(scope="module")
+def alone(warmed: Warmed) -> Ran:
+    """What comes after a polluted cell in ``ran``, in a process of its own."""
+    return warmed("alone", {"forward": {"callable": [{"name": "after", **SQUARE}]}})
+
+
+def test_every_cell_is_told(ran: Ran) -> None:
+    result = ran.result
+    states = [row["state"] for row in result["cells"]]
+    assert (states.count("done"), states.count("failed")) == (result["done"], result["failed"])
+    assert result["done"] + result["failed"] == len(states)
+    first = ran.findings[0]["cells"]
+    assert [row["state"] for row in first] == ["queued"] * len(states)
+    told = [found["cell"] for found in ran.findings if isinstance(found.get("cell"), dict)]
+    for index, row in enumerate(result["cells"]):
+        mine = [one["state"] for one in told if one["index"] == index]
+        assert mine == ["compiling", row["state"]]
+    problems = [row["problem"]["code"] for row in result["cells"] if row["state"] == "failed"]
+    assert set(problems) <= set(CATALOGUE)
+
+
+def test_what_compiles(ran: Ran) -> None:
+    for name in ("polluted", "after", "layer", "factory", "after the crash"):
+        row = ran.cell(name)
+        assert (row["state"], row["graphs"], row["misses"]) == ("done", 1, 1), name
+        assert (row["device"], row["proof"]) == ("cpu", None)
+    # The user's own torch.compile is not compiled again: its backend makes no graphs of Inductor's.
+    assert (ran.cell("compiled")["state"], ran.cell("compiled")["graphs"]) == ("done", 0)
+    assert ran.cell("layer", "backward")["graphs"] == 2
+    ways = [row for row in ran.result["cells"] if row["recipe"] == "ways"]
+    assert [row["state"] for row in ways] == ["done"] * 4
+    # Any number of rows is one graph in each type.
+    assert [(row["misses"], row["hits"]) for row in ways].count((1, 0)) == 2
+    assert ran.result["misses"] == len(list(ran.place.glob("fxgraph/*/*/*")))
+    assert ran.result["kinds"]["fxgraph"] == ran.result["misses"]
+
+
+def test_a_cell_finds_what_a_fresh_process_has(ran: Ran, alone: Ran) -> None:
+    code, params = ran.problem("state")
+    assert code == "callable-raised"
+    assert ran.problem("state again") == (code, params)
+    [key] = [path.name for path in alone.place.glob("fxgraph/*/*")]
+    assert len(list(ran.place.glob(f"fxgraph/*/{key}/*"))) == 1
+    [key] = [path.name for path in alone.place.glob("aotautograd/*")]
+    assert len(list(ran.place.glob(f"aotautograd/{key}/*"))) == 1
+
+
+def test_what_is_wrong_is_said(ran: Ran) -> None:
+    models, folder = str(ran.folder / "cell_models.py"), str(ran.folder)
+    lines = (ran.folder / "cell_models.py").read_text().splitlines()
+
+    def line(text: str) -> str:
+        [found] = [number for number, one in enumerate(lines, 1) if text in one]
+        return f"{models}:{found}"
+
+    assert ran.problem("no module") == (
+        "module-missing", {"module": "cell_modles", "folder": folder})  # fmt: skip
+    assert ran.problem("no file") == (
+        "module-missing", {"module": "models/cells.py", "folder": folder})  # fmt: skip
+    assert ran.problem("needs") == (
+        "module-needs", {"module": "needs_more", "missing": "no_such_package"})  # fmt: skip
+    code, params = ran.problem("no syntax")
+    assert (code, params["where"]) == ("callable-raised", f"{folder}/no_syntax.py:3")
+    code, params = ran.problem("no name")
+    assert (code, params["name"], params["near"]) == ("name-missing", "produkt", "product")
+    assert ran.problem("a number") == (
+        "not-callable", {"name": "cell_models:NUMBER", "found": "int"})  # fmt: skip
+    code, params = ran.problem("raises")
+    assert (code, params["where"]) == ("callable-raised", line("on purpose"))
+    assert params["why"] == "ValueError: on purpose"
+    code, params = ran.problem("raises inside")
+    assert (code, params["where"]) == ("callable-raised", line("in the middle"))
+    assert "in the middle" in params["why"]
+    code, params = ran.problem("wrong")
+    assert (code, params["found"]) == ("example-wrong", "list")
+    code, params = ran.problem("one input")
+    assert (code, params["where"]) == ("inputs-refused", line("def product"))
+    assert "missing a required argument: 'y'" in params["why"]
+    for name in ("refused", "refused again"):
+        code, params = ran.problem(name)
+        assert (code, params["where"]) == ("inputs-refused", line("return x @ y"))
+        assert "2" in params["why"], params
+    code, params = ran.problem("size missing")
+    assert (code, params["where"]) == ("inputs-refused", line("def layer"))
+    assert ran.problem("no gradient", "backward")[0] == "no-gradient"
+
+
+def test_a_crash_takes_only_its_cell(ran: Ran) -> None:
+    code, params = ran.problem("crash")
+    assert (code, params["signal"]) == ("warm-killed", "SIGSEGV")
+    assert any("cell_models.py" in text for text in ran.cell("crash")["log"])
+    assert ran.cell("after the crash")["state"] == "done"
+    index = ran.cell("crash")["index"]
+    assert [found["cell"] for found in ran.findings if "log" in found].count(index) > 1
