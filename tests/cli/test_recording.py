@@ -168,7 +168,7 @@ def test_why_something_is_not_named() -> None:
     plain = call(tensor(2))
     for reason, one in (
         ("made inside a function", thing(plain, there=False)),
-        ("another backend, aot_eager", thing(plain, backend="aot_eager")),
+        ("another backend, mine", thing(plain, backend="mine")),
         ("more than plain values", model(plain, args=None)),
         ("has hooks", model(plain, odd=["hooks"])),
         ("training mode, without", model(plain, mode_matters=True)),
@@ -186,6 +186,9 @@ def test_why_something_is_not_named() -> None:
     assert "cannot be seen" in why(thing(plain), unseen=2)
     assert "nothing was heard" in why()
     assert made(thing(call(tensor(2), symbols=True), dynamic=True)).source == "callable"
+    found = made(thing(plain), model(plain, backend="aot_eager"))
+    assert [*found.data["callable"][0]] == ["function", "inputs"], "what is not cached is left out"
+    assert "which is not cached" in found.comment
 
 
 def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> None:
@@ -252,6 +255,7 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
         "function", "__main__", True, True
     )  # fmt: skip
+    assert {one["backend"] for one in note["compiled"]} == {"eager"}
     assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True)]
     assert net["wants_grad"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)

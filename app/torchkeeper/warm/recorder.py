@@ -404,8 +404,9 @@ def _ways(context: Any) -> Noted:
         "mode": None,
         "options": {},
     }
-    if getattr(backend, "compiler_name", "") != "inductor":
-        noted["backend"] = str(getattr(backend, "__name__", type(backend).__name__))[:80]
+    called = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None)
+    if called != "inductor":
+        noted["backend"] = str(called or type(backend).__name__)[:80]
         return noted
     noted["backend"] = "inductor"
     options = dict(getattr(backend, "config", {}))
