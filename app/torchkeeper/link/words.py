@@ -888,6 +888,11 @@ CATALOGUE: dict[str, Words] = {
     "warm-failed": Words(
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
     ),
+    "recording-nothing": Words(
+        "No recipe was written to {file}.",
+        "The program compiled nothing for which PyTorch's caches are asked.",
+        "Have it run what torch.compile made, with the backend inductor.",
+    ),
     "script-failed": Words(
         "{command} failed: {status}.",
         "{why}",
