@@ -156,6 +156,9 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
+    Spec("recipes", _n("&Recipes…"), "recipes", "Ctrl+R",
+         _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
+         _always, "show_recipes", "cache", 0, ("places",), _n("Recipes…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
          _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
             "times as fast as cold"),
@@ -371,5 +374,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "recipes", "verify", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

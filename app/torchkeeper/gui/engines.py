@@ -194,13 +194,18 @@ class Engines(QObject):
         )
 
     def recipes(
-        self, listener: Listener, *, add: Sequence[str] = (), remove: Sequence[str] = ()
-    ) -> int:
+        self, listener: Listener, *, add: Sequence[str] = (), remove: Sequence[str] = (),
+        unless_in_folder: bool = False,
+    ) -> int:  # fmt: skip
         """The recipes that are kept, after some were put on the list, and some taken off it; the
         result is ``{"recipes": [Listed]}`` (gui.recipes.known, as all that follows).
         """
         put, taken = list(add), list(remove)
-        return self._ask_aside(listener, lambda: lookups.recipes(put, taken))
+        return self._ask_aside(listener, lambda: lookups.recipes(put, taken, unless_in_folder))
+
+    def recipe_example(self, source: str, listener: Listener) -> int:
+        """The text of an example of a source; the result is ``{"text"}``."""
+        return self._ask_aside(listener, lambda: lookups.recipe_example(source))
 
     def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
         """What the text of a recipe comes to; the result is ``{"looked": Looked}``."""
@@ -210,9 +215,9 @@ class Engines(QObject):
         """The text of a recipe's file; the result is ``{"text"}``."""
         return self._ask_aside(listener, lambda: lookups.recipe_text(path))
 
-    def save_recipe(self, path: str, text: str, replace: bool, listener: Listener) -> int:
-        """Write a recipe, whole or not at all; the result is ``{"path", "there"}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, replace))
+    def save_recipe(self, path: str, text: str, listener: Listener) -> int:
+        """Write a recipe, whole or not at all; the result is ``{"path"}``."""
+        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text))
 
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """The cells that recipes make; the result is ``{"made": Made}``."""

@@ -30,6 +30,11 @@ def heard(job: Job, one: dict[str, Any]) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     device, step, graph = one.get("device"), one.get("step"), one.get("graph")
     left, swept, now = one.get("left"), one.get("swept"), one.get("now")
+    if job.kind == "verify" and "cells" in one:
+        # Several: each has runs of its own, and all of them together no sense as laps.
+        job.laps.clear()
+    if job.kind == "verify" and (job.cells or "cells" in one):
+        return _of_cells(job, one)
     if job.kind == "verify" and laps.heard(job.laps, one):
         if "run" in one:
             job.done, job.total = 0, None
@@ -57,6 +62,8 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         return _tr("Step: {}").format(job.note)
     if isinstance(graph, dict):
         return _graph(graph)
+    if isinstance(fewer := one.get("jobs"), dict):
+        return _fewer(fewer)
     if isinstance(one.get("header"), dict):
         return _header(one["header"])
     if isinstance(swept, dict):
@@ -74,6 +81,32 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         job.leave(f"{what} {key}: {reason}", error.what)
         return _tr("Left: {} {}: {}").format(what, key, reason)
     return ""
+
+
+def _of_cells(job: Job, one: dict[str, Any]) -> str:
+    """Note what a verification of several cells says; its line for the log."""
+    run = one.get("run")
+    if isinstance(run, dict):
+        job.now = laps.title(str(run.get("name")))
+        cell = job.cells.at(run.get("cell"))
+        return f"{name_of(cell, True)} · {_lap(one)}" if cell is not None else _lap(one)
+    if job.cells.hear(one):
+        return _cell(job, one)
+    if isinstance(one.get("built"), dict):
+        return _lap(one)
+    if isinstance(one.get("graph"), dict):
+        return _graph(one["graph"])
+    line = one.get("log")
+    return printable(line, 2000) if isinstance(line, str) else ""
+
+
+def _fewer(jobs: dict[str, Any]) -> str:
+    """That fewer cells are compiled at a time than asked for."""
+    given, asked = notes.number(jobs, "given"), notes.number(jobs, "asked")
+    why = _tr("that is how many cores there are")
+    if jobs.get("why") == "memory":
+        why = _tr("there is no memory for more")
+    return _tr("{} of {} cells at a time: {}").format(given, asked, why)
 
 
 def _cell(job: Job, one: dict[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
+    from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+    from torchkeeper.gui.dialogs.recipes import RecipesDialog
     from torchkeeper.gui.dialogs.runs import RunsDialog
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
-    from torchkeeper.gui.dialogs.warming import WarmDialog
+    from torchkeeper.gui.dialogs.warming import Then, WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.window import Window
 
 
-#: Where the folder of the last import is remembered.
+#: Where the folder of the last import is remembered, and that of the last recipe.
 _IMPORTED_FROM = "import/folder"
+_RECIPES_IN = "recipes/folder"
 
 
 class Flows(QObject):
@@ -42,35 +46,109 @@ class Flows(QObject):
         self.results = Results(window)
         window.operations.succeeded.connect(self._filled)
 
-    def warm(self) -> WarmDialog:
-        """Ask what to compile, then do."""
+    def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
+        """Ask what to compile, then do; ``recipes``: files and folders to begin with."""
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         window = self._window
+        kept = str(window.settings.value(EXPORTED_TO) or "") or QDir.homePath()
+        bundle = os.path.join(kept, self._bundle_name(window.place or "cache"))
         dialog = WarmDialog(
-            window, window.here.environments, window.jobs, window.places.places, window.place,
-            self._warm,
+            window, window.engines, window.here.environments, window.jobs, window.places.places,
+            window.place, bundle, self._warm, recipes,
         )  # fmt: skip
         self._open(dialog)
         return dialog
 
+    def show_recipes(self) -> RecipesDialog:
+        """Show the recipes that are kept, beside the window; there is one such list."""
+        from torchkeeper.gui.dialogs.recipes import RecipesDialog
+
+        open_one = self._recipes_dialog()
+        if open_one is None:
+            open_one = RecipesDialog(
+                self._window, self._window.engines, self.edit_recipe, self.new_recipe, self.warm
+            )
+        else:
+            open_one.refresh()
+        open_one.show()
+        open_one.activateWindow()
+        return open_one
+
+    def _recipes_dialog(self) -> RecipesDialog | None:
+        from torchkeeper.gui.dialogs.recipes import RecipesDialog
+
+        found = self._window.findChildren(RecipesDialog)
+        return next((one for one in found if one.isVisible()), None)
+
+    def edit_recipe(self, path: str, line: int = 1) -> RecipeEditor:
+        """Edit the text of a recipe; one that is being edited already is shown."""
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        editors = self._window.findChildren(RecipeEditor)
+        editor = next((one for one in editors if one.isVisible() and one.path == path), None)
+        if editor is None:
+            return self._edit(RecipeEditor(self._window, self._window.engines, path, line=line))
+        editor.go_to_line(line)
+        editor.activateWindow()
+        return editor
+
+    def new_recipe(self, source: str) -> None:
+        """Write a recipe of a source, beginning with its example."""
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        window = self._window
+
+        def begin(found: dict[str, str]) -> None:
+            folder = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+            self._edit(RecipeEditor(window, window.engines, text=found["text"], folder=folder))
+
+        window.engines.recipe_example(source, Listener(result=begin, failed=window.tell))
+
+    def _edit(self, editor: RecipeEditor) -> RecipeEditor:
+        editor.saved.connect(self._recipe_saved)
+        editor.warm.connect(lambda path: self.warm([path]))
+        editor.show()
+        return editor
+
+    def _recipe_saved(self, path: str) -> None:
+        window = self._window
+        window.settings.setValue(_RECIPES_IN, os.path.dirname(path))
+        dialog = self._recipes_dialog()
+        if dialog is not None:
+            dialog.saved(path)
+        else:
+            listener = Listener(failed=window.tell)
+            window.engines.recipes(listener, add=[path], unless_in_folder=True)
+
+    def open_recipes(self, paths: Sequence[str]) -> None:
+        """Put recipes on the list, and show it."""
+        self.show_recipes().add(paths)
+
     def verify(self) -> VerifyDialog | None:
         """Ask how the place that is shown is to be measured, then do."""
+        window, place = self._window, self._window.place
+        return None if place is None else self._verify(place, window.listing.what == "file")
+
+    def _verify(
+        self, place: str, bundle: bool = False, recipes: Sequence[str] = (), python: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> VerifyDialog:  # fmt: skip
+        """recipes, python, options: what it was warmed with, to begin with."""
         from torchkeeper.gui.dialogs.verifying import VerifyDialog
 
-        window, place = self._window, self._window.place
-        if place is None:
-            return None
-        bundle = window.listing.what == "file"
+        window = self._window
         beside = window.verifications.of(place)
         dialog = VerifyDialog(
-            window, window.here.environments, window.jobs, place,
+            window, window.engines, window.here.environments, window.jobs, place,
             lambda env, runs, options: window.operations.verify(
                 place, env, runs, options, bundle=bundle
             ),
             beside.line if beside is not None else "",
-            window.listing.result,
+            window.listing.result if place == window.place else None,
+            recipes,
         )  # fmt: skip
+        dialog.begin_with(python, options or {})
         self._open(dialog)
         return dialog
 
@@ -88,6 +166,8 @@ class Flows(QObject):
     def _open(self, dialog: WorkDialog) -> None:
         self.results.attend(dialog)
         dialog.prepare.connect(self.prepare)
+        dialog.verify.connect(self._verify_warmed)
+        dialog.rewarm.connect(self._warm_rest)
         dialog.open()
 
     def show_runs(self) -> RunsDialog:
@@ -103,9 +183,62 @@ class Flows(QObject):
         open_one.activateWindow()
         return open_one
 
-    def _warm(self, python: str, recipes: list[str], into: str, options: dict[str, Any]) -> Job:
+    def _warm(
+        self, python: str, recipes: list[str], into: str, options: dict[str, Any], then: Then
+    ) -> Job:
         self._adopt(into)
-        return self._window.operations.warm(python, recipes, into, options)
+        return self._window.operations.warm(python, recipes, into, options, then)
+
+    def _verify_warmed(self, job: Job) -> None:
+        """What a job has warmed is to be verified, with what it was warmed with."""
+        asked = job.asked
+        if job.place is not None:
+            self._verify(job.place, False, asked.get("recipes") or (), str(asked.get("python")),
+                         asked)  # fmt: skip
+
+    def _warm_rest(self, job: Job) -> None:
+        """Warm the cells of a job that are not."""
+        from torchkeeper.gui.dialogs.working import WorkDialog
+
+        asked, window = job.asked, self._window
+        names = ("threads", "portable", "jobs")
+        options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
+        only = [cell.index for cell in job.cells.bad]
+        if job.place is None or not only:
+            return
+        again = window.operations.warm(
+            str(asked["python"]), asked["recipes"], job.place, options, asked.get("then"), only
+        )
+        dialog = WorkDialog(window, window.jobs)
+        self._open(dialog)
+        dialog.follow(again)
+
+    def _warmed(self, job: Job) -> None:
+        """Note which recipes are warm now, and do what was to follow."""
+        window, asked = self._window, job.asked
+        labels: dict[str, list[int]] = {}
+        for cell in job.cells.rows:
+            counts = labels.setdefault(cell.recipe, [0, 0])
+            counts[not cell.good] += 1
+        paths = asked.get("paths") or []
+        if len(paths) == len(labels) and job.place is not None:
+            counted = zip(paths, labels.values(), strict=True)
+            window.engines.keep_warmed(
+                [(path, done, failed) for path, (done, failed) in counted], job.place, Listener()
+            )
+        then = asked.get("then")
+        if then is None or job.place is None or job.cells.bad:
+            return
+        if then.bundle:
+            window.operations.export(job.place, Selection(), then.bundle, True, self._builders())
+        if then.server:
+            window.operations.copy(job.place, Selection(), then.server, False, False)
+
+    def _builders(self) -> dict[str, Any] | None:
+        from torchkeeper.gui.dialogs.exporting import maker_of
+        from torchkeeper.link import carrying
+
+        return carrying.builders(maker_of(self._window.here.environments))
 
     def _adopt(self, path: str) -> None:
         """A folder that something is written into is a place from now on."""
@@ -116,6 +249,8 @@ class Flows(QObject):
 
     def _filled(self, job: Job) -> None:
         """A folder that entries were imported into or copied to is a place from now on."""
+        if job.kind == "warm":
+            self._warmed(job)
         filled = job.kind in ("import", "copy") and not job.made_bundle
         if filled and job.place and self._window.places.row_of(job.place) < 0:
             self._window.places.add(job.place)
@@ -185,11 +320,8 @@ class Flows(QObject):
         """Let the selected entries be dragged elsewhere, as a bundle."""
         place, chosen = self._window.place, self._window.table.selected()
         if place is not None and chosen:
-            from torchkeeper.gui.dialogs.exporting import maker_of
-            from torchkeeper.link import carrying
-
-            builders = carrying.builders(maker_of(self._window.here.environments))
-            self._window.dragging.begin(place, chosen, self._bundle_name(place), builders)
+            name = self._bundle_name(place)
+            self._window.dragging.begin(place, chosen, name, self._builders())
 
     def _selection(self, entries: list[Entry]) -> Selection:
         whole = len(entries) == self._window.entries.total

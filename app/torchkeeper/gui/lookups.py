@@ -70,11 +70,18 @@ def keep_verified(
     return {"verified": verified.keep(place, before, python, result)}
 
 
-def recipes(add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
+def recipes(add: Sequence[str], remove: Sequence[str], unless: bool) -> dict[str, Any]:
     """As of ``gui.recipes.known``, as all that follows. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.listed(add, remove)
+    return known.listed(add, remove, unless)
+
+
+def recipe_example(source: str) -> dict[str, Any]:
+    """The text of an example."""
+    from torchkeeper.gui.recipes import known
+
+    return known.example(source)
 
 
 def recipe_looked(text: str, path: str) -> dict[str, Any]:
@@ -91,11 +98,11 @@ def recipe_text(path: str) -> dict[str, Any]:
     return known.text(path)
 
 
-def recipe_saved(path: str, text: str, replace: bool) -> dict[str, Any]:
+def recipe_saved(path: str, text: str) -> dict[str, Any]:
     """A text is in its file. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.save(path, text, replace)
+    return known.save(path, text)
 
 
 def recipe_cells(names: Sequence[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
@@ -22,6 +22,9 @@ from torchkeeper.link.words import (
     printable,
     user_error,
 )
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.warming import Then
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,40 @@ class Operations(QObject):
     # What can be started.
 
     def warm(
-        self, python: str, recipes: list[str], into: str, options: Mapping[str, Any] | None = None
+        self,
+        python: str,
+        recipes: Sequence[str],
+        into: str,
+        options: Mapping[str, Any] | None = None,
+        then: Then | None = None,
+        only: Sequence[int] = (),
     ) -> Job:
-        """Compile recipes into a place; ``options``: threads and portable, where not as usual."""
-        params: dict[str, Any] = {"recipes": recipes, "into": into, **(options or {})}
-        start = _Start("warm", params, python=python, note=notes.of_warm)
+        """Compile recipes (BUILTIN, files and folders) into a place.
+
+        options: threads, portable and jobs, where not as usual. then: where it goes afterwards,
+        which is for whoever hears that it ``succeeded``. only: the cells, by index; all without.
+        """
+        params: dict[str, Any] = {"into": into, **(options or {})}
+        if only:
+            params["only"] = list(only)
+        start = _Start("warm", params, python=python, note=notes.of_warm, first=self._read(recipes))
         title = self.tr("Warm {}").format(_short(into))
-        return self._begin(title, "warm", into, start, {**(options or {}), "python": python})
+        asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then}
+        return self._begin(title, "warm", into, start, asked)
+
+    def _read(
+        self, recipes: Sequence[str]
+    ) -> Callable[[Job, Callable[[dict[str, Any]], None]], None]:
+        """What reads the recipes, as they are now, before a job is asked for."""
+
+        def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def read(found: dict[str, Any]) -> None:
+                job.asked["paths"] = found["paths"]
+                then({"recipes": found["recipes"]})
+
+            self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read)))
+
+        return first
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header that the first compile of an interpreter's torch looks for; ``into``:
@@ -115,8 +145,12 @@ class Operations(QObject):
         options: recipes, and threads and portable where not as usual.
         """
         params = {"place": place, "runs": list(runs), **options}
+        read = self._read(options.get("recipes") or [])
 
         def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
+
+        def go_on(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
             def marked(found: dict[str, Any]) -> None:
                 job.asked["mark"] = found["mark"]
                 listener = self._listener(job, made)

@@ -33,6 +33,7 @@ class Results(QObject):
         dialog.reveal.connect(self._reveal)
         dialog.opened.connect(self._open)
         dialog.cancelled.connect(self._window.operations.cancel)
+        dialog.log.connect(self._show_log)
         self._dialogs.append(dialog)
         dialog.finished.connect(lambda *_: self._dialogs.remove(dialog))
 
@@ -62,6 +63,10 @@ class Results(QObject):
         dialog.follow(job)
         dialog.open()
         return dialog
+
+    def _show_log(self, job: Job) -> None:
+        self._window.activity.choose(job)
+        self._window.show_log()
 
     # Show in folder.
 

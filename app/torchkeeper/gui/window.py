@@ -455,7 +455,9 @@ class Window(Shell):
         self.places_pane.choose(before if before in every else (there or every)[0])
 
     def open_paths(self, paths: Sequence[str]) -> None:
-        """Folders and servers become places, files are looked into for an import."""
+        """Folders and servers become places, recipes are put on their list, and other files are
+        looked into for an import.
+        """
         for server in (path for path in paths if is_server(path)):
             self.places.add(server)
             self.places_pane.choose(server)
@@ -477,11 +479,15 @@ class Window(Shell):
                     self.tr("Look whether the path is right."),
                 )
                 self.tell(UserError(what.format(names), "", remedy, code="missing"))
-            if by_what["file"] and self._places_known:
-                self.flows.open_import(by_what["file"])
+            recipes = [path for path in by_what["file"] if path.endswith(".toml")]
+            bundles = [path for path in by_what["file"] if path not in recipes]
+            if recipes:
+                self.flows.open_recipes(recipes)
+            if bundles and self._places_known:
+                self.flows.open_import(bundles)
             else:
                 # The dialog offers the place that is shown, which is not known yet.
-                self._waiting += by_what["file"]
+                self._waiting += bundles
 
         self.engines.look(paths, Listener(result=looked))
 

@@ -36,7 +36,8 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     folder = os.path.dirname(os.path.abspath(path))
     written, there = [], []
     try:
-        os.makedirs(folder, exist_ok=True)
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
         with open(path, "w" if replace else "x", encoding="utf-8") as stream:
             stream.write(text(source).replace(f"{source}.toml", os.path.basename(path)))
         written.append(path)
@@ -49,6 +50,9 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
             except FileExistsError:
                 there.append(beside)
     except FileExistsError as e:
+        if not os.path.isdir(folder):
+            why = "A folder is needed where a file is"
+            raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
         raise user_error("recipe-exists", {"file": path}) from e
     except OSError as e:
         raise user_error("recipe-unwritable", {"file": path, "why": e.strerror or str(e)}) from e

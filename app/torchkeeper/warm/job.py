@@ -2,12 +2,13 @@
 
 ``crew`` starts it (child.py says how they talk) and sends it one cell after another. Between them
 what a cell has set is put back, so that each finds what a fresh process has. Besides its result it
-tells ``ready``, ``device``, ``step``, ``graph`` and ``cell``.
+tells ``begun``, ``device``, ``step``, ``graph`` and ``cell``.
 """
 
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import time
@@ -47,7 +48,7 @@ def run(job: Answer, tell: Tell) -> Answer:
     """
     torch: Any = None
     told: Answer = {}
-    tell(ready={})
+    settled = False
     while "cell" in (sent := more()):
         cell = Cell.from_json(sent["cell"])
         if torch is None and cell.source not in WITHOUT_TORCH:
@@ -65,6 +66,10 @@ def run(job: Answer, tell: Tell) -> Answer:
             tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, cell, job)})
         else:
             tell(cell={"index": cell.index, "state": "done", **done})
+            if not settled:
+                # What PyTorch makes when it first compiles stays: no need to look through it again.
+                gc.freeze()
+                settled = True
     if job.get("save"):
         _save(torch, job["save"])
     return {"torch": str(torch.__version__) if torch else ""}
@@ -82,6 +87,7 @@ def _torch(job: Answer) -> Any:
     threads = job.get("threads")
     if threads is not None and torch.get_num_threads() != threads:
         raise Problem("threads-not-taken", threads=threads, here=torch.get_num_threads())
+    gc.freeze()
     return torch
 
 

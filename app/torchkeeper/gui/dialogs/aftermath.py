@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable
+from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.link import preparing
 
@@ -47,6 +47,9 @@ class Aftermath(QWidget):
         super().__init__()
         self._python = ""
         self.table = LapTable()
+        self.cells_title = forms.label("", "heading")
+        self.cells = VerifiedCells()
+        self.cells_title.setBuddy(self.cells)
         self.graphs_title = forms.label("", "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
@@ -60,8 +63,10 @@ class Aftermath(QWidget):
         line.addWidget(self.offer)
         line.addStretch(1)
         whole = forms.column()
-        for widget in (self.table, self.graphs_title):
+        for widget in (self.table, self.cells_title):
             whole.addWidget(widget)
+        whole.addWidget(self.cells, 1)
+        whole.addWidget(self.graphs_title)
         whole.addWidget(self.graphs, 1)
         whole.addWidget(self.condition)
         whole.addWidget(self.snippet)
@@ -80,7 +85,8 @@ class Aftermath(QWidget):
         self._python = str(job.asked.get("python") or "")
         offered = done and bool(job.asked.get("offer_prepare")) and bool(self._python)
         for widget, seen in (
-            (self.table, verified), (self.graphs_title, verified), (self.graphs, verified),
+            (self.cells_title, False), (self.cells, False), (self.table, verified),
+            (self.graphs_title, verified), (self.graphs, verified),
             (self.condition, portable), (self.snippet, portable),
             (self.why, offered), (self.offer, offered),
         ):  # fmt: skip
@@ -89,8 +95,22 @@ class Aftermath(QWidget):
             self._verified(job)
         return verified or portable or offered
 
+    @property
+    def has_list(self) -> bool:
+        """Whether there is a table that takes what room there is."""
+        return self.graphs.isVisibleTo(self) or self.cells.isVisibleTo(self)
+
     def _verified(self, job: Job) -> None:
-        rows = job.result["rows"]
+        cells = job.result.get("cells") or []
+        several = len(cells) > 1
+        self.cells_title.setText(self.tr("Cells"))
+        for widget in (self.cells_title, self.cells):
+            widget.setVisible(several)
+        # The graphs of all cells in one list would say nothing.
+        rows = [] if several else job.result["rows"]
+        if several:
+            self.cells.show_cells(cells)
+            self.cells.setMinimumHeight(36 + 28 * min(len(cells), 5))
         self.table.show_result(job.result)
         self.graphs.show_graphs(rows)
         self.graphs_title.setText(self.tr("Graphs"))

@@ -66,6 +66,8 @@ def _warmed(job: Job) -> Outcome:
         )
     if not bad:
         return Outcome("done", "good", _tr("Warmed"), lines)
+    if job.asked.get("then") and any(job.asked["then"]):
+        lines.append(_tr("Nothing was exported or published, because not every cell is warm."))
     if bad == whole:
         return Outcome("error", "error", _tr("Nothing is warm"), lines)
     title = _tr("Warmed, but {} not").format(say.count(bad, "cell is", "cells are"))
@@ -120,6 +122,9 @@ def _verified(job: Job) -> Outcome:
         say.count(rebuilt, "object", "objects") if rebuilt else _tr("no object"),
     )
     ran = _ran(job)
+    if len(cells := result.get("cells") or []) > 1:
+        good = f"{sum(cell['good'] for cell in cells):,}", say.count(len(cells), "cell", "cells")
+        ran.insert(0, _tr("{} of {} are good.").format(*good))
     if result["good"]:
         title = _tr("Verified")
         if (ratio := best(result, "cold")) is not None:

@@ -10,8 +10,9 @@ from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.gui.laps import Lap, about, progress, title, tr
-from torchkeeper.link import say
+from torchkeeper.link import say, verifying
 from torchkeeper.link.words import printable
 from torchkeeper.warm.options import RUNS
 
@@ -148,6 +149,66 @@ class LapTable(_Table):
             for column in (4, 5):
                 bad = own and item.text(column) not in ("0", "–")
                 item.setForeground(column, QColor(shades.error if bad else shades.text))
+
+
+class VerifiedCells(_Table):
+    """The cells of a verification: how long each took cold and warm, and what it lacks."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            tr("Cells of the verification"),
+            [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
+            (272, 72, 72, 72, 184, 0), 5,
+        )  # fmt: skip
+        self.right(1, 2, 3)
+
+    def show_cells(self, cells: Sequence[dict[str, Any]]) -> None:
+        """Those that are not good first; ``cells``: as ``link.verified.checked`` has them."""
+        self.clear()
+        several = len({cell["recipe"] for cell in cells}) > 1
+        items = []
+        for cell in sorted(cells, key=lambda one: bool(one["good"])):
+            name, recipe = printable(cell["name"], 200), printable(cell["recipe"], 80)
+            if several and not name.startswith(recipe):
+                name = f"{recipe} · {name}"
+            took = cell["seconds"]
+            last = next((took[run] for run in ("prepared", "warm") if run in took), None)
+            ratios = cell["ratios"]
+            ratio = ratios.get("prepared_cold", ratios.get("warm_cold"))
+            item = QTreeWidgetItem([
+                name,
+                say.seconds(took["cold"]) if "cold" in took else "–",
+                "–" if last is None else say.seconds(last),
+                "–" if ratio is None else f"{ratio:.1f}×",
+                _found(cell),
+                printable(verifying.why_of_cell(cell), 1000),
+            ])  # fmt: skip
+            item.setData(0, _MARK, bool(cell["good"]))
+            for column in (1, 2, 3):
+                item.setTextAlignment(column, _RIGHT)
+            for column in (0, 5):
+                item.setToolTip(column, tip(item.text(column)))
+            items.append(item)
+        self.addTopLevelItems(items)
+        self._paint()
+
+    def _paint(self) -> None:
+        shades = theme.shades()
+        for item in self.items():
+            good = bool(item.data(0, _MARK))
+            item.setIcon(0, icons.icon(*(("done", shades.good) if good
+                                         else ("error", shades.error))))  # fmt: skip
+            item.setForeground(4, QColor(shades.text if good else shades.error))
+
+
+def _found(cell: dict[str, Any]) -> str:
+    """What a cell found, in a few words."""
+    if proof := cell["proof"]:
+        return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
+    parts = [tr("{} hit, {} missed").format(f"{cell['hits']:,}", f"{cell['misses']:,}")]
+    if cell["rebuilt"]:
+        parts.append(tr("{} built").format(f"{cell['rebuilt']:,}"))
+    return ", ".join(parts)
 
 
 class GraphTable(_Table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -11,9 +11,10 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.recipechoice import recipes
+from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environment, Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.laps import about, title
@@ -32,22 +33,26 @@ class VerifyDialog(WorkDialog):
     def __init__(
         self,
         parent: QWidget | None,
+        engines: Engines,
         environments: Environments,
         jobs: JobsModel,
         place: str,
         start: Start,
         last: str = "",
         about: Mapping[str, Any] | None = None,
+        recipes: Sequence[str] = (),
     ) -> None:
         """last: what the last verification came to, in words; empty without one. about: where a
         bundle was made, and what it says of its objects (``made_in``, stores/building.py).
+        recipes: files and folders to begin with.
         """
         super().__init__(parent, jobs, 720)
         self.setWindowTitle(self.tr("Verify"))
         self._place = place
         self._start = start
         self.environment = EnvironmentChoice(environments)
-        self.recipe = recipes()
+        self.recipe = RecipeChoice(engines, recipes, rows=3)
+        self.recipe.changed.connect(self._say)
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self.options = CompileOptions(
             self.tr("As many as what is verified was made for."),
@@ -118,6 +123,16 @@ class VerifyDialog(WorkDialog):
         body.addLayout(button_row(self.cancel, self.go))
         self.add_choice(page_of(body))
 
+    def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
+        """Begin with what it was warmed with: the interpreter, threads and portable."""
+        if python:
+            self.environment.choose(python)
+        threads = options.get("threads")
+        if threads or options.get("portable"):
+            self.options.suggest(threads, bool(options.get("portable")))
+            self._suit()
+            self._say()
+
     @property
     def chosen(self) -> list[str]:
         """The runs that are to be compared, in their order."""
@@ -144,14 +159,18 @@ class VerifyDialog(WorkDialog):
         facts = self.environment.facts
         self.options.say(facts)
         able = facts is not None and environment.can_compile(facts)
-        self.go.setEnabled(able)
+        self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip("" if able else self.environment.about.text())
 
     def _go(self) -> None:
         env = self.environment.one
         if env is not None and env.torch:
-            told = {"recipes": [str(self.recipe.currentData())], **self.options.params}
+            told = {"recipes": self.recipe.names, **self.options.params}
             self.follow(self._start(env, self.chosen, told))
+
+    def done(self, result: int) -> None:
+        self.recipe.let_go()
+        super().done(result)
 
     def choose_again(self) -> None:
         super().choose_again()

@@ -1,24 +1,117 @@
-"""The warm dialog: which interpreter compiles what into which place, and for which programs."""
+"""The warm dialog: which interpreter compiles what into which place, for which programs, and where
+that goes then.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.dialogs.base import PlaceChoice
+from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.recipechoice import help_text, recipes
+from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
+from torchkeeper.link.words import printable
 
-#: The interpreter, the recipes, the place, and threads and portable where not as usual.
-Start = Callable[[str, list[str], str, dict[str, Any]], Job]
+
+class Then(NamedTuple):
+    """Where what was warmed goes: a new bundle, and a server; empty for neither."""
+
+    bundle: str = ""
+    server: str = ""
+
+
+#: The interpreter, the recipes, the place; threads, portable and jobs where not as usual; and where
+#: it goes then.
+Start = Callable[[str, list[str], str, dict[str, Any], Then], Job]
+
+
+def cores() -> int:
+    """The cores that this machine has for us."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+class ThenChoice(QWidget):
+    """A bundle to be written, and a server to copy to, after a warm-up."""
+
+    changed = Signal()
+
+    def __init__(self, places: Sequence[Place], name: str) -> None:
+        """name: the bundle to begin with, an absolute path."""
+        super().__init__()
+        self.bundle = QCheckBox(self.tr("Write a &bundle"))
+        self.file = QLineEdit(name)
+        self.file.setAccessibleName(self.tr("Bundle file"))
+        self.browse = forms.button(self.tr("Bro&wse…"))
+        self.browse.setAutoDefault(False)
+        self.browse.clicked.connect(self._browse)
+        self.publish = QCheckBox(self.tr("&Publish to a server"))
+        self.server = QComboBox()
+        self.server.setAccessibleName(self.tr("Server"))
+        self.server.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.server.setMinimumContentsLength(16)
+        for place in places:
+            if place.server and not place.read_only:
+                self.server.addItem(printable(place.title, 80), place.path)
+        none = not self.server.count()
+        self.publish.setEnabled(not none)
+        self.publish.setToolTip(
+            self.tr("There is no server among the places; add one first") if none else ""
+        )
+        self.wrong = forms.label("", "error", wrap=True)
+        line = forms.row()
+        line.setContentsMargins(24, 0, 0, 0)
+        line.addWidget(self.file, 1)
+        line.addWidget(self.browse)
+        below = forms.row()
+        below.setContentsMargins(24, 0, 0, 0)
+        below.addWidget(self.server)
+        whole = forms.column(gap=4)
+        whole.addWidget(self.bundle)
+        whole.addLayout(line)
+        whole.addSpacing(4)
+        whole.addWidget(self.publish)
+        whole.addLayout(below)
+        whole.addWidget(self.wrong)
+        self.setLayout(whole)
+        for box in (self.bundle, self.publish):
+            box.toggled.connect(self._say)
+        self.file.textChanged.connect(self._say)
+        self._say()
+
+    @property
+    def then(self) -> Then | None:
+        """What is asked for; None while the file is not one that can be."""
+        file = os.path.expanduser(self.file.text().strip())
+        if self.bundle.isChecked() and (not os.path.isabs(file) or file.endswith("/")):
+            return None
+        server = str(self.server.currentData() or "") if self.publish.isChecked() else ""
+        return Then(file if self.bundle.isChecked() else "", server)
+
+    def _say(self, *_: object) -> None:
+        for widget in (self.file, self.browse):
+            widget.setVisible(self.bundle.isChecked())
+        self.server.setVisible(self.publish.isChecked())
+        self.wrong.setText(self.tr("Give the whole path of the bundle, or choose one."))
+        self.wrong.setVisible(self.then is None)
+        self.changed.emit()
+
+    def _browse(self) -> None:
+        kinds = self.tr("Bundles (*.torchcache)")
+        title = self.tr("Write a bundle")
+        choose_target(self, title, self.file.text(), kinds, self.file.setText)
 
 
 class WarmDialog(WorkDialog):
@@ -29,25 +122,35 @@ class WarmDialog(WorkDialog):
     def __init__(
         self,
         parent: QWidget | None,
+        engines: Engines,
         environments: Environments,
         jobs: JobsModel,
         places: Sequence[Place],
         current: str | None,
+        bundle: str,
         start: Start,
+        recipes: Sequence[str] = (),
     ) -> None:
-        super().__init__(parent, jobs, 640)
+        """bundle: a name for one, should one be wanted. recipes: those to begin with."""
+        super().__init__(parent, jobs, 880)
         self.setWindowTitle(self.tr("Warm a cache"))
         self._start = start
         self.choice_of = EnvironmentChoice(environments)
         self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
-        self.recipe = recipes()
+        self.recipe = RecipeChoice(engines, recipes)
         self.target = PlaceChoice(places, current)
+        self.target.combo.setMinimumContentsLength(20)
         self.options = CompileOptions(
             self.tr("Entries are found only by programs with as many (OMP_NUM_THREADS). Choose "
                     "that of the machine that will use them."),
             self.tr("A fresh machine then needs not build a header of 149 MB first. It is a key "
                     "factor: programs find the entries only where they set it, too."),
         )  # fmt: skip
+        self.jobs_at_once = QSpinBox()
+        self.jobs_at_once.setRange(1, cores())
+        self.jobs_at_once.setFixedWidth(240)
+        self.jobs_at_once.lineEdit().setTextMargins(6, 0, 0, 0)
+        self.then = ThenChoice(places, bundle)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
@@ -55,26 +158,41 @@ class WarmDialog(WorkDialog):
         self.go.clicked.connect(self._go)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
-        self.target.changed.connect(self._say)
-        self.choice_of.changed.connect(self._say)
+        for choice in (self.target, self.choice_of, self.recipe, self.then):
+            choice.changed.connect(self._say)
         self._say()
 
     def _lay_out(self) -> None:
         intro = self.tr(
             "Compiles ahead of time, so that programs find the results in the cache. "
-            "The compile runs in a process of its own; you can cancel it at any time."
+            "The compile runs in processes of its own; you can cancel it at any time."
         )
+        left, right = forms.column(), forms.column()
+        forms.field(left, self.tr("&Recipe"), self.recipe)
+        left.addSpacing(forms.GAP)
+        forms.field(left, self.tr("Into the &place"), self.target)
+        left.addWidget(self.wrong)
+        left.addSpacing(forms.GAP)
+        left.addWidget(forms.label(self.tr("And then"), "heading"))
+        left.addWidget(self.then)
+        left.addStretch(1)
+        right.addWidget(self.options)
+        right.addSpacing(forms.GAP)
+        forms.field(
+            right, self.tr("Cells at a &time"), self.jobs_at_once,
+            self.tr("Each is a process with a torch of its own, which takes memory; they share "
+                    "the cores."),
+        )  # fmt: skip
+        right.addStretch(1)
+        both = forms.row(gap=32)
+        both.addLayout(left, 5)
+        both.addLayout(right, 4)
         body = forms.column()
         body.addWidget(forms.label(intro, "muted", wrap=True))
         body.addSpacing(forms.GAP)
         forms.field(body, self.tr("Python &interpreter"), self.choice_of)
         body.addSpacing(forms.GAP)
-        forms.field(body, self.tr("&Recipe"), self.recipe, help_text())
-        body.addSpacing(forms.GAP)
-        forms.field(body, self.tr("Into the &place"), self.target)
-        body.addWidget(self.wrong)
-        body.addSpacing(forms.GAP)
-        body.addWidget(self.options)
+        body.addLayout(both)
         body.addStretch(1)
         body.addLayout(button_row(self.cancel, self.go))
         self.add_choice(page_of(body), self.go)
@@ -90,13 +208,22 @@ class WarmDialog(WorkDialog):
         there = self.target.path is not None
         self.wrong.setText("" if there else self.target.wrong)
         self.wrong.setVisible(not there)
-        self.go.setEnabled(facts is not None and there)
+        several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
+        self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
+        good = self.recipe.made is not None and self.then.then is not None
+        self.go.setEnabled(facts is not None and there and good)
 
     def _go(self) -> None:
-        into = self.target.path
-        if into is not None:
-            names = [str(self.recipe.currentData())]
-            self.follow(self._start(self.python, names, into, self.options.params))
+        into, then = self.target.path, self.then.then
+        if into is not None and then is not None:
+            options = dict(self.options.params)
+            if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
+                options["jobs"] = self.jobs_at_once.value()
+            self.follow(self._start(self.python, self.recipe.names, into, options, then))
+
+    def done(self, result: int) -> None:
+        self.recipe.let_go()
+        super().done(result)
 
     def choose_again(self) -> None:
         super().choose_again()

@@ -185,7 +185,7 @@ class ResultPage(QWidget):
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
         self.again = forms.button(self.tr("&Try again"))
-        self.bad = forms.button(self.tr("Warm what is not &warm again"))
+        self.bad = forms.button(self.tr("Warm &failed cells again"))
         self.bad.setToolTip(self.tr("Compile only the cells that failed or were not reached"))
         self.verify = forms.button(self.tr("&Verify now"))
         self.verify.setToolTip(
@@ -193,7 +193,7 @@ class ResultPage(QWidget):
         )
         self.log = forms.button(self.tr("Show &log"))
         self.log.setToolTip(self.tr("Show the whole log of the job in the Activity pane"))
-        self.folder = forms.button(self.tr("Show in &folder"))
+        self.folder = forms.button(self.tr("Show in f&older"))
         self.open = forms.button(self.tr("&Open"))
         self.close_ = forms.button(self.tr("Close"), primary=True)
         self.close_.setDefault(True)
@@ -237,7 +237,7 @@ class ResultPage(QWidget):
             widget.setVisible(left > 0)
         more = self.more.show_job(job)
         self.more.setVisible(more)
-        tall = more and self.more.graphs.isVisibleTo(self.more)
+        tall = more and self.more.has_list
         cells = self._show_cells(job)
         self._layout.setStretchFactor(self.left, 1 if left else 0)
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
@@ -270,7 +270,7 @@ class ResultPage(QWidget):
         self._paint()
 
     def _show_cells(self, job: Job) -> bool:
-        if not job.cells:
+        if not job.cells or job.kind != "warm":
             if self.cells is not None:
                 self.cells.hide()
             return False
@@ -434,10 +434,10 @@ class WorkDialog(Dialog):
         self.result_page.show_job(job, self.choice is not None)
         page = self.result_page
         height = _HIGH if page.left.isVisibleTo(self) else 0
-        if page.more.graphs.isVisibleTo(self):
+        if page.more.has_list:
             height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)
-        if job.cells:
+        if job.cells and job.kind == "warm":
             self._make_room()
         self.result_page.close_.setFocus()
 

@@ -40,8 +40,8 @@ class CellState:
     """A cell and what came of it.
 
     began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended. found,
-    of: its proof, where it has one. graphs, log: None while there is none. changed: whether the
-    phases are to be added up again.
+    of: its proof, where it has one. unfit: whether a verification does not call it good. graphs,
+    log: None while there is none. changed: whether the phases are to be added up again.
     """
 
     index: int
@@ -58,6 +58,7 @@ class CellState:
     of: int | None = None
     device: str = ""
     threads: int = 0
+    unfit: bool = False
     error: UserError | None = None
     graphs: dict[str, Graph] | None = None
     log: list[str] | None = None
@@ -72,7 +73,8 @@ class CellState:
     @property
     def good(self) -> bool:
         """Whether it is warm: it was compiled, and what was compiled is found again."""
-        return self.state == DONE and (self.of is None or (self.found or 0) >= self.of)
+        found = self.of is None or (self.found or 0) >= self.of
+        return self.state == DONE and found and not self.unfit
 
     def took(self, now: float) -> float | None:
         """Seconds until now, or until it ended; None while it waits."""
@@ -215,6 +217,7 @@ class Cells:
         proof = one.get("proof")
         if isinstance(proof, dict):
             cell.found, cell.of = _number(proof.get("found")), _number(proof.get("of"))
+        cell.unfit = one.get("good") is False
         cell.device = str(one.get("device") or "")[:80]
         cell.threads = _number(one.get("threads"))
 

@@ -240,7 +240,8 @@ class CellsModel(QAbstractTableModel):
             return ", ".join(phases.words(line.phases or []))
         if isinstance(line, Graph):
             if column == TIME:
-                took = line.seconds if line.seconds is not None else sum(line.phases)
+                # PyTorch's own number leaves out what led to the graph.
+                took = max(line.seconds or 0.0, sum(line.phases))
                 return say.seconds(took) if took else ""
             return ""
         if column == TIME:

@@ -71,15 +71,20 @@ class Made:
     recipes: int
 
 
-def listed(add: Sequence[str] = (), remove: Sequence[str] = ()) -> dict[str, Any]:
+def listed(
+    add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
+) -> dict[str, Any]:
     """``{"recipes": [Listed]}``: the list, after some were put on it and some taken off it.
 
+    unless: none is put on it that is in a folder of the list.
     Raises UserError as ``link.recipes.add`` and ``remove``.
     """
     from torchkeeper.link import recipes, warmed
 
+    kept = recipes.listed() if add and unless else []
     for path in add:
-        recipes.add(path)
+        if not any(path.startswith(one.rstrip("/") + "/") for one in kept):
+            recipes.add(path)
     for path in remove:
         recipes.remove(path)
     before = warmed.last()
@@ -130,6 +135,14 @@ def looked(text: str, path: str) -> dict[str, Any]:
     return {"looked": Looked([], names, one.source, data)}
 
 
+def example(source: str) -> dict[str, Any]:
+    """``{"text"}``: an example of a recipe of this source."""
+    from importlib.resources import files
+
+    file = files("torchkeeper.resources").joinpath("recipes", f"{source}.toml")
+    return {"text": file.read_text(encoding="utf-8")}
+
+
 def text(path: str) -> dict[str, Any]:
     """``{"text"}`` of a file. Raises UserError."""
     from torchkeeper.link import recipes
@@ -137,13 +150,12 @@ def text(path: str) -> dict[str, Any]:
     return {"text": recipes.text_in(path)}
 
 
-def save(path: str, text: str, replace: bool) -> dict[str, Any]:
-    """Write a recipe, whole or not at all; ``{"path", "there"}``: ``there`` if nothing was written
-    because something is there that was not to be replaced. Raises UserError("recipe-unwritable").
+def save(path: str, text: str) -> dict[str, Any]:
+    """Write a recipe, whole or not at all, in place of what is there; ``{"path"}``.
+
+    Raises UserError("recipe-unwritable").
     """
     path = os.path.realpath(path)
-    if not replace and os.path.lexists(path):
-        return {"path": path, "there": True}
     partial = ""
     try:
         mode = 0o666 & ~_umask()
@@ -162,7 +174,7 @@ def save(path: str, text: str, replace: bool) -> dict[str, Any]:
                 os.unlink(partial)
         why = getattr(e, "strerror", None) or str(e)
         raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
-    return {"path": path, "there": False}
+    return {"path": path}
 
 
 def _umask() -> int:

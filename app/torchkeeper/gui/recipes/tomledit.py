@@ -159,7 +159,7 @@ class TomlEdit(QPlainTextEdit):
             format_ = QTextCharFormat()
             format_.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
             format_.setUnderlineColor(shade)
-            one.cursor, one.format = cursor, format_  # type: ignore[attr-defined]
+            one.cursor, one.format = cursor, format_
             found.append(one)
         self.setExtraSelections(found)
 

@@ -25,6 +25,7 @@ from torchkeeper.gui.shots import (
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_recipes,
     scenes_runs,
     scenes_servers,
     scenes_verdicts,
@@ -50,6 +51,7 @@ SCENES = {
     **scenes_runs.SCENES,
     **scenes_verifying.SCENES,
     **scenes_warming.SCENES,
+    **scenes_recipes.SCENES,
 }
 
 

@@ -11,7 +11,8 @@ from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.shots import sample_compare, sample_runs, samples
+from torchkeeper.gui.recipes.known import looked
+from torchkeeper.gui.shots import sample_compare, sample_recipes, sample_runs, samples
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -30,6 +31,7 @@ class SampleEngines(Engines):
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    no_recipes: there is none but the built-in one.
     all_answer: there is no interpreter that hangs.
     verifications: what places were last verified to be, and whether they have changed since.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
@@ -55,6 +57,7 @@ class SampleEngines(Engines):
         self.kept = Kept(sample_runs.runs(), 0)
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
+        self.no_recipes = False
         self.all_answer = False
         self._places = places
         self._read_only: set[str] = set()
@@ -112,6 +115,26 @@ class SampleEngines(Engines):
             return self._ticket(listener)
         self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
         return self._tell({"kept": self.kept}, listener)
+
+    def recipes(self, listener: Listener, **_: Any) -> int:
+        """Those of the samples."""
+        if "recipes" in self.failing:
+            error = self.failing["recipes"]
+            QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
+            return self._ticket(listener)
+        return self._tell({"recipes": sample_recipes.listed(empty=self.no_recipes)}, listener)
+
+    def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
+        """What the recipes of the samples make."""
+        return self._tell({"made": sample_recipes.made(list(names))}, listener)
+
+    def recipe_text(self, path: str, listener: Listener) -> int:
+        """A text of the samples."""
+        return self._tell({"text": sample_recipes.PATHS[path]}, listener)
+
+    def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
+        """What a text really comes to."""
+        return self._tell(looked(text, path), listener)
 
     def verified(self, places: Sequence[str], listener: Listener) -> int:
         """What the samples say of places."""

@@ -7,6 +7,7 @@ import time
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.shots import sample_cells, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.scenes_verifying import result
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
 
@@ -54,4 +55,24 @@ def _cells(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"cells": _cells}
+def _verified(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    dialog = window.flows.verify()
+    assert dialog is not None
+    turn(0.1)
+    job = window.jobs.add("Verify torchinductor_ada", "verify", samples.PLACE)
+    window.jobs.begin(job)
+    job.cells = sample_cells.told(6, running=1)
+    job.now = "decode, batch 8, bfloat16, default · As it is"
+    window.jobs.progress(job, 6, 16, "cells")
+    dialog.follow(job)
+    turn(0.3)
+    stage.take("verify-cells-working", dialog)
+    job.started = time.time() - 93
+    came = {**result(3, 5), "good": False, "cells": sample_cells.verified()}
+    window.jobs.end(job, State.DONE, note="not good", result=came)
+    stage.dialog("verify-cells", dialog)
+    stage.close(window)
+
+
+SCENES = {"cells": _cells, "verify-cells": _verified}

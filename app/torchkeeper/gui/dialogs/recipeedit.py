@@ -1,0 +1,315 @@
+"""The text of a recipe, looked at while it is written: its faults, and the cells it makes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHeaderView,
+    QListWidget,
+    QSplitter,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.dialogs.base import Dialog, confirm
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.known import Looked
+from torchkeeper.gui.recipes.tomledit import TomlEdit
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
+
+#: Milliseconds without a key press before the text is looked at.
+_TYPING_MS = 250
+#: Cells that are named.
+_CELLS = 1000
+_SHOWN = 100
+
+
+class RecipeEditor(Dialog):
+    """One recipe. The text is the truth: nothing is written into it but by who edits it."""
+
+    grows = False
+
+    #: It was written: its path.
+    saved = Signal(str)
+    #: It is to be warmed: its path.
+    warm = Signal(str)
+
+    def __init__(
+        self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
+        folder: str = "", line: int = 1,
+    ) -> None:  # fmt: skip
+        """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
+        ``folder`` by default. line: where to go.
+        """
+        super().__init__(parent, "", 720)
+        self.setWindowModality(Qt.WindowModality.NonModal)
+        self._engines = engines
+        self._path, self._folder, self._line = path, folder, line
+        self._saved_text: str | None = None
+        self._ticket: int | None = None
+        self._sure = False
+        self._then: Callable[[], object] | None = None
+        self.looked: Looked | None = None
+        self.where = forms.label("", "muted")
+        self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.notice = Notice()
+        self.notice.again.connect(self._read)
+        self.text = TomlEdit(self.tr("Text of the recipe"))
+        self.state = forms.label("", "heading")
+        self.faults = QTreeWidget()
+        self.makes = forms.label("", "heading", wrap=True)
+        self.source = forms.label("", "muted", wrap=True)
+        self.cells = QListWidget()
+        self.save_as = forms.button(self.tr("Save &as…"))
+        self.save = forms.button(self.tr("&Save"), primary=True)
+        self.go = forms.button(self.tr("&Warm…"))
+        self.close_button = forms.button(self.tr("Close"))
+        self._lay_out()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_TYPING_MS)
+        self._timer.timeout.connect(self._look)
+        self.text.textChanged.connect(self._changed)
+        self.faults.itemClicked.connect(self._go_to)
+        self.faults.itemActivated.connect(self._go_to)
+        self.save.clicked.connect(lambda *_: self._save(None))
+        self.save_as.clicked.connect(lambda *_: self._save_as(None))
+        self.go.clicked.connect(self._warm)
+        self.close_button.clicked.connect(self.reject)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
+        self.resize(1000, 680)
+        if path:
+            self.text.setReadOnly(True)
+            self._read()
+        else:
+            self.text.setPlainText(text)
+        self._title()
+        self.text.setFocus()
+
+    def _lay_out(self) -> None:
+        faults = self.faults
+        faults.setAccessibleName(self.tr("Faults"))
+        faults.setRootIsDecorated(False)
+        faults.setAllColumnsShowFocus(True)
+        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
+        header = faults.header()
+        header.setStretchLastSection(False)
+        header.resizeSection(0, 56)
+        header.resizeSection(1, 160)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        self.cells.setAccessibleName(self.tr("Cells that it makes"))
+        self.cells.setUniformItemSizes(True)
+        self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        for button, hint in (
+            (self.save, self.tr("Write it, whole or not at all")),
+            (self.save_as, self.tr("Write it into another file")),
+            (self.go, self.tr("Save it, then choose where to, and compile it")),
+        ):
+            button.setToolTip(hint)
+        left = forms.column()
+        left.setContentsMargins(0, 0, 12, 0)
+        left.addWidget(self.text, 1)
+        left.addWidget(self.state)
+        left.addWidget(faults)
+        faults.setFixedHeight(136)
+        right = forms.column()
+        right.setContentsMargins(12, 0, 0, 0)
+        right.addWidget(self.makes)
+        right.addWidget(self.source)
+        right.addWidget(self.cells, 1)
+        right.addStretch(0)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        for layout in (left, right):
+            page = QWidget()
+            page.setLayout(layout)
+            self.split.addWidget(page)
+        self.split.setSizes([640, 300])
+        self.split.setStretchFactor(0, 1)
+        self.body.addWidget(self.where)
+        self.body.addWidget(self.notice)
+        self.body.addWidget(self.split, 1)
+        line = forms.row()
+        line.addWidget(self.go)
+        line.addStretch(1)
+        for button in (self.save_as, self.save, self.close_button):
+            line.addWidget(button)
+        for button in (self.go, self.save_as, self.save, self.close_button):
+            # Enter is for the text.
+            button.setAutoDefault(False)
+        self.body.addLayout(line)
+
+    # The file.
+
+    @property
+    def path(self) -> str:
+        """The file that it is written into; empty before there is one."""
+        return self._path
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there is something that is not in the file."""
+        return not self.text.isReadOnly() and self.text.toPlainText() != self._saved_text
+
+    def go_to_line(self, line: int) -> None:
+        """Go to a line, once the text is there."""
+        self._line = line
+        if not self.text.isReadOnly():
+            self.text.go_to(line)
+
+    def _read(self) -> None:
+        self.notice.tell(None)
+        self._engines.recipe_text(self._path, Listener(result=self._show, failed=self._unread))
+
+    def _unread(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+        for button in (self.save, self.save_as, self.go):
+            button.setEnabled(False)
+
+    def _show(self, said: dict[str, str]) -> None:
+        self._saved_text = said["text"].replace("\r\n", "\n")
+        self.text.setReadOnly(False)
+        self.text.setPlainText(self._saved_text)
+        self.text.document().setModified(False)
+        self.text.go_to(self._line)
+        self._title()
+        self._look()
+
+    def _title(self) -> None:
+        name = words.name_of(self._path) if self._path else self.tr("New recipe")
+        mark = "• " if self.unsaved else ""
+        self.setWindowTitle(f"{mark}{name}")
+        where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
+        self.where.setText(self.tr("{} · changed").format(where) if self._path and mark else where)
+        can = not self.text.isReadOnly()
+        self.save.setEnabled(can and (self.unsaved or not self._path))
+        self.save_as.setEnabled(can)
+
+    # Looking.
+
+    def _changed(self) -> None:
+        self._title()
+        self._timer.start()
+
+    def _look(self) -> None:
+        self._engines.forget(self._ticket)
+        path = self._path or os.path.join(self._folder or "/", "recipe.toml")
+        text = self.text.toPlainText()
+        listener = Listener(result=lambda said: self._told(said["looked"]))
+        self._ticket = self._engines.look_at_recipe(text, path, listener)
+
+    def _told(self, looked: Looked) -> None:
+        self.looked = looked
+        marks: dict[int, str] = {}
+        self.faults.clear()
+        for fault in looked.faults[:_SHOWN]:
+            marks[fault.line] = "\n".join(x for x in (marks.get(fault.line), fault.text) if x)
+            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
+            item.setData(0, Qt.ItemDataRole.UserRole, (fault.line, fault.column))
+            for column in (1, 2):
+                item.setToolTip(column, item.text(column))
+            self.faults.addTopLevelItem(item)
+        self.text.mark(marks)
+        self.faults.setVisible(bool(looked.faults))
+        many = say.count(len(looked.faults), "fault", "faults")
+        self.state.setText(many if looked.faults else self.tr("Nothing is wrong with it"))
+        forms.set_role(self.state, "error" if looked.faults else "good")
+        self.go.setEnabled(not looked.faults)
+        self.cells.clear()
+        self.cells.setVisible(bool(looked.cells))
+        if looked.faults:
+            self.makes.setText(self.tr("Cells"))
+            self.source.setText(self.tr("They are listed here when nothing is wrong with it."))
+            return
+        count = say.count(len(looked.cells), "cell", "cells")
+        self.makes.setText(self.tr("It makes {}").format(count))
+        self.source.setText(words.source_title(looked.source))
+        self.cells.addItems([printable(name, 200) for name in looked.cells[:_CELLS]])
+        if len(looked.cells) > _CELLS:
+            self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
+
+    def _go_to(self, item: QTreeWidgetItem, _: int = 0) -> None:
+        self.text.go_to(*item.data(0, Qt.ItemDataRole.UserRole))
+
+    # Saving.
+
+    def _save(self, then: Callable[[], object] | None) -> None:
+        if not self._path:
+            self._save_as(then)
+        elif self.unsaved:
+            self._write(self._path, then)
+        elif then is not None:
+            then()
+
+    def _save_as(self, then: Callable[[], object] | None) -> None:
+        dialog = QFileDialog(self, self.tr("Save the recipe"), "", self.tr("Recipes (*.toml)"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDefaultSuffix("toml")
+        dialog.setDirectory(os.path.dirname(self._path) or self._folder)
+        dialog.selectFile(os.path.basename(self._path) or "recipe.toml")
+        # The file dialog has asked already whether what is there may be replaced.
+        dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
+        dialog.open()
+
+    def _write(self, path: str, then: Callable[[], object] | None) -> None:
+        text = self.text.toPlainText()
+
+        def written(_: dict[str, object]) -> None:
+            self._path, self._saved_text = path, text
+            self.notice.tell(None)
+            self._title()
+            self._look()
+            self.saved.emit(path)
+            if then is not None:
+                then()
+
+        listener = Listener(result=written, failed=self.notice.tell)
+        self._engines.save_recipe(path, text, listener)
+
+    def _warm(self) -> None:
+        self._save(lambda: self.warm.emit(self._path))
+
+    # The end.
+
+    def reject(self) -> None:
+        # Escape and the button of the frame come here, too.
+        if self.unsaved and not self._sure and self._worth():
+            self._ask()
+            return
+        super().reject()
+
+    def done(self, result: int) -> None:
+        self._engines.forget(self._ticket)
+        super().done(result)
+
+    def _worth(self) -> bool:
+        """Whether anybody has changed what is there: an example nobody has is none."""
+        return self.text.document().isModified()
+
+    def _ask(self) -> None:
+        name = words.name_of(self._path) if self._path else self.tr("the new recipe")
+        confirm(
+            self,
+            self.tr("Unsaved changes"),
+            self.tr("Close without saving {}?").format(name),
+            self.tr("What was changed since it was last saved is lost."),
+            self.tr("Close without saving"),
+            self._close_surely,
+        )
+
+    def _close_surely(self) -> None:
+        self._sure = True
+        self.reject()

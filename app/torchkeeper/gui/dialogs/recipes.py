@@ -1,0 +1,423 @@
+"""The recipes that are kept: files and folders, what each makes, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QMenu,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError, printable
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QDragEnterEvent, QDropEvent
+
+_NAME, _SOURCE, _CELLS, _WARMED, _FILE = range(5)
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_OF = Qt.ItemDataRole.UserRole
+#: Faults that are listed of the chosen recipe.
+_FAULTS = 100
+
+#: Edit a file at a line; write a new one of a source; warm files and folders.
+Edit = Callable[[str, int], object]
+New = Callable[[str], object]
+Warm = Callable[[list[str]], object]
+
+
+def dropped(event: QDragEnterEvent | QDropEvent) -> list[str]:
+    """The recipes and folders that are dragged; none where anything else is."""
+    urls = event.mimeData().urls() if event.mimeData().hasUrls() else []
+    paths = [url.toLocalFile() for url in urls]
+    return paths if all(path and is_recipe(path) for path in paths) else []
+
+
+def is_recipe(path: str) -> bool:
+    """Whether a path is of a recipe, by its name."""
+    return path.endswith(".toml")
+
+
+class RecipesDialog(Dialog):
+    """Reads the list in the worker's thread and shows it; the window stays usable beside it."""
+
+    grows = False
+
+    def __init__(
+        self, parent: QWidget | None, engines: Engines, edit: Edit, new: New, warm: Warm
+    ) -> None:
+        super().__init__(parent, "", 720)
+        self.setWindowTitle(self.tr("Recipes"))
+        self.setWindowModality(Qt.WindowModality.NonModal)
+        self.setAcceptDrops(True)
+        self._engines = engines
+        self._edit_, self._new, self._warm = edit, new, warm
+        self._ticket: int | None = None
+        self._listed: list[Listed] = []
+        self._wanted = ""
+        self.title = forms.label(self.tr("Recipes"), "title")
+        self.intro = forms.label(words.purpose(), "muted", wrap=True)
+        self.notice = Notice()
+        self.tree = QTreeWidget()
+        self.blank = Blank("warm", 440)
+        self.name = forms.label("", "heading", wrap=True)
+        self.about = forms.label("", "muted", wrap=True)
+        self.error = Notice()
+        self.faults = QTreeWidget()
+        self.new = forms.button(self.tr("&New"))
+        self.add_file = forms.button(self.tr("&Add files…"))
+        self.add_folder = forms.button(self.tr("Add &folder…"))
+        self.again = forms.button(self.tr("&Refresh"))
+        self.edit = forms.button(self.tr("&Edit…"))
+        self.remove = forms.button(self.tr("Re&move from list"))
+        self.go = forms.button(self.tr("&Warm…"), primary=True)
+        self.close_button = forms.button(self.tr("Close"))
+        self._dress()
+        self._lay_out()
+        self._connect()
+        self.resize(960, 620)
+        self.refresh()
+        self.tree.setFocus()
+
+    def _dress(self) -> None:
+        tree = self.tree
+        tree.setAccessibleName(self.tr("Recipes"))
+        tree.setUniformRowHeights(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        tree.setHeaderLabels(
+            [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
+             self.tr("File")]
+        )  # fmt: skip
+        tree.headerItem().setTextAlignment(_CELLS, _RIGHT)
+        _columns(tree, (232, 144, 72, 200, 0), _FILE)
+        faults = self.faults
+        faults.setAccessibleName(self.tr("What is wrong with it"))
+        faults.setRootIsDecorated(False)
+        faults.setAllColumnsShowFocus(True)
+        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
+        _columns(faults, (64, 176, 0), 2)
+        faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
+        for button, hint in (
+            (self.new, self.tr("Write a recipe, beginning with an example")),
+            (self.add_file, self.tr("Put recipes that are there already on the list")),
+            (self.add_folder, self.tr("Put a folder on the list, with all recipes in it")),
+            (self.again, self.tr("Read the list and the recipes again")),
+            (self.edit, self.tr("Change the text of the recipe")),
+            (self.remove, self.tr("Take it off the list; the file stays")),
+        ):
+            button.setToolTip(hint)
+            button.setAutoDefault(False)
+        menu = QMenu(self.new)
+        for source in words.SOURCES:
+            action = QAction(words.source_title(source), menu)
+            action.triggered.connect(lambda _=False, source=source: self._new(source))
+            menu.addAction(action)
+        self.new.setMenu(menu)
+        # What the style sheet draws at the side has no room beside a text in the middle.
+        self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
+
+    def _lay_out(self) -> None:
+        above = forms.row()
+        for button in (self.new, self.add_file, self.add_folder):
+            above.addWidget(button)
+        above.addStretch(1)
+        above.addWidget(self.again)
+        below = forms.row()
+        for button in (self.edit, self.remove):
+            below.addWidget(button)
+        below.addStretch(1)
+        for button in (self.go, self.close_button):
+            below.addWidget(button)
+        for widget in (self.title, self.intro, self.notice):
+            self.body.addWidget(widget)
+        self.body.addSpacing(4)
+        self.body.addLayout(above)
+        self.body.addWidget(self.tree, 3)
+        self.body.addWidget(self.blank, 3)
+        for widget in (self.name, self.about, self.error):
+            self.body.addWidget(widget)
+        self.body.addWidget(self.faults, 2)
+        self.body.addLayout(below)
+        self.close_button.setAutoDefault(False)
+        self.go.setDefault(True)
+
+    def _connect(self) -> None:
+        self.notice.again.connect(self.refresh)
+        self.tree.itemSelectionChanged.connect(self._chosen)
+        self.tree.itemActivated.connect(lambda *_: self._edit())
+        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.tree.customContextMenuRequested.connect(self._menu)
+        self.faults.itemActivated.connect(self._go_to_fault)
+        self.add_file.clicked.connect(self._choose_files)
+        self.add_folder.clicked.connect(self._choose_folder)
+        self.again.clicked.connect(self.refresh)
+        self.edit.clicked.connect(self._edit)
+        self.remove.clicked.connect(self._remove)
+        self.go.clicked.connect(self._go)
+        self.close_button.clicked.connect(self.reject)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Refresh), self, self.refresh)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.tree, self._remove,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        theme.follow(self, self._paint)
+
+    # Asking.
+
+    def refresh(self, *_: object) -> None:
+        """Read the list and the recipes again."""
+        self._ask()
+
+    def add(self, paths: Sequence[str]) -> None:
+        """Put files and folders on the list, and choose the last of them."""
+        if paths:
+            self._wanted = os.path.abspath(paths[-1])
+            self._ask(add=paths)
+
+    def saved(self, path: str) -> None:
+        """A recipe was written: it is on the list from now on, if no folder of it has it."""
+        self._wanted = path
+        self._ask(add=[path], unless=True)
+
+    def _ask(
+        self, add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
+    ) -> None:
+        self._engines.leave(self._ticket or 0, cancel=False)
+        listener = Listener(result=lambda said: self._show(said["recipes"]), failed=self._failed)
+        self._ticket = self._engines.recipes(
+            listener, add=add, remove=remove, unless_in_folder=unless
+        )
+
+    def done(self, result: int) -> None:
+        self._engines.forget(self._ticket)
+        super().done(result)
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+
+    def _show(self, listed: list[Listed]) -> None:
+        self.notice.tell(None)
+        chosen = {self._wanted} if self._wanted else set(self.selected())
+        self._listed, self._wanted = listed, ""
+        tree = self.tree
+        tree.blockSignals(True)
+        tree.clear()
+        for one in listed:
+            tree.addTopLevelItem(_item(one))
+        tree.expandAll()
+        items = self._items()
+        again = [item for item in items if item.data(_NAME, _OF)[0] in chosen] or items[:1]
+        for item in again:
+            item.setSelected(True)
+        if again:
+            tree.setCurrentItem(again[0])
+            tree.scrollToItem(again[0])
+        tree.blockSignals(False)
+        alone = len(listed) <= 1
+        self.blank.say(
+            self.tr("No recipe of your own yet"),
+            self.tr("Begin with an example under New, add files or a folder, or drop them here."),
+        )
+        self.blank.setVisible(alone)
+        if alone:
+            row = max(tree.sizeHintForRow(0), 28)
+            tree.setFixedHeight(tree.header().sizeHint().height() + row + 8)
+        else:
+            tree.setMinimumHeight(140)
+            tree.setMaximumHeight(16_777_215)
+        self._paint()
+        self._chosen()
+
+    def _items(self) -> list[QTreeWidgetItem]:
+        tops = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
+        found: list[QTreeWidgetItem] = []
+        for top in tops:
+            if top is not None:
+                found.append(top)
+                found += [x for row in range(top.childCount()) if (x := top.child(row))]
+        return found
+
+    def _paint(self) -> None:
+        shades = theme.shades()
+        for item in self._items():
+            good, folder = item.data(_NAME, _OF)[1:]
+            name = "folder" if folder else "warm" if good else "error"
+            item.setIcon(_NAME, icons.icon(name, None if good else shades.error))
+
+    # What is chosen.
+
+    def selected(self) -> list[str]:
+        """The paths of what is chosen, as it is listed."""
+        return [item.data(_NAME, _OF)[0] for item in self._items() if item.isSelected()]
+
+    def choose(self, path: str) -> None:
+        """Choose one, by its path."""
+        for item in self._items():
+            if item.data(_NAME, _OF)[0] == path:
+                self.tree.clearSelection()
+                self.tree.setCurrentItem(item)
+                item.setSelected(True)
+
+    def of(self, path: str) -> Listed | Known | None:
+        """What is known of a path on the list, or of a file in one of its folders."""
+        for one in self._listed:
+            if one.path == path and (one.folder or one.error is not None):
+                return one
+            for known in one.recipes:
+                if known.path == path:
+                    return known
+        return None
+
+    def _chosen(self) -> None:
+        paths = self.selected()
+        one = self.of(paths[0]) if len(paths) == 1 else None
+        tops = {listed.path for listed in self._listed}
+        file = one if isinstance(one, Known) and one.path != BUILTIN else None
+        self.edit.setEnabled(file is not None)
+        self.remove.setEnabled(bool(paths) and all(x in tops and x != BUILTIN for x in paths))
+        bad = isinstance(one, Known) and not one.good
+        self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
+        folder = isinstance(one, Listed) or len(paths) > 1
+        self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
+        self.go.setToolTip(
+            self.tr("Choose where to, and compile all of it")
+            if folder
+            else self.tr("Choose where to, and compile it")
+        )
+        self.name.setText(self._heading(paths, one))
+        about = one.about if isinstance(one, Known) else ""
+        self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
+        self.about.setVisible(bool(self.about.text()))
+        self.error.tell(one.error if one is not None else None)
+        self._show_faults(one if isinstance(one, Known) else None)
+
+    def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
+        if isinstance(one, Known):
+            if one.faults:
+                count = say.count(len(one.faults), "fault", "faults")
+                return f"{words.name_of(one.path, one.name)}: {count}"
+            return words.name_of(one.path, one.name)
+        if isinstance(one, Listed):
+            return printable(one.path, 400)
+        return self.tr("{} chosen").format(len(paths)) if paths else ""
+
+    def _show_faults(self, one: Known | None) -> None:
+        self.faults.clear()
+        self.faults.setVisible(one is not None and bool(one.faults))
+        for fault in (one.faults if one is not None else ())[:_FAULTS]:
+            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
+            item.setData(0, _OF, fault.line)
+            for column in (1, 2):
+                item.setToolTip(column, item.text(column))
+            self.faults.addTopLevelItem(item)
+
+    # What can be done.
+
+    def _menu(self, at: QPoint) -> None:
+        menu = QMenu(self)
+        for button in (self.go, self.edit, self.remove):
+            action = menu.addAction(button.text())
+            action.setEnabled(button.isEnabled())
+            action.triggered.connect(button.click)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(self.tree.viewport().mapToGlobal(at))
+
+    def _go_to_fault(self, item: QTreeWidgetItem, _: int) -> None:
+        self._edit(int(item.data(0, _OF)))
+
+    def _edit(self, line: object = 1) -> None:
+        paths = self.selected()
+        if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
+            number = line if isinstance(line, int) and not isinstance(line, bool) else 1
+            self._edit_(paths[0], number)
+
+    def _remove(self) -> None:
+        if self.remove.isEnabled():
+            self._ask(remove=self.selected())
+
+    def _go(self) -> None:
+        if paths := self.selected():
+            self._warm(paths)
+
+    def _choose_files(self) -> None:
+        kinds = self.tr("Recipes (*.toml);;All files (*)")
+        choose_files(self, self.tr("Add recipes"), "", kinds, self.add)
+
+    def _choose_folder(self) -> None:
+        choose_folder(self, self.tr("Add a folder of recipes"), "", lambda path: self.add([path]))
+
+    # Dropping.
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.source() is None and event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        event.acceptProposedAction()
+        # The source of the drag waits until this returns.
+        QTimer.singleShot(0, self, lambda: self.add(paths))
+
+
+def _columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
+    header = tree.header()
+    header.setStretchLastSection(False)
+    header.setSectionsMovable(False)
+    for column, width in enumerate(widths):
+        if column == wide:
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        else:
+            header.resizeSection(column, width)
+
+
+def _item(one: Listed) -> QTreeWidgetItem:
+    """A line of the list; of a folder, with one for each recipe in it."""
+    if not one.folder and one.recipes:
+        return _known_item(one.recipes[0], True)
+    cells = sum(known.cells for known in one.recipes)
+    good = one.error is None and all(known.good for known in one.recipes)
+    many = say.count(len(one.recipes), "recipe", "recipes")
+    item = _row([words.name_of(one.path), many if one.folder else "", cells, "", one.path])
+    item.setData(_NAME, _OF, (one.path, good, one.folder))
+    for known in one.recipes:
+        item.addChild(_known_item(known, False))
+    if one.error is not None:
+        item.setText(_SOURCE, "–")
+        item.setToolTip(_NAME, one.error.what)
+    return item
+
+
+def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
+    source = words.source_title(one.source)
+    if not one.good:
+        source = say.count(len(one.faults), "fault", "faults") if one.faults else "–"
+    file = "" if one.path == BUILTIN else one.path if top else os.path.basename(one.path)
+    item = _row([words.name_of(one.path, one.name), source, one.cells, words.warmed_text(one),
+                 file])  # fmt: skip
+    item.setData(_NAME, _OF, (one.path, one.good, False))
+    return item
+
+
+def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
+    shown = [f"{x:,}" if x else "–" for x in texts if isinstance(x, int)]
+    item = QTreeWidgetItem(
+        [shown.pop(0) if isinstance(x, int) else printable(x, 4096) for x in texts]
+    )
+    item.setTextAlignment(_CELLS, _RIGHT)
+    for column in (_NAME, _WARMED, _FILE):
+        item.setToolTip(column, item.text(column))
+    return item

@@ -1,0 +1,59 @@
+"""Pictures of recipes: the list, their text, and choosing some to be warmed."""
+
+from __future__ import annotations
+
+from torchkeeper.gui.dialogs.recipes import RecipesDialog
+from torchkeeper.gui.shots import sample_recipes
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.link.words import user_error
+
+
+def _choose(dialog: RecipesDialog, path: str) -> None:
+    turn(0.1)
+    dialog.choose(path)
+
+
+def _recipes(stage: Stage) -> None:
+    engines = SampleEngines()
+    window = stage.window(engines)
+    dialog = window.flows.show_recipes()
+    _choose(dialog, sample_recipes.FOLDER)
+    stage.take("recipes", dialog)
+    _choose(dialog, f"{sample_recipes.FOLDER}/decode.toml")
+    stage.take("recipes-one", dialog)
+    _choose(dialog, "/home/ada/vision/resnet.toml")
+    stage.take("recipes-faulty", dialog)
+    _choose(dialog, "/home/ada/old/recipes")
+    stage.take("recipes-gone", dialog)
+    engines.no_recipes = True
+    dialog.refresh()
+    stage.take("recipes-empty", dialog)
+    why = {"file": "/home/ada/.config/torchkeeper/recipes.json", "why": "it is not JSON"}
+    engines.failing["recipes"] = user_error("recipes-unreadable", why)
+    dialog.refresh()
+    stage.dialog("recipes-failed", dialog)
+    stage.close(window)
+
+
+def _editor(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    stage.dialog("recipe-good", window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml"))
+    editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
+    turn(0.1)
+    stage.dialog("recipe-faulty", editor)
+    stage.close(window)
+
+
+def _warm(stage: Stage) -> None:
+    window = stage.window(SampleEngines())
+    window.places.add("redis://cache.example:6379/0")
+    dialog = window.flows.warm([sample_recipes.FOLDER])
+    turn(0.1)
+    dialog.then.bundle.setChecked(True)
+    dialog.then.publish.setChecked(True)
+    stage.dialog("warm-recipes", dialog)
+    stage.close(window)
+
+
+SCENES = {"recipes": _recipes, "editor": _editor, "warm-recipes": _warm}

@@ -1,0 +1,202 @@
+"""Several processes at a time, and cells that end them: real ones, of commands that need no torch.
+
+A command that compiles nothing has failed with "script-nothing", which here says that it ran.
+"""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.warm.conftest import Recorder
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Cancelled
+from torchkeeper.warm import crew, processes
+from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.supervise import environment, of_cell, warm
+
+Answer = dict[str, Any]
+NOTHING = "script-nothing"
+EAT = "import random, time\nkept = [random.randbytes(1 << 20) * 300]\ntime.sleep(60)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where recipes lie."""
+    made = tmp_path / "recipes"
+    made.mkdir()
+    (made / "eat.py").write_text(EAT)
+    for name in ("TORCH_TRACE", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    return made
+
+
+def recipe(folder: Path, name: str, *commands: list[str], **more: Any) -> Answer:
+    items = [{"name": f"{i}", "command": command} for i, command in enumerate(commands)]
+    return {"name": name, "folder": str(folder), "data": {"script": items, **more}}
+
+
+def when(report: Recorder) -> dict[int, list[tuple[int, str]]]:
+    """The places of what was told of each cell, among all findings of cells."""
+    told: dict[int, list[tuple[int, str]]] = {}
+    for place, found in enumerate(one for one in report.all("cell") if isinstance(one, dict)):
+        told.setdefault(found["index"], []).append((place, found["state"]))
+    return told
+
+
+def overlap(report: Recorder, first: int, second: int) -> bool:
+    (a, _), (b, _) = when(report)[first]
+    (c, _), (d, _) = when(report)[second]
+    return a < d and c < b
+
+
+def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: list[int]) -> None:
+    recipes = [
+        recipe(folder, "a", ["true"], ["sh", "-c", "kill -9 $PPID; sleep 60"], ["true"]),
+        recipe(folder, "b", ["sleep", "60"], ["true"], limits={"seconds": 0.5}),
+        recipe(folder, "c", ["eat.py"], ["true"], limits={"memory": "200 MB"}),
+    ]
+    report = Recorder()
+    result = warm({"into": str(tmp_path / "place"), "recipes": recipes}, report)
+    problems = [(row["problem"]["code"], row["problem"]["params"]) for row in result["cells"]]
+    ended = ["warm-killed", "warm-timeout", "cell-memory"]
+    codes = [code for code, _ in problems]
+    assert codes == [NOTHING, ended[0], NOTHING, ended[1], NOTHING, ended[2], NOTHING]
+    assert problems[1][1]["signal"] == "SIGKILL"
+    assert problems[3][1] == {"limit_s": 0.5}
+    assert problems[5][1]["limit_mb"] == 200
+    assert problems[5][1]["used_mb"] > 200
+    assert (result["done"], result["failed"], result["added"]) == (0, 7, 0)
+    # What is over its memory in a process that others have used has a second one to itself.
+    assert len(jobs) == 1 + 3 + 1
+    assert report.steps[-1] == (7, 7, "cells")
+
+
+def test_two_at_a_time(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; sleep 0.2"]
+    asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
+    report = Recorder()
+    warm({**asked, "jobs": 2}, report)
+    assert len(jobs) == 2
+    assert any(overlap(report, one, two) for one, two in itertools.pairwise(range(5)))
+    assert "compile with 4" in report.all("log")
+    assert all(0 <= found["cell"] < 5 for found in report.findings if "log" in found)
+
+    jobs.clear()
+    report = Recorder()
+    warm({**asked, "only": [1, 4]}, report)
+    assert len(jobs) == 1
+    assert sorted(when(report)) == [1, 4]
+    assert not overlap(report, 1, 4)
+    assert "compile with" in report.all("log")
+
+
+def test_no_more_than_there_is_room_for(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[["true"]] * 5)]}
+    for cores, free, why in ((1, 1 << 40, "cores"), (8, 1 << 20, "memory")):
+        monkeypatch.setattr(processes, "cores", lambda cores=cores: cores)
+        monkeypatch.setattr(processes, "available", lambda free=free: free)
+        report = Recorder()
+        warm({**asked, "jobs": 3}, report)
+        assert report.all("jobs") == [{"asked": 3, "given": 1, "why": why}]
+    assert len(jobs) == 2
+
+
+def test_a_gpu_is_used_by_one_process_at_a_time(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(crew, "MANY", 1)
+    nap = ["sleep", "0.2"]
+    recipes = [
+        recipe(folder, "one", nap, nap, environment={"X": "1"}),
+        recipe(folder, "other", nap, environment={"X": "2"}),
+    ]
+    report = Recorder()
+    warm({"into": str(tmp_path / "p"), "recipes": recipes, "jobs": 3, "device": "cuda"}, report)
+    assert not any(overlap(report, *pair) for pair in itertools.combinations(range(3), 2))
+    report = Recorder()
+    warm({"into": str(tmp_path / "p"), "recipes": recipes, "jobs": 3, "device": "cpu"}, report)
+    assert overlap(report, 0, 1) or overlap(report, 0, 2)
+
+
+def test_cancel_ends_all_at_once(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "cores", lambda: 8)
+    stubborn = ["sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; sleep 60"]
+    asked: list[float] = []
+
+    def both() -> bool:
+        if not asked and report.all("log").count("up") == 2:
+            asked.append(time.monotonic())
+            assert sum(len(processes.family(pid)) for pid in jobs) >= 4
+        return bool(asked)
+
+    report = Recorder(when=both)
+    recipes = [recipe(folder, "a", *[stubborn] * 5)]
+    with pytest.raises(Cancelled):
+        warm({"into": str(tmp_path / "place"), "recipes": recipes, "jobs": 2}, report)
+    assert time.monotonic() - asked[0] < 1.5
+    assert len(jobs) == 2
+    states = when(report)
+    assert [states[index][-1][1] for index in range(5)] == ["cancelled"] * 5
+    assert not (tmp_path / "place").exists()
+
+
+def test_a_disk_that_is_full_ends_all(
+    folder: Path, tmp_path: Path, fake_torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sitecustomize.py").write_text(
+        "import os, subprocess\n"
+        "def full(*_, **__): raise OSError(28, os.strerror(28))\n"
+        "import tempfile; tempfile.mkdtemp = full\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with pytest.raises(Problem) as failure:
+        warm({"into": str(tmp_path / "p"), "recipes": [recipe(folder, "a", ["true"], ["true"])]},
+             Recorder())  # fmt: skip
+    assert failure.value.code == "disk-full"
+    assert failure.value.params == {"place": str(tmp_path / "p")}
+
+
+def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
+    monkeypatch.setenv("MKL_NUM_THREADS", "1")
+    base = environment("/place")
+    plain = Cell(0, "a", "b", "builtin")
+    assert of_cell(base, plain) == base
+    own = {"X": "1", "TORCHINDUCTOR_CACHE_DIR": "/mine", "TMPDIR": "/mine", "TRITON_HOME": "/mine"}
+    cell = Cell(0, "a", "b", "builtin", environment=own, threads=3, portable=True)
+    changed = of_cell(base, cell, 2)
+    assert changed.pop("TORCHINDUCTOR_COMPILE_THREADS") == str(max(processes.cores() // 2, 1))
+    assert changed == {**environment("/place", 3, True), "X": "1"}
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "5")
+    assert of_cell(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
+
+
+def test_memory_is_that_of_a_whole_family() -> None:
+    child = "import subprocess, sys; kept = b'x' * (30 << 20); "
+    above = child + "subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    below = child + "print('up', flush=True); input()"
+    command = [sys.executable, "-c", above, below]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout
+        assert started.stdout.readline() == b"up\n"
+        used = processes.memory(started.pid, 1 << 20)
+        assert used is not None
+        assert 60 << 20 < used < 200 << 20
+        assert processes.memory(started.pid, used + (20 << 20)) is None
+        processes.end(started)
+    assert (processes.available() or 0) > 1 << 20
