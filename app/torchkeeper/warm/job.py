@@ -97,10 +97,11 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
     """Compile a cell; returns what the wire promises of one that is done. Raises anything."""
     wanted = cell.device or job.get("device")
     if torch is None:
-        work = sources.make(cell, wanted or "", tell)
-        seconds, proof = _run(cell, work, job, tell)
-        return {**_counts(None, work), "seconds": seconds, "proof": proof, "device": wanted or "",
-                "threads": 0}  # fmt: skip
+        with put_back(None):
+            work = sources.make(cell, wanted or "", tell)
+            seconds, proof = _run(cell, work, job, tell)
+        told = {"seconds": seconds, "proof": proof, "device": wanted or "", "threads": 0}
+        return {**_counts(None, work), **told}
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
