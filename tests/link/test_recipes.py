@@ -180,7 +180,8 @@ def test_folders_are_searched_for_recipes_and_nothing_else(tmp_path: Path) -> No
         ("a", str(tmp_path)), ("b", str(tmp_path)), ("c", str(tmp_path / "deep/er")), "builtin",
     ]  # fmt: skip
     assert recipes.wire([]) == ["builtin"]
-    assert refused(recipes.wire, ["bultin"]).code == "recipe-unknown"
+    for name in ("bultin", ""):
+        assert refused(recipes.wire, [name]).code == "recipe-unknown"
     assert refused(recipes.wire, [str(tmp_path / "venv")]).code == "recipes-none"
 
 

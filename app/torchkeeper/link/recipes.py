@@ -171,8 +171,8 @@ def files(name: str) -> list[str]:
     "recipes-too-many" | "folder-unreadable").
     """
     path = os.path.abspath(name)
-    if not os.path.isdir(path):
-        if not os.path.lexists(path):
+    if not name or not os.path.isdir(path):
+        if not os.path.lexists(path) or not name:  # an empty variable is no folder
             raise user_error("recipe-unknown", {"recipe": name})
         return [path]
     found = []
