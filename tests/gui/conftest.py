@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from torchkeeper.gui.app import application
 from torchkeeper.gui.environments import KEY, NONE
 from torchkeeper.gui.window import Window
+from torchkeeper.link import probes
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 60_000
@@ -154,3 +156,20 @@ def idle(qtbot: QtBot, window: Window) -> None:
 def settle(qtbot: QtBot) -> None:
     """Let the timers run that gather changes of the filter and the totals."""
     qtbot.wait(150)
+
+
+@pytest.fixture
+def torch_that_waits(tmp_path: Path, settings: QSettings, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The app's own interpreter has a torch whose import takes a minute; the file that says that
+    it was begun.
+    """
+    package, up = tmp_path / "fake" / "torch", tmp_path / "up"
+    package.mkdir(parents=True)
+    package.joinpath("__init__.py").write_text(
+        f"import time; open({str(up)!r}, 'w').close(); time.sleep(60)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
+    probes.keep(probes.identity(sys.executable), {"torch": "2.13.0", "threads": 3})
+    settings.setValue(KEY, sys.executable)
+    return up

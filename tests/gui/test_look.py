@@ -117,6 +117,11 @@ STATES = {
     "copied": "copy-result copy-result-left copy-result-bundle copy-result-nothing",
     "drop": "window-drop-on-place",
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
+    "cells": "cells-working cells-failed cells-outcome cells-done",
+    "verify-cells": "verify-cells-working verify-cells",
+    "recipes": "recipes recipes-one recipes-faulty recipes-gone recipes-empty recipes-failed",
+    "editor": "recipe-good recipe-faulty",
+    "warm-recipes": "warm-recipes",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "

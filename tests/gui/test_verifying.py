@@ -32,7 +32,7 @@ from torchkeeper.gui.naming import Naming
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.verifications import Beside
 from torchkeeper.gui.window import Window
-from torchkeeper.link import carrying, preparing, probes, verified, verifying
+from torchkeeper.link import carrying, preparing, verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.link.verified import Verified
 from torchkeeper.warm.options import MOST_THREADS
@@ -44,23 +44,6 @@ COMPILE = 600_000
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def torch_that_waits(tmp_path: Path, settings: QSettings, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The app's own interpreter has a torch whose import takes a minute; the file that says that
-    it was begun.
-    """
-    package, up = tmp_path / "fake" / "torch", tmp_path / "up"
-    package.mkdir(parents=True)
-    package.joinpath("__init__.py").write_text(
-        f"import time; open({str(up)!r}, 'w').close(); time.sleep(60)"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(package.parent))
-    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
-    probes.keep(probes.identity(sys.executable), {"torch": "2.13.0", "threads": 3})
-    settings.setValue(KEY, sys.executable)
-    return up
 
 
 def state(job: Job) -> State:

@@ -69,9 +69,9 @@ class Live:
     def __init__(self, json: bool, asker: Asker) -> None:
         self._json = json
         self._asker = asker
+        self._say = making.saying()
         self.rows: dict[int, Answer] = {}
         self._log: deque[str] = deque(maxlen=_TAIL)
-        self._graphs: set[str] = set()
         #: What each cell that is being compiled is at, by its index.
         self._at: dict[int, str] = {}
         asker.on_finding, asker.aside = self, self.now
@@ -92,7 +92,7 @@ class Live:
                 self._asker.say(f"{given} at a time, not {asked}: there are no {why} for more")
         elif not self._json and not ("step" in what and len(self.rows) > 1):
             self._asker.clear()
-            making.say_finding(what)
+            self._say(what)
 
     def now(self) -> str:
         """What is going on: the first of the cells that are being compiled, and its phase."""
@@ -104,14 +104,13 @@ class Live:
         return ""
 
     def _graph(self, graph: Answer, what: Answer) -> None:
-        ident, index = str(graph.get("id")), graph.get("cell")
+        index = graph.get("cell")
         if graph.get("outcome") == "compiling":
             phases = [str(name) for name, _ in graph.get("phases") or () if name != "other"]
             if isinstance(index, int) and index in self._at and phases:
                 self._at[index] = phases[-1]
-        elif len(self.rows) < 2 and not self._json and ident not in self._graphs:
-            self._graphs.add(ident)  # it is told again when more of its times is known
-            making.say_finding(what)
+        elif len(self.rows) < 2 and not self._json:
+            self._say(what)
 
     def _ended(self, cell: Answer) -> None:
         row = self.rows.setdefault(cell["index"], {"index": cell["index"]})

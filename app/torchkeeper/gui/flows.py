@@ -72,7 +72,6 @@ class Flows(QObject):
         else:
             open_one.refresh()
         open_one.show()
-        open_one.raise_()
         open_one.activateWindow()
         return open_one
 
@@ -91,7 +90,6 @@ class Flows(QObject):
         if editor is None:
             return self._edit(RecipeEditor(self._window, self._window.engines, path, line=line))
         editor.go_to_line(line)
-        editor.raise_()
         editor.activateWindow()
         return editor
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFileDialog,
     QHeaderView,
@@ -85,7 +85,7 @@ class RecipeEditor(Dialog):
         self.save.clicked.connect(lambda *_: self._save(None))
         self.save_as.clicked.connect(lambda *_: self._save_as(None))
         self.go.clicked.connect(self._warm)
-        self.close_button.clicked.connect(self.close)
+        self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
         self.resize(1000, 680)
         if path:
@@ -284,16 +284,12 @@ class RecipeEditor(Dialog):
 
     # The end.
 
-    def closeEvent(self, event: QCloseEvent) -> None:
+    def reject(self) -> None:
+        # Escape and the button of the frame come here, too.
         if self.unsaved and not self._sure and self._worth():
-            event.ignore()
             self._ask()
             return
-        super().closeEvent(event)
-
-    def reject(self) -> None:
-        # Escape, which closes nothing that is not saved.
-        self.close()
+        super().reject()
 
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
@@ -316,4 +312,4 @@ class RecipeEditor(Dialog):
 
     def _close_surely(self) -> None:
         self._sure = True
-        self.close()
+        self.reject()

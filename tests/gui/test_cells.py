@@ -1,0 +1,276 @@
+"""The cells of a warm-up: what the findings say of them, the table, and its colours."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import click
+from tests.gui.test_look import contrast
+from tests.gui.test_slices import SLICE
+from torchkeeper.gui.dialogs.outcome import outcome
+from torchkeeper.gui.jobs import Job, State, cells_text
+from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
+from torchkeeper.gui.matrix.pane import CellsPane
+from torchkeeper.gui.matrix.phases import PHASES as NAMES
+from torchkeeper.gui.matrix.phases import spent, words
+from torchkeeper.gui.shots import sample_cells
+from torchkeeper.gui.theme import DARK, LIGHT, Shades
+from torchkeeper.link.words import user_error
+
+Lab = tuple[float, float, float]
+
+
+def some(count: int, first: int = 0) -> dict[str, Any]:
+    """A finding that names so many cells."""
+    numbers = range(first, first + count)
+    return {"cells": [{"index": n, "recipe": "r", "name": f"add, batch {n}", "source": "callable"}
+                      for n in numbers]}  # fmt: skip
+
+
+def texts(model: CellsModel, line: int) -> list[str]:
+    return [str(model.index(line, column).data()) for column in (CELL, HITS, MISSES, TIME)]
+
+
+def test_what_is_told_of_cells_is_known() -> None:
+    cells = sample_cells.told(9, (4, 7), running=2)
+    counts = {name: count for name, count in cells.counts.items() if count}
+    assert counts == {"done": 7, "failed": 2, "compiling": 2, "queued": 5}
+    failed = cells.at(4)
+    assert failed is not None
+    assert failed.error is not None
+    assert failed.error.code == "warm-failed"
+    assert failed.lines()[-1].startswith("RuntimeError: mat1")
+    assert cells.bad == [failed, cells.at(7)]
+    done = cells.at(0)
+    assert done is not None
+    assert done.phases is not None
+    assert (done.count, done.hits, done.misses) == (2, 0, 2)
+    assert done.phases[NAMES.index("build")] > done.phases[NAMES.index("partition")] > 0
+    job = Job(1, "Warm", "warm", cells=cells, state=State.RUNNING)
+    assert cells_text(job) == "9 of 16 cells · 2 failed"
+    cells.end()
+    assert cells.counts["cancelled"] == 7
+    assert job.can_go_on is False, "it is still to end"
+    job.state = State.DONE
+    assert job.can_go_on
+
+
+def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
+    cells = Cells()
+    cells.hear(some(2))
+    for index, found in ((0, 2), (1, 1)):
+        proof = {"found": found, "of": 2}
+        cells.hear({"cell": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}})
+    assert [cell.good for cell in cells.rows] == [True, False]
+    assert [cell.index for cell in cells.bad] == [1]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [{"cells": [7, None, {"index": "x"}, {"index": None}]},
+     {"cell": {"index": 99, "state": "done"}},
+     {"cell": {"index": 0, "state": "asleep"}}, {"cell": {"index": True, "state": "done"}},
+     {"graph": {"cell": 99}}, {"graph": {"cell": 0, "phases": [["dynamo", "x"], 3, ["a"]]}},
+     {"graph": {"cell": 0, "seconds": math.nan, "phases": [["dynamo", -1], ["odd", math.inf]]}},
+     {"cell": {"index": 0, "state": "failed", "problem": {"params": 3}, "log": [1, None]}},
+     {"cell": {"index": 0, "state": "done", "hits": -4, "graphs": "9", "proof": {"of": None}}}],
+)  # fmt: skip
+def test_nonsense_does_no_harm(qtbot: QtBot, found: dict[str, Any]) -> None:
+    cells = Cells()
+    cells.hear(some(2))
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.show_cells(cells)
+    cells.hear(found)
+    pane.show_cells(cells)
+    pane._refresh()
+    assert len(cells.rows) == 2
+    assert all(len(texts(pane.model, line)) == 4 for line in range(pane.model.rowCount()))
+    assert sum(cells.counts.values()) == 2
+
+
+def test_a_single_cell_fails_as_its_job_does() -> None:
+    cells = Cells()
+    cells.hear(some(1))
+    error = user_error("warm-timeout", {"seconds": 3})
+    cells.end(error)
+    assert (cells.rows[0].state, cells.rows[0].error) == ("failed", error)
+    cells = Cells()
+    cells.hear(some(2))
+    cells.end(error)
+    assert [cell.state for cell in cells.rows] == ["cancelled", "cancelled"]
+
+
+def test_phases_are_named_with_their_seconds() -> None:
+    one = spent([["dynamo", 1.5], ["build", 3.0], ["unheard of", 0.5]])
+    assert words(one, 6.0) == [
+        "Dynamo  1.5 s", "Build  3.0 s", "Other  0.50 s", "Outside of graphs  1.0 s",
+    ]  # fmt: skip
+    assert words(spent(None), 2.0) == []
+
+
+def test_graphs_stand_under_the_cell_that_is_open() -> None:
+    model = CellsModel()
+    cells = sample_cells.told(3)
+    model.show_cells(cells)
+    whole = model.rowCount()
+    assert texts(model, 0) == ["decode, batch 1, float32, default", "0", "2", "5.7 s"]
+    model.open(1)
+    assert model.rowCount() == whole + 2
+    assert texts(model, 2)[0] == "1/0 forward · Decoder.forward · miss, compiled"
+    assert [model.row_of(line) for line in range(5)] == [0, 1, 1, 1, 2]
+    assert [model.line_of(row) for row in range(4)] == [0, 1, 4, 5]
+    assert "Codegen" in str(model.index(2, PHASES).data(Qt.ItemDataRole.ToolTipRole))
+    more = {**sample_cells.graphs(1)[0], "id": "1/1 forward"}
+    cells.hear({"graph": more})
+    model.refresh()
+    assert model.rowCount() == whole + 3
+    model.open(0)
+    assert model.rowCount() == whole + 2
+    assert [model.row_of(line) for line in range(4)] == [0, 0, 0, 1]
+    model.open(None)
+    assert model.rowCount() == whole
+
+
+def test_why_a_cell_failed_is_shown_and_copied(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.resize(900, 600)
+    pane.show()
+    cells = sample_cells.told(9, (4, 7))
+    pane.show_cells(cells)
+    pane.choose_bad()
+    assert pane.cell is cells.rows[4]
+    assert pane.notice.what.text() == "Compiling failed."
+    assert "mat1 and mat2" in pane.notice.why.text()
+    assert pane.log.toPlainText().splitlines() == sample_cells.LOG
+    click(qtbot, pane.copy)
+    copied = QGuiApplication.clipboard().text()
+    assert copied.startswith("decode, batch 8, float32, default\nCallable · failed\n")
+    assert copied.endswith(sample_cells.LOG[-1] + "\n")
+    pane.bad.setChecked(True)
+    assert pane.model.rowCount() == 2
+    pane.bad.setChecked(False)
+    pane.choose(0)
+    assert not pane.notice.isVisible()
+    assert not pane.log.isVisible()
+    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 2 missed · cpu · 32 threads"
+
+
+def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.show()
+    cells = sample_cells.told(3, running=1)
+    pane.show_cells(cells)
+    assert pane.cell is cells.rows[3]
+    cells.hear({"cell": sample_cells.done(3)})
+    cells.hear({"cell": {"index": 4, "state": "compiling"}})
+    pane.show_cells(cells)
+    qtbot.waitUntil(lambda: pane.cell is cells.rows[4])
+    pane.choose(1)
+    cells.hear({"cell": sample_cells.done(4)})
+    cells.hear({"cell": {"index": 5, "state": "compiling"}})
+    pane._refresh()
+    assert pane.cell is cells.rows[1]
+
+
+def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.resize(900, 600)
+    pane.show()
+    cells = Cells()
+    pane.show_cells(cells)
+    turns: list[float] = []
+
+    def turn() -> None:
+        begun = time.thread_time()
+        pane.show_cells(cells)
+        pane._refresh()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+
+    for first in range(0, 10_000, 1000):
+        # As many as one read of an engine's pipe brings.
+        for part in range(first, first + 1000, 200):
+            cells.hear(some(200, part))
+        turn()
+    for index in range(0, 10_000, 100):
+        for number in range(index, index + 100):
+            state = "failed" if number % 10 == 3 else "done"
+            cells.hear({"cell": {"index": number, "state": state, "seconds": 0.1}})
+        turn()
+    assert pane.model.rowCount() == 10_000
+    pane.bad.setChecked(True)
+    turn()
+    assert pane.model.rowCount() == 1000
+    assert sorted(turns)[-3] < SLICE
+
+
+def test_an_outcome_says_what_is_not_warm() -> None:
+    cells = sample_cells.told(16, (4, 7))
+    job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
+    job.asked = {"then": ("/out.torchcache", "")}
+    job.result = {"graphs": 22, "hits": 6, "misses": 16, "added": 18,
+                  "kinds": {"fxgraph": 16, "triton": 2}}  # fmt: skip
+    said = outcome(job)
+    assert (said.icon, said.title) == ("warning", "Warmed, but 2 cells are not")
+    assert said.lines[0] == "14 of 16 cells are warm."
+    assert said.lines[2] == "18 entries added to /place: 16 FX graph, 2 Triton kernel"
+    assert said.lines[-1].startswith("Nothing was exported")
+    job.cells = sample_cells.told(16)
+    assert outcome(job).title == "Warmed"
+
+
+# The colours.
+
+
+def _linear(colour: str) -> list[float]:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+
+
+#: How people see who lack one kind of cone (Machado et al. 2009, severity 1), in linear RGB.
+_EYES = {
+    "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
+               (-0.003882, -0.048116, 1.051998)),
+    "deutan": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
+               (-0.011820, 0.042940, 0.968881)),
+    "tritan": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602),
+               (0.004733, 0.691367, 0.303900)),
+}  # fmt: skip
+
+
+def _seen(colour: str, eyes: str) -> Lab:
+    """A colour in CIELAB as such eyes see it."""
+    linear = _linear(colour)
+    r, g, b = (max(0.0, sum(m * v for m, v in zip(row, linear, strict=True)))
+               for row in _EYES[eyes])  # fmt: skip
+    x = (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047
+    y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+    z = (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883
+    x, y, z = (v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
+def test_phases_are_told_apart_by_everybody(shades: Shades) -> None:
+    assert tuple(shades.phases) == NAMES
+    for name in NAMES:
+        assert contrast(shades.phases[name], shades.base) >= 3.0, name
+    for eyes in _EYES:
+        for a, b in itertools.pairwise(NAMES):
+            apart = math.dist(_seen(shades.phases[a], eyes), _seen(shades.phases[b], eyes))
+            assert apart >= 25, (eyes, a, b)

@@ -1,0 +1,302 @@
+"""Recipes in the window: the list, the text with its faults, and choosing some to be warmed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+from torchkeeper.gui.dialogs.recipes import RecipesDialog
+from torchkeeper.gui.dialogs.working import WorkDialog
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.recipes import words
+from torchkeeper.gui.window import Window
+from torchkeeper.link import recipes, warmed
+
+GOOD = """\
+[[callable]]
+example = "models.py:small"
+
+[matrix]
+batch = [2, 4]
+mode = ["default", "max-autotune"]
+"""
+MODELS = """\
+import torch
+
+def small(batch=2):
+    return torch.nn.Linear(4, 4), (torch.randn(batch, 4),)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "recipes"
+    made.mkdir()
+    made.joinpath("small.toml").write_text(GOOD)
+    made.joinpath("odd.toml").write_text(GOOD.replace("max-autotune", "max-autotuned"))
+    made.joinpath("models.py").write_text(MODELS)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def shown(qtbot: QtBot, window: Window) -> RecipesDialog:
+    """The list, once it is there."""
+    window.actions_["recipes"].trigger()
+    [dialog] = [x for x in window.findChildren(RecipesDialog) if x.isVisible()]
+    qtbot.waitUntil(lambda: dialog.tree.topLevelItemCount() > 0, timeout=PATIENCE)
+    return dialog
+
+
+def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
+    """The text of a recipe, once it is looked at."""
+    editor = window.flows.edit_recipe(str(path))
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    return editor
+
+
+def names(dialog: RecipesDialog) -> list[str]:
+    return [item.text(0) for item in dialog._items()]
+
+
+def test_files_and_folders_are_kept_with_what_they_make(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    dialog = shown(qtbot, window)
+    assert names(dialog) == [words.name_of("builtin")]
+    assert dialog.blank.isVisible()
+    assert dialog.go.isEnabled()
+    assert not dialog.remove.isEnabled(), "the built-in one is always there"
+    dialog.add([str(folder)])
+    qtbot.waitUntil(lambda: len(names(dialog)) == 4, timeout=PATIENCE)
+    assert names(dialog)[1:] == ["recipes", "odd", "small"]
+    assert not dialog.blank.isVisible()
+    assert dialog.selected() == [str(folder)]
+    assert dialog.go.text() == "&Warm all…"
+    dialog.choose(str(folder / "small.toml"))
+    chosen = dialog.tree.currentItem()
+    assert chosen is not None
+    assert chosen.text(2) == "4"
+    assert dialog.go.isEnabled()
+    assert not dialog.remove.isEnabled(), "it is there because its folder is"
+    dialog.choose(str(folder / "odd.toml"))
+    assert not dialog.go.isEnabled()
+    assert dialog.name.text() == "odd: 1 fault"
+    item = dialog.faults.topLevelItem(0)
+    assert item is not None
+    assert (item.text(0), item.text(1)) == ("6", "matrix.mode[1]")
+    assert "max-autotuned" in item.text(2)
+    # A fault leads to its line.
+    dialog.faults.itemActivated.emit(item, 0)
+    editor = window.findChildren(RecipeEditor)[0]
+    qtbot.waitUntil(lambda: editor.text.textCursor().blockNumber() == 5, timeout=PATIENCE)
+    editor.close()
+    dialog.choose(str(folder))
+    click(qtbot, dialog.remove)
+    qtbot.waitUntil(lambda: len(names(dialog)) == 1, timeout=PATIENCE)
+    assert recipes.listed() == []
+    assert folder.joinpath("small.toml").exists()
+    dialog.add([str(folder / "none.toml")])
+    qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
+    assert "none.toml" in dialog.notice.what.text()
+    dialog.reject()
+
+
+def test_recipes_that_are_dropped_on_the_window_are_kept(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(folder / "small.toml"))])
+    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    window.dropEvent(event)
+    qtbot.waitUntil(lambda: bool(window.findChildren(RecipesDialog)), timeout=PATIENCE)
+    [dialog] = window.findChildren(RecipesDialog)
+    qtbot.waitUntil(lambda: len(names(dialog)) == 2, timeout=PATIENCE)
+    assert recipes.listed() == [str(folder / "small.toml")]
+    dialog.reject()
+
+
+def test_a_text_is_looked_at_while_it_is_written(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    editor = edited(qtbot, window, file)
+    assert editor.makes.text() == "It makes 4 cells"
+    assert editor.cells.item(0).text() == "small, batch 2, default"
+    assert editor.state.text() == "Nothing is wrong with it"
+    assert not editor.save.isEnabled()
+    editor.text.go_to(5, len("batch = [2, 4") + 1)
+    type_in(qtbot, editor.text, ", 0.5")
+    qtbot.waitUntil(lambda: editor.state.text() == "1 fault", timeout=PATIENCE)
+    item = editor.faults.topLevelItem(0)
+    assert item is not None
+    assert (item.text(0), item.text(1)) == ("5", "matrix.batch[2]")
+    assert set(editor.text._faults) == {5}
+    assert not editor.go.isEnabled()
+    editor.text.go_to(1)
+    editor.faults.itemClicked.emit(item, 0)
+    assert editor.text.textCursor().blockNumber() == 4
+    # What is saved may have faults; it is written whole.
+    click(qtbot, editor.save)
+    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
+    assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
+    editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
+    qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
+    # Nothing is lost unasked.
+    editor.text.document().setModified(True)
+    editor.close()
+    assert editor.isVisible()
+    asked = editor.findChildren(ConfirmDialog)[-1]
+    click(qtbot, asked.cancel)
+    assert editor.unsaved
+    editor.close()
+    click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
+    assert not editor.isVisible()
+    assert "0.5" in file.read_text()
+
+
+def test_what_cannot_be_written_is_told_and_nothing_is_lost(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    editor = edited(qtbot, window, file)
+    editor.text.setPlainText(GOOD + "# more\n")
+    shutil.rmtree(folder)
+    click(qtbot, editor.save)
+    qtbot.waitUntil(editor.notice.isVisible, timeout=PATIENCE)
+    assert editor.notice.error is not None
+    assert editor.notice.error.code == "recipe-unwritable"
+    assert editor.unsaved
+    folder.mkdir()
+    click(qtbot, editor.save)
+    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    assert file.read_text() == GOOD + "# more\n"
+    assert not editor.notice.isVisible()
+    qtbot.waitUntil(lambda: recipes.listed() == [str(file)], timeout=PATIENCE)
+    editor.close()
+
+
+@pytest.mark.parametrize("source", words.SOURCES)
+def test_a_new_recipe_begins_with_an_example(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
+) -> None:
+    window = open_window()
+    window.flows.new_recipe(source)
+    qtbot.waitUntil(lambda: bool(window.findChildren(RecipeEditor)), timeout=PATIENCE)
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    assert editor.looked is not None
+    assert editor.looked.faults == []
+    assert editor.looked.source == source
+    click(qtbot, editor.save)
+    dialog = next(x for x in editor.findChildren(QFileDialog) if x.isVisible())
+    dialog.fileSelected.emit(str(tmp_path / "new.toml"))
+    dialog.close()
+    qtbot.waitUntil(lambda: editor.path != "", timeout=PATIENCE)
+    assert source in tomllib.loads(tmp_path.joinpath("new.toml").read_text())
+    qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
+    editor.close()
+    assert not editor.isVisible()
+
+
+def test_what_a_recipe_makes_is_said_before_it_is_warmed(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    recipes.add(str(folder))
+    dialog = window.flows.warm([str(folder / "small.toml")])
+    qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+    assert dialog.recipe.said.text() == "4 cells"
+    assert dialog.recipe.cells.count() == 4
+    qtbot.waitUntil(lambda: dialog.recipe.combo.findText("recipes", Qt.MatchFlag.MatchStartsWith)
+                    >= 0, timeout=PATIENCE)  # fmt: skip
+    row = dialog.recipe.combo.findText("recipes", Qt.MatchFlag.MatchStartsWith)
+    dialog.recipe.combo.setCurrentIndex(row)
+    dialog.recipe.combo.activated.emit(row)
+    qtbot.waitUntil(dialog.recipe.notice.isVisible, timeout=PATIENCE)
+    assert "odd.toml, line 6" in dialog.recipe.notice.what.text()
+    qtbot.waitUntil(lambda: not dialog.go.isEnabled(), timeout=PATIENCE)
+    folder.joinpath("odd.toml").unlink()
+    dialog.recipe.choose([str(folder)])
+    qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+    assert not dialog.recipe.notice.isVisible()
+    if len(os.sched_getaffinity(0)) > 1:
+        qtbot.waitUntil(dialog.jobs_at_once.isEnabled, timeout=PATIENCE)
+    # Where it goes then has to be a whole path.
+    dialog.then.bundle.setChecked(True)
+    dialog.then.file.setText("out.torchcache")
+    assert dialog.then.wrong.isVisible()
+    dialog.then.file.setText("/out/x.torchcache")
+    assert dialog.then.then == ("/out/x.torchcache", "")
+    assert not dialog.then.publish.isEnabled(), "there is no server"
+    dialog.reject()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_recipe_is_warmed_and_goes_into_a_bundle(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path, tmp_path: Path, torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    folder.joinpath("odd.toml").unlink()
+    text = GOOD.replace(', "max-autotune"', "") + "\n[compile]\nportable = true\n"
+    bad = '\n[[callable]]\nexample = "models.py:bad"\n'
+    file = folder / "small.toml"
+    file.write_text(text + bad)
+    models = folder / "models.py"
+    wrong = "\ndef bad(batch=2):\n    return torch.nn.Linear(4, 4), (torch.randn(batch, 5),)\n"
+    models.write_text(MODELS + wrong)
+    place, bundle = tmp_path / "place", tmp_path / "out.torchcache"
+    place.mkdir()
+    window = open_window(place)
+    dialog = window.flows.warm([str(file)])
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    dialog.then.bundle.setChecked(True)
+    dialog.then.file.setText(str(bundle))
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(lambda: not job.active, timeout=240_000)
+    assert [cell.state for cell in job.cells.rows] == ["done", "done", "failed", "failed"]
+    assert job.cells.rows[0].phases
+    page = dialog.result_page
+    assert page.title.text() == "Warmed, but 2 cells are not"
+    assert page.cells is not None
+    assert page.cells.notice.isVisible()
+    assert page.cells.log.toPlainText()
+    assert not bundle.exists(), "not every cell is warm"
+    # What failed is warmed again, and nothing else.
+    models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
+    click(qtbot, page.bad)
+    again: Job = window.jobs.jobs[0]
+    assert again is not job
+    qtbot.waitUntil(lambda: not again.active, timeout=240_000)
+    assert again.state is State.DONE, list(again.log)
+    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(2, "done"), (3, "done")]
+    qtbot.waitUntil(bundle.exists, timeout=PATIENCE)
+    idle(qtbot, window)
+    assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
+    qtbot.waitUntil(lambda: str(file) in warmed.last(), timeout=PATIENCE)
+    for one in window.findChildren(WorkDialog):
+        one.reject()
