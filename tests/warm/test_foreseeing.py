@@ -15,7 +15,7 @@ from torchkeeper.warm.recipe import checked
 def code(folder: Path, **data: Any) -> str | None:
     [cell] = cells_of([checked(data, "mine", str(folder))])
     problem = problem_of(cell)
-    return problem and problem.code
+    return None if problem is None else problem.code
 
 
 @pytest.mark.parametrize(
