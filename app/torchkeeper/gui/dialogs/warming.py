@@ -22,6 +22,7 @@ from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
 from torchkeeper.link.words import printable
+from torchkeeper.warm.sections import MOST_SECONDS
 
 
 class Then(NamedTuple):
@@ -31,14 +32,63 @@ class Then(NamedTuple):
     server: str = ""
 
 
-#: The interpreter, the recipes, the place; threads, portable and jobs where not as usual; and where
-#: it goes then.
+#: Minutes that a cell may take at most.
+MOST_LIMIT = MOST_SECONDS // 60
+
+#: The interpreter, the recipes, the place; device, threads, portable, limit_s and jobs where not as
+#: usual; and where it goes then.
 Start = Callable[[str, list[str], str, dict[str, Any], Then], Job]
 
 
 def cores() -> int:
     """The cores that this machine has for us."""
     return max(1, len(os.sched_getaffinity(0)))
+
+
+def _spin(least: int, most: int) -> QSpinBox:
+    made = QSpinBox()
+    made.setRange(least, most)
+    made.setFixedWidth(240)
+    # A style sheet's padding does not reach the field in it.
+    made.lineEdit().setTextMargins(6, 0, 0, 0)
+    return made
+
+
+class DeviceChoice(QComboBox):
+    """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(20)
+        self.addItem(self.tr("The best there is"), "")
+        self.setToolTip(self.tr("What a recipe says itself comes first"))
+
+    def say(self, facts: dict[str, Any] | None) -> None:
+        """Offer the devices of an interpreter."""
+        told = (facts or {}).get("devices")
+        found = [(self.itemText(0), "")]
+        seen: dict[str, int] = {}
+        for one in told if isinstance(told, list) else []:
+            kind = str(one.get("type") or "") if isinstance(one, dict) else ""
+            if not kind:
+                continue
+            number = seen[kind] = seen.get(kind, -1) + 1
+            device = kind if kind == "cpu" else f"{kind}:{number}"
+            name = printable(str(one.get("name") or ""), 60)
+            found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
+        if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
+            return
+        before = self.device
+        self.clear()
+        for text, data in found:
+            self.addItem(text, data)
+        self.setCurrentIndex(max(0, self.findData(before)))
+
+    @property
+    def device(self) -> str:
+        """The chosen one; empty for the best."""
+        return str(self.currentData() or "")
 
 
 class ThenChoice(QWidget):
@@ -146,10 +196,11 @@ class WarmDialog(WorkDialog):
             self.tr("A fresh machine then needs not build a header of 149 MB first. It is a key "
                     "factor: programs find the entries only where they set it, too."),
         )  # fmt: skip
-        self.jobs_at_once = QSpinBox()
-        self.jobs_at_once.setRange(1, cores())
-        self.jobs_at_once.setFixedWidth(240)
-        self.jobs_at_once.lineEdit().setTextMargins(6, 0, 0, 0)
+        self.device = DeviceChoice()
+        self.jobs_at_once = _spin(1, cores())
+        self.limit = _spin(0, MOST_LIMIT)
+        self.limit.setSpecialValueText(self.tr("No limit"))
+        self.limit.setSuffix(self.tr(" min"))
         self.then = ThenChoice(places, bundle)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
@@ -176,12 +227,19 @@ class WarmDialog(WorkDialog):
         left.addWidget(forms.label(self.tr("And then"), "heading"))
         left.addWidget(self.then)
         left.addStretch(1)
+        forms.field(right, self.tr("&Device"), self.device)
+        right.addSpacing(forms.GAP)
         right.addWidget(self.options)
         right.addSpacing(forms.GAP)
         forms.field(
             right, self.tr("Cells at a &time"), self.jobs_at_once,
             self.tr("Each is a process with a torch of its own, which takes memory; they share "
                     "the cores."),
+        )  # fmt: skip
+        right.addSpacing(forms.GAP)
+        forms.field(
+            right, self.tr("A ce&ll may take"), self.limit,
+            self.tr("Where its recipe has no limit: it alone fails then."),
         )  # fmt: skip
         right.addStretch(1)
         both = forms.row(gap=32)
@@ -205,6 +263,7 @@ class WarmDialog(WorkDialog):
     def _say(self) -> None:
         facts = self.choice_of.facts
         self.options.say(facts)
+        self.device.say(facts)
         there = self.target.path is not None
         self.wrong.setText("" if there else self.target.wrong)
         self.wrong.setVisible(not there)
@@ -217,6 +276,10 @@ class WarmDialog(WorkDialog):
         into, then = self.target.path, self.then.then
         if into is not None and then is not None:
             options = dict(self.options.params)
+            if device := self.device.device:
+                options["device"] = device
+            if self.limit.value():
+                options["limit_s"] = self.limit.value() * 60
             if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
                 options["jobs"] = self.jobs_at_once.value()
             self.follow(self._start(self.python, self.recipe.names, into, options, then))
