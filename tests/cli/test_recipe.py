@@ -11,6 +11,7 @@ from tests.cli.conftest import Tk
 from tests.redis_server import serving
 from torchkeeper.link import recipes
 from torchkeeper.link.examples import BESIDE
+from torchkeeper.link.warmed import last as warmed_last
 
 BAD = '[callable]\nfunction = "models:f"\n[comple]\nmode = 1\n'
 
@@ -132,14 +133,16 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
     kernels.write_text(good)
     with serving(tmp_path / "redis") as server:
         place = f"redis://127.0.0.1:{server.port}"
-        warmed = tk("warm", kernels.parent, *common, "--publish", place, "--json")
-        assert warmed.code == 0, warmed.err
-        result = warmed.result
-        assert [one["cell"]["state"] for one in warmed.objects[:-1]] == ["done", "done"]
+        ran = tk("warm", kernels.parent, *common, "--publish", place, "--json")
+        assert ran.code == 0, ran.err
+        result = ran.result
+        assert [one["cell"]["state"] for one in ran.objects[:-1]] == ["done", "done"]
         assert (result["done"], result["failed"], result["hits"]) == (2, 0, 0)
         assert result["bundle"]["entries"] == 2
         assert result["published"]["entries"] == 2
         assert {row["kind"] for row in tk("ls", place, "--json").objects} == {"triton"}
+    [[path, (_, into, done, not_done)]] = warmed_last().items()
+    assert (path, into, done, not_done) == (str(kernels), str(cache), 2, 0)
     assert {row["kind"] for row in tk("inspect", bundle, "--json").objects[:-1]} == {"triton"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from typing import Any
 
@@ -15,6 +16,7 @@ from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.expanding import cells_of
 from torchkeeper.warm.recipe import MOST_CELLS, checked, faults, of_request
 from torchkeeper.warm.sections import bytes_of
+from torchkeeper.warm.told import fitting
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'
 EAGER = '[eager]\nop = "aten::add.Tensor"\ninputs = [1]\n'
@@ -275,3 +277,18 @@ def test_deep_and_wide_data_is_bounded() -> None:
     assert [one.expected for one in faults(wide)] == ["shallower"]
     many = {"callable": {"function": "m:f", "inputs": [{"shape": [-1] * 60}] * 999}}
     assert len(faults(many)) == looking.MOST
+
+
+def test_a_result_of_many_cells_fits_a_line() -> None:
+    rows = [{"index": n, "name": "é" * 160, "state": "failed", "problem": {"code": "x" * 400},
+             "log": ["é" * 400] * 40} for n in range(2000)]  # fmt: skip
+    fit = fitting(rows)
+    assert 200 < len(fit) < 2000
+    assert len(json.dumps(fit)) < 700_000
+    assert "log" not in fit[0]
+    assert fitting(rows[:3]) == [{k: v for k, v in row.items() if k != "log"} for row in rows[:3]]
+    sizes = {f"size_{n}": [10**12, 10**11] for n in range(7)}
+    item = {"op": "aten::add", "inputs": [{"size": name} for name in sizes]}
+    made = cells_of([checked({"eager": item, "matrix": sizes})])
+    assert len({cell.name for cell in made}) == len(made) == 128
+    assert max(len(cell.name) for cell in made) < 170

@@ -20,8 +20,9 @@ class Asker:
     """Sends requests of one command to one engine and sorts what comes back.
 
     on_rows: hears of rows as they come; without it they are kept in ``rows``, those of the last
-    request. left: over all requests; unreadable: whether a folder could not be
-    read; findings: everything else found.
+    request. left: over all requests; unreadable: whether a folder could not be read; findings:
+    everything else found. on_finding: hears of each; aside: what the line that is rewritten on a
+    terminal says besides how far it is, where there is something.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class Asker:
         self.unreadable = False
         self._on_rows = on_rows or self.rows.extend
         self.on_finding: Callable[[Answer], None] | None = None
+        self.aside: Callable[[], str] = str
+        self._far = ""
 
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
@@ -85,7 +88,8 @@ class Asker:
         if message.type == "rows":
             self._on_rows([row for row in message.rows if isinstance(row, dict)])
         elif message.type == "progress":
-            self._progress.update(output.progress_text(message.body))
+            self._far = output.progress_text(message.body)
+            self._show()
         elif message.type == "finding":
             self._found({k: v for k, v in message.body.items() if k not in ("type", "id")})
 
@@ -102,8 +106,24 @@ class Asker:
         else:
             self.findings.append(what)
             if self.on_finding:
-                self._progress.clear()
+                if not self.aside():
+                    self._progress.clear()
                 self.on_finding(what)
+                if self._far and self.aside():
+                    self._show()
+
+    def _show(self) -> None:
+        aside = self.aside()
+        self._progress.update(f"{self._far}; {aside}" if aside else self._far)
+
+    def say(self, text: str) -> None:
+        """A line on standard error, above the one that is rewritten."""
+        self.clear()
+        output.note(text)
+
+    def clear(self) -> None:
+        """Take that away, for whoever writes a line without us."""
+        self._progress.clear()
 
     def entries(self) -> list[Entry]:
         """The rows of the last request as entries."""

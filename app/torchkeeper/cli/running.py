@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, recording
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import (
     causes,
@@ -44,6 +44,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
                          help="the cache folder the program uses; by default its own")  # fmt: skip
     command.add_argument("--report", metavar="FILE", type=looking.path,
                          help="write what is found to a JSON file, too")  # fmt: skip
+    recording.add(command)
     command.add_argument("--json", action="store_true", help="after the program's own output, a "
                          "JSON object a line: each graph, and the result")  # fmt: skip
     command.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER,
@@ -70,8 +71,14 @@ def run(args: argparse.Namespace) -> int:
         raise user_error(
             "output-unwritable", {"file": args.report, "why": "Its folder cannot be written"}
         )
+    recording.check(args)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
-    with _trace_folder(env) as folder, Engine() as engine:
+    own = dict(env)
+    with (
+        _trace_folder(env) as folder,
+        recording.heard(args, env) as notes,
+        Engine() as engine,
+    ):
         asker = Asker(engine, args.json)
         asker.ask("held", place=place, trace=folder)
         sys.stdout.flush()
@@ -85,6 +92,9 @@ def run(args: argparse.Namespace) -> int:
         try:
             found = _explained(asker, folder, env)
             _keep(command, place, code, began, seconds, found)
+            recipe = recording.write(args, notes, command, own, code, len(found.graphs))
+            if recipe is not None:
+                found.result["recipe"] = recipe
             _tell(args, found, env, place)
             sys.stdout.flush()
         except UserError as error:

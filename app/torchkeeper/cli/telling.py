@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.cli import making, output
-from torchkeeper.cli.asking import Answer
+from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
 from torchkeeper.link.words import printable, user_error
 
@@ -66,10 +66,15 @@ class Live:
     ``rows`` has the cells by their index, as they were last told.
     """
 
-    def __init__(self, json: bool) -> None:
+    def __init__(self, json: bool, asker: Asker) -> None:
         self._json = json
+        self._asker = asker
+        self._say = making.saying()
         self.rows: dict[int, Answer] = {}
         self._log: deque[str] = deque(maxlen=_TAIL)
+        #: What each cell that is being compiled is at, by its index.
+        self._at: dict[int, str] = {}
+        asker.on_finding, asker.aside = self, self.now
 
     def __call__(self, what: Answer) -> None:
         """Take a finding."""
@@ -78,21 +83,42 @@ class Live:
         elif isinstance(log := what.get("log"), str):
             self._log.append(log)
         elif isinstance(graph := what.get("graph"), dict):
-            decided = graph.get("outcome") != "compiling"
-            if decided and len(self.rows) < 2 and not self._json:
-                making.say_finding(what)
+            self._graph(graph, what)
         elif isinstance(cell := what.get("cell"), dict):
             self._ended(cell)
         elif isinstance(jobs := what.get("jobs"), dict):
             asked, given, why = jobs.get("asked"), jobs.get("given"), jobs.get("why")
             if not self._json:
-                output.note(f"{given} at a time, not {asked}: there are no {why} for more")
+                self._asker.say(f"{given} at a time, not {asked}: there are no {why} for more")
         elif not self._json and not ("step" in what and len(self.rows) > 1):
-            making.say_finding(what)
+            self._asker.clear()
+            self._say(what)
+
+    def now(self) -> str:
+        """What is going on: the first of the cells that are being compiled, and its phase."""
+        for index, phase in self._at.items():
+            row = self.rows[index]
+            about = f"{row.get('recipe')}: {row.get('name')}{phase and f', {phase}'}"
+            more = f" and {len(self._at) - 1} more" if len(self._at) > 1 else ""
+            return printable(about + more)
+        return ""
+
+    def _graph(self, graph: Answer, what: Answer) -> None:
+        index = graph.get("cell")
+        if graph.get("outcome") == "compiling":
+            phases = [str(name) for name, _ in graph.get("phases") or () if name != "other"]
+            if isinstance(index, int) and index in self._at and phases:
+                self._at[index] = phases[-1]
+        elif len(self.rows) < 2 and not self._json:
+            self._say(what)
 
     def _ended(self, cell: Answer) -> None:
         row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
         row.update(cell)
+        if row.get("state") == "compiling" and len(self.rows) > 1:
+            self._at[cell["index"]] = ""
+        else:
+            self._at.pop(cell["index"], None)
         if row.get("state") not in ("done", "failed", "cancelled") or len(self.rows) < 2:
             return
         if self._json:
@@ -107,7 +133,7 @@ class Live:
             problem = row.get("problem") or {}
             about = user_error(str(problem.get("code")), problem.get("params") or {}).what
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
-        output.note(printable(said))
+        self._asker.say(printable(said))
 
     def rows_of(self, answer: Answer) -> list[Answer]:
         """All cells in their order, as the result has them or as they were told."""

@@ -198,9 +198,11 @@ def _tell(args: argparse.Namespace, one: verified.Verified, left: list[Answer]) 
             [_row(name, result) for name in RUNS if name in result["runs"]],
             frozenset(range(1, 7)),
         )
-    about = f"torch {result['torch']}, {result['device']}, "
-    about += say.count(result["threads"], "thread", "threads")
-    output.line(printable(f"({about}; {one.python})"))
+    # Of a script, which runs by itself, none of it is known.
+    about = [f"torch {result['torch']}" if result["torch"] else "", result["device"]]
+    about += [say.count(result["threads"], "thread", "threads") if result["threads"] else ""]
+    known = ", ".join(part for part in about if part)
+    output.line(printable(f"({known}; {one.python})" if known else f"({one.python})"))
     output.line(verifying.outcome(result))
 
 

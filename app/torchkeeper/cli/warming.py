@@ -10,7 +10,7 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, tell
-from torchkeeper.link import carrying, interpreters, preparing, protected, recipes, say
+from torchkeeper.link import carrying, interpreters, preparing, protected, recipes, say, warmed
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -122,10 +122,9 @@ def warm(args: argparse.Namespace) -> int:
     if args.dry_run:
         return cells(args, params)
     _look_ahead(args)
-    live = Live(args.json)
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
-        asker.on_finding = live
+        live = Live(args.json, asker)
         try:
             answer = {**asker.ask("warm", **params), "left": asker.left}
         except UserError:
@@ -136,6 +135,7 @@ def warm(args: argparse.Namespace) -> int:
     if not args.json:
         tell(rows, failed)
         _advise(args)
+    _keep(args, rows)
     answer |= {"bundle": None, "published": None}
     code = 1 if failed else 0
     if not failed:
@@ -144,6 +144,17 @@ def warm(args: argparse.Namespace) -> int:
         output.note("Nothing was exported or published, because not every cell is warm.")
     output.result(args, answer, _said(answer, len(rows)))
     return code
+
+
+def _keep(args: argparse.Namespace, rows: list[Answer]) -> None:
+    """Note when each recipe was warmed, for the window; its cells come recipe by recipe."""
+    names = list(dict.fromkeys(row.get("recipe") for row in rows))
+    states = [[row.get("state") for row in rows if row.get("recipe") == name] for name in names]
+    counts = [(one.count("done"), len(one) - one.count("done")) for one in states]
+    paths = recipes.chosen(args.recipes)
+    if len(paths) == len(counts):
+        kept = [(path, *count) for path, count in zip(paths, counts, strict=True)]
+        warmed.keep(kept, args.into)
 
 
 def cells(args: argparse.Namespace, params: Answer) -> int:

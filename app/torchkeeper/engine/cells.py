@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
 from torchkeeper.engine.session import Session
 from torchkeeper.warm.cells import Cell
 
@@ -15,7 +14,7 @@ _TOLD = (
     "portable", "seconds", "memory",
 )  # fmt: skip
 #: Rows of one message: names, folders and reasons may be long.
-_ROWS = wire.MAX_ROWS // 5
+_ROWS = 20
 
 
 def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

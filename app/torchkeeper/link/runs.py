@@ -125,9 +125,20 @@ def folder() -> str:
 
 def discreet(command: Sequence[str]) -> tuple[str, ...]:
     """A command line without passwords and tokens, as far as they can be told, and bounded."""
+    found = [
+        shown if len(shown) <= _MAX_ARGUMENT else shown[:_MAX_ARGUMENT] + "…"
+        for shown in hidden(command[:_MAX_ARGUMENTS])
+    ]
+    if len(command) > _MAX_ARGUMENTS:
+        found.append("…")
+    return tuple(found)
+
+
+def hidden(command: Sequence[str]) -> list[str]:
+    """A command line with an ellipsis where a password or a token is, as far as can be told."""
     found: list[str] = []
     after = False
-    for argument in command[:_MAX_ARGUMENTS]:
+    for argument in command:
         if whole := _WHOLE.fullmatch(argument):
             shown = f"{whole[1]}…"
         else:
@@ -136,10 +147,8 @@ def discreet(command: Sequence[str]) -> tuple[str, ...]:
         if after and not argument.startswith("-"):
             shown = "…"
         after = _OPTION.fullmatch(argument) is not None
-        found.append(shown if len(shown) <= _MAX_ARGUMENT else shown[:_MAX_ARGUMENT] + "…")
-    if len(command) > _MAX_ARGUMENTS:
-        found.append("…")
-    return tuple(found)
+        found.append(shown)
+    return found
 
 
 def keep(

@@ -202,7 +202,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
             "With the precompiled header there already it was good; as it is, which is how it "
             "starts on a fresh machine, it was not."
         )
-    if counts["misses"] and made_threads and made_threads != threads:
+    if counts["misses"] and made_threads and threads and made_threads != threads:
         said.append(
             f"It was made for {say.count(made_threads, 'thread', 'threads')}, and this program had "
             f"{threads}. Where programs shall have {made_threads}, set OMP_NUM_THREADS="

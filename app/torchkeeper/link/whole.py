@@ -1,4 +1,4 @@
-"""JSON files that are written whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,17 +6,31 @@ import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 
 
 def write(path: str, value: object, indent: int | None = 1) -> None:
-    """Put a value into a file, in place of what that held. Raises OSError; no part of it is left.
+    """Put a value into a file as JSON, in place of what that held. Raises OSError; no part of it is
+    left.
 
     Only its owner may read the file.
     """
     handle, partial = tempfile.mkstemp(prefix=".partial-", dir=os.path.dirname(path))
+    _fill(handle, partial, path, json.JSONEncoder(indent=indent).iterencode(value))
+
+
+def write_text(path: str, text: str) -> None:
+    """As ``write``, for a text that is the user's: others may read it as any new file of his."""
+    partial = os.path.join(os.path.dirname(path), f".partial-{os.getpid()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    _fill(handle, partial, path, [text])
+
+
+def _fill(handle: int, partial: str, path: str, pieces: Iterable[str]) -> None:
     try:
         with open(handle, "w", encoding="utf-8") as stream:
-            json.dump(value, stream, indent=indent)
+            for piece in pieces:
+                stream.write(piece)
         os.replace(partial, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -888,6 +888,11 @@ CATALOGUE: dict[str, Words] = {
     "warm-failed": Words(
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
     ),
+    "recording-nothing": Words(
+        "No recipe was written to {file}.",
+        "The program compiled nothing, as far as its trace tells.",
+        "Have it run what torch.compile made.",
+    ),
     "script-failed": Words(
         "{command} failed: {status}.",
         "{why}",

@@ -13,6 +13,8 @@ from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.recipe import MOST_CELLS, Recipe, axes_of, many
 from torchkeeper.warm.sections import ALL_AXES
 
+#: Characters of a cell's name, but for a number that tells it from others.
+_LONGEST = 160
 #: How the ways of a cell stand in its name: sizes and constants first, then these.
 _ORDER = ("num_warps", "num_stages", "dtype", "device", "mode", "targets")
 _SAID = {"num_warps": "{} warps", "num_stages": "{} stages"}
@@ -74,7 +76,8 @@ def _named(name: str, way: dict[str, Any]) -> str:
     """A name such as ``add, batch 8, bfloat16, max-autotune``."""
     said = [name, *(f"{axis} {value}" for axis, value in way.items() if axis not in ALL_AXES)]
     said += [_SAID.get(axis, "{}").format(way[axis]) for axis in _ORDER if axis in way]
-    return ", ".join(said)
+    whole = ", ".join(said)
+    return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
 
 
 def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) -> Cell:

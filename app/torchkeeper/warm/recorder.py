@@ -52,22 +52,24 @@ def _with_models(name: str, path: Any, target: Any) -> Any:
     """The module as it would be found, with an ear for models that are built."""
     for finder in [one for one in sys.meta_path if not isinstance(one, _Watch)]:
         spec = finder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            continue
-        loader = spec.loader
-        run = loader.exec_module
-
-        def exec_module(module: Any) -> None:
-            del loader.exec_module  # as it was
-            run(module)
-            try:
-                _hear_models(module)
-            except Exception:  # noqa: BLE001, S110
-                pass
-
-        loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+        if spec is not None and spec.loader is not None:
+            _hear(spec.loader)
+            return spec
     return None
+
+
+def _hear(loader: Any) -> None:
+    run = loader.exec_module
+
+    def exec_module(module: Any) -> None:
+        del loader.exec_module  # as it was
+        run(module)
+        try:  # noqa: SIM105  # a program that has no torch imports nothing for us
+            _hear_models(module)
+        except Exception:  # noqa: BLE001, S110
+            pass
+
+    loader.exec_module = exec_module
 
 
 #: What models were built with, by their id, as long as they live.
@@ -81,7 +83,7 @@ def _hear_models(module: Any) -> None:
     init = module.Module.__init__
 
     @functools.wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         # In what is being compiled there is nothing of ours.
         compiler = getattr(torch, "compiler", None)
         if compiler is not None and not compiler.is_compiling():
@@ -188,9 +190,8 @@ class _Notes:
     def hear(self, metadata: Noted) -> None:
         """One record of the trace, live: the compile that it is about is under way."""
         compile_id = metadata.get("frame_id"), metadata.get("frame_compile_id")
-        if "dynamo_start" in metadata:
-            if compile_id not in self.of_compile:
-                self.begun(compile_id)
+        if "dynamo_start" in metadata and compile_id not in self.of_compile:
+            self.begun(compile_id)
         elif compile_id in self.of_compile:
             call = self.of_compile[compile_id]
             if "aot_joint_graph" in metadata and not call["backward"]:
@@ -198,9 +199,8 @@ class _Notes:
                 self.write()
             elif "create_symbol" in metadata and not call["symbols"]:
                 # Those of sizes and whole numbers; a float always has one.
-                if str(metadata["create_symbol"].get("symbol")).startswith("s"):
-                    call["symbols"] = True
-                    self.write()
+                call["symbols"] = str(metadata["create_symbol"].get("symbol")).startswith("s")
+                self.write()
 
     def begun(self, compile_id: Any) -> None:
         """A compile begins: note what was called, if that can be seen."""
@@ -240,15 +240,12 @@ class _Notes:
             what is model or getattr(what, "__name__", "") in ("_call_impl", "_wrapped_call_impl",
                                                                "__call__")
         ):  # fmt: skip
-            key: Any = ("model", id(model), id(context))
-            describe: Callable[[], Noted] = lambda: _model(model)
-        else:
-            key = ("function", id(what), id(context))
-            describe = lambda: _function(what)
+            what = model
+        key = id(what), id(context)
         if key not in self.compiled:
             self.keep.append((what, context))  # so that no other gets the same id
-            noted = {"backend": "?", "calls": [], "settings": [], **describe(), **_ways(context)}
-            self.compiled[key] = noted
+            about = _model(what) if what is model else _function(what)
+            self.compiled[key] = {"calls": [], "settings": [], **about, **_ways(context)}
         return self.compiled[key]
 
     def write(self) -> None:
@@ -328,10 +325,13 @@ def _named(what: Any, is_it: Callable[[Any], bool]) -> Noted:
 
 
 def _function(what: Any) -> Noted:
+    decorated = []
+
     def is_it(found: Any) -> bool:
         # It may be there as torch.compile made it of this one.
-        for _ in range(_DEEPEST):
+        for again in range(_DEEPEST):
             if found is what:
+                decorated.append(again > 0)
                 return True
             found = getattr(found, "_torchdynamo_orig_callable", None) or getattr(
                 found, "__wrapped__", None
@@ -339,7 +339,8 @@ def _function(what: Any) -> Noted:
         return False
 
     kind = "function" if type(what).__name__ == "function" else "other"
-    return {"kind": kind, "type": type(what).__name__, **_named(what, is_it)}
+    noted = {"kind": kind, "type": type(what).__name__, **_named(what, is_it)}
+    return {**noted, "decorated": decorated == [True]}
 
 
 def _model(model: Any) -> Noted:
@@ -433,7 +434,7 @@ def _settings() -> list[str]:
         module = sys.modules.get(name)
         for key, entry in getattr(module, "_config", {}).items():
             override = getattr(entry, "user_override", None)
-            value = override.get() if hasattr(override, "get") else override
+            value = override.get() if override and hasattr(override, "get") else override
             unset = value is None or type(value) is object or "_UNSET" in repr(value)
             if not unset and value != entry.default and key not in _PATCHED:
                 found.append(f"{name}.{key}")
@@ -472,7 +473,7 @@ def _start() -> None:
     here = os.environ.get(HERE)
     sys.path[:] = [path for path in sys.path if path != here]
     if os.environ.get(FOLDER):
-        sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Watch())
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("sitecustomize", sys.path)

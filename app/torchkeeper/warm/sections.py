@@ -39,6 +39,8 @@ AXES = {
     "triton": ("targets", "num_warps", "num_stages"),
 }
 ALL_AXES = ("device", "dtype", "mode", "targets", "num_warps", "num_stages")
+#: Names in a matrix at most.
+MOST_AXES = 32
 #: Seconds and bytes of memory that a cell may ask for at most: a week, a PiB.
 MOST_SECONDS, MOST_MEMORY = 7 * 86_400, 2**50
 LONGEST_NAME = 80
@@ -89,6 +91,9 @@ def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
     """Note what is wrong with a matrix; returns the names of its sizes."""
     where: Where = ("matrix",)
     if not found.table(matrix, where):
+        return []
+    if len(matrix) > MOST_AXES:
+        found.add(where, "fewer", most=MOST_AXES)
         return []
     sizes = []
     for axis, values in matrix.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from torchkeeper.warm import phases
@@ -10,6 +11,8 @@ from torchkeeper.warm.following import LOG_LINE, finite
 
 #: What is counted of a cell, and summed over all.
 COUNTS = ("graphs", "hits", "misses", "bypasses")
+#: Bytes of all rows of a result, which goes in one line with the rest (engine/wire.py).
+_MOST_SENT = 600_000
 
 Answer = dict[str, Any]
 
@@ -50,12 +53,26 @@ def _proof_of(value: Any) -> Answer:
     return {**counts, "why": str(why)[:LOG_LINE]} if why else counts
 
 
+def fitting(rows: list[Answer]) -> list[Answer]:
+    """Rows for a result, which is one line: without logs, and as many as fit; of all of them
+    findings have told everything.
+    """
+    left, fit = _MOST_SENT, list[Answer]()
+    for row in rows:
+        short = {name: value for name, value in row.items() if name != "log"}
+        left -= len(json.dumps(short))
+        if left < 0:
+            break
+        fit.append(short)
+    return fit
+
+
 def summed(rows: list[Answer], torch: str) -> Answer:
     """The result of a job, of what became of its cells."""
     done = [row for row in rows if row["state"] == "done"]
     first = done[0] if done else {"device": "", "threads": 0}
     return {
-        "cells": rows,
+        "cells": fitting(rows),
         **{name: sum(row[name] for row in done) for name in COUNTS},
         "autograd": {
             name: sum(row["autograd"][name] for row in done) for name in ("hits", "misses")

@@ -108,6 +108,30 @@ class _Operator:
             raise Problem("eager-failed", op=self.name, why=why)
         if self.kept() is None:
             raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
+        if why := self.runs():
+            self._withdraw()
+            why = f"PyTorch compiled it, but cannot use it: {why}"
+            raise Problem("eager-failed", op=self.name, why=why)
+
+    def _withdraw(self) -> None:
+        """Take it off PyTorch's list again: one that cannot be used may spoil all of the list.
+
+        Of torch 2.13 that is any with a list of tensors: the types in it stay texts when it is
+        loaded, and registering the operator fails (kernel_holder.cpp).
+        """
+        from torch._inductor import aoti_eager  # noqa: TID251
+
+        above = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
+        listed, wanted = above / f"{self.overloaded}.json", self._described()
+        with aoti_eager.aoti_eager_op_conf_lock(self.overloaded):
+            items = json.loads(listed.read_text())
+            others = [one for one in items if one.get("meta_info") != wanted]
+            if others:
+                partial = listed.with_suffix(".tmp")
+                partial.write_text(json.dumps(others, indent=4))
+                partial.replace(listed)
+            else:
+                listed.unlink()
 
     def _why_not_kept(self, path: str) -> str:
         """Why PyTorch does not find what it has just compiled."""

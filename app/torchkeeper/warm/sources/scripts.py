@@ -22,6 +22,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import commands, trace
 from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.foreseeing import problem_of
+from torchkeeper.warm.graphs import Graph
 from torchkeeper.warm.items import name_of
 from torchkeeper.warm.sources import Step, Work
 from torchkeeper.warm.tail import Tail
@@ -42,17 +44,20 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     Problem("script-failed", command=…, status=…, why=…), and Problem("script-nothing", command=…,
     compiles=…) where it ends well and no cache was asked for a graph.
     """
+    if problem := problem_of(cell):
+        raise problem
     command = [str(one) for one in cell.item["command"]]
     folder = os.path.join(cell.folder or os.getcwd(), cell.item.get("folder") or ".")
     argv = _argv(command, folder)
     name = name_of("script", {"command": command})
     counts: dict[str, Any] = {}
 
+    def one(graph: Graph) -> None:
+        tell(graph={**graph.to_json(), "cell": cell.index})
+
     def run() -> None:
         with _traced() as (where, before):
-            tail = Tail(
-                where, lambda graph: tell(graph={**graph.to_json(), "cell": cell.index}), "", before
-            )
+            tail = Tail(where, one, cell.name, before)
             code, why = _run(argv, folder, where, tail)
             if code:
                 raise Problem("script-failed", command=name, status=_said(code), why=why)
@@ -62,18 +67,8 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
 
 
 def _argv(command: list[str], folder: str) -> list[str]:
-    if not os.path.isdir(folder):
-        raise Problem("script-folder", folder=folder)
-    file = commands.file_of(command)
-    if file is not None and not os.path.isfile(os.path.join(folder, file)):
-        raise Problem("script-missing", file=file, folder=folder)
-    argv = commands.under(sys.executable, command)
-    if argv is not None:
-        return argv
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    if shutil.which(program) is None:
-        raise Problem("command-missing", command=command[0])
-    return [program, *command[1:]]
+    return commands.under(sys.executable, command) or [program, *command[1:]]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,300 @@
+"""``run --recipe``: a program is heard compiling, and what it compiled becomes a recipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.cli.test_run import tracing
+from torchkeeper.link import recorded, recording, references, tomltext
+from torchkeeper.link.recorded import Recorded
+from torchkeeper.warm import recipe as recipes
+
+PROGRAM = """
+import sys
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, hidden, act="gelu", *, bias=True):
+        super().__init__()
+        self.up = nn.Linear(16, hidden, bias=bias)
+
+    def forward(self, x, scale=1.0):
+        return nn.functional.gelu(self.up(x)) * scale
+
+
+@torch.compile(backend=sys.argv[1])
+def op(x, y):
+    return x.sin() @ y
+
+
+def main():
+    op(torch.rand(8, 8), torch.rand(8, 8))
+    net = torch.compile(Net(32), fullgraph=True, backend=sys.argv[1])
+    net(torch.rand(4, 16))
+    torch.compile(lambda x: x + 1, backend=sys.argv[1], dynamic=False)(torch.zeros(3, dtype=int))
+    Net(4).compile(backend=sys.argv[1])
+    counters = torch._dynamo.utils.counters["inductor"]
+    print({name: counters[f"fxgraph_cache_{name}"] for name in ("hit", "miss")})
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def noted(folder: Path, source: str, *arguments: str, **env: str) -> list[dict[str, Any]]:
+    """What a program notes of itself, which ends well and says nothing on its standard error."""
+    (folder / "serve.py").write_text(source)
+    own = {**os.environ, **env, "TORCH_TRACE": str(folder / "trace")}
+    with recording.heard(own) as notes:
+        done = subprocess.run(
+            [sys.executable, *arguments[:1], "serve.py", *arguments[1:]],
+            env=own, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return recording.notes_in(notes)
+
+
+def tensor(*shape: int, **more: Any) -> dict[str, Any]:
+    return {"shape": list(shape), "dtype": "float32", "device": "cpu", **more}
+
+
+def call(*inputs: Any, **more: Any) -> dict[str, Any]:
+    return {"inputs": list(inputs), "keywords": {}, "backward": False, "symbols": False, **more}
+
+
+def thing(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """As the recorder notes a function of a module beside the recipe."""
+    return {
+        "kind": "function", "module": "models", "name": "step", "file": "/w/models.py",
+        "there": True, "decorated": False, "backend": "inductor", "dynamic": None,
+        "fullgraph": False, "mode": None, "options": {}, "settings": [], "calls": list(calls),
+        **more,
+    }  # fmt: skip
+
+
+def model(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return thing(*calls, **{
+        "kind": "model", "name": "Net", "args": {"hidden": 64}, "dtype": "float32",
+        "device": "cpu", "training": True, "mode_matters": False, "odd": [], **more,
+    })  # fmt: skip
+
+
+def made(*things: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> Recorded:
+    note = {"compiled": list(things), "unseen": 0, "threads": 2, "cores": 2, "main": "/w/serve.py",
+            "environment": env or {}, **more}  # fmt: skip
+    found = recorded.recipe_of([note], ["python", "serve.py"], "/w/out.toml", env or {})
+    text = tomltext.text_of(found.data, found.comment)
+    assert tomllib.loads(text) == found.data, "what is written is what is read"
+    assert recipes.faults(found.data) == []
+    return found
+
+
+def why(*things: dict[str, Any], **more: Any) -> str:
+    found = made(*things, **more)
+    assert found.source == "script"
+    return "; ".join(found.why)
+
+
+def test_what_can_be_named_is_named() -> None:
+    found = made(
+        thing(call(tensor(8, 8), 3, {"none": True}), name="step"),
+        model(call(tensor(4, 16), keywords={"scale": 2.0}), dtype="bfloat16"),
+    )
+    assert found.source == "callable"
+    assert found.data == {
+        "callable": [
+            {"function": "models.py:step",
+             "inputs": [{"shape": [8, 8], "dtype": "float32"}, 3, {"none": True}]},
+            {"factory": "models.py:Net", "args": {"hidden": 64},
+             "inputs": [{"shape": [4, 16], "dtype": "float32"}], "keywords": {"scale": 2.0}},
+        ],
+        "compile": {"device": "cpu", "dtype": "bfloat16"},
+    }  # fmt: skip
+    assert "Net(hidden=64): float32 4x16 on cpu" in found.comment
+
+
+def test_how_it_is_compiled_is_said() -> None:
+    ways = {"mode": "max-autotune", "fullgraph": True, "dynamic": False}
+    found = made(
+        model(call(tensor(4, 16), backward=True), **ways),
+        thing(call(tensor(2, requires_grad=True), backward=True), decorated=True),
+        env={"TORCHINDUCTOR_CPP_WRAPPER": "1", "TORCHINDUCTOR_REDIS_URL": "redis://:pw@h",
+             "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0", "TORCHINDUCTOR_CACHE_DIR": "/c",
+             "HF_TOKEN": "x", "OMP_NUM_THREADS": "1"},
+        threads=1,
+    )  # fmt: skip
+    assert found.data["compile"] == {
+        "mode": "max-autotune", "fullgraph": True, "dynamic": False, "backward": True,
+        "device": "cpu", "threads": 1, "portable": True,
+    }  # fmt: skip
+    assert found.data["environment"] == {"TORCHINDUCTOR_CPP_WRAPPER": "1"}
+    assert found.data["callable"][1]["inputs"][0]["requires_grad"] is True
+
+
+def test_sizes_that_vary_are_a_matrix() -> None:
+    calls = [call(tensor(n, 16), tensor(n, 2)) for n in (1, 8, 32)]
+    found = made(model(*calls, dynamic=False))
+    assert found.data["matrix"] == {"batch": [1, 8, 32]}
+    shapes = [one["shape"] for one in found.data["callable"][0]["inputs"]]
+    assert shapes == [["batch", 16], ["batch", 2]]
+    found = made(model(call(tensor(1, 16)), call(tensor(8, 4))))
+    assert "matrix" not in found.data
+    assert len(found.data["callable"]) == 2
+
+
+def test_why_something_is_not_named() -> None:
+    plain = call(tensor(2))
+    for reason, one in (
+        ("made inside a function", thing(plain, there=False)),
+        ("another backend, aot_eager", thing(plain, backend="aot_eager")),
+        ("more than plain values", model(plain, args=None)),
+        ("has hooks", model(plain, odd=["hooks"])),
+        ("training mode, without", model(plain, mode_matters=True)),
+        ("any size after", thing(call(tensor(2), symbols=True))),
+        ("is a NestedTensor", thing(call({"list": [{"odd": "NestedTensor"}]}))),
+        ("has set autocast", thing(plain, settings=["autocast"])),
+        ("no function and no model", thing(plain, kind="other", type="method")),
+        ("imported from /w/lib only", thing(plain, module="a.b", file="/w/lib/a/b.py")),
+        ("is not understood", thing({"inputs": 3})),
+        ("a recipe cannot say it", thing(call(tensor(2**40, 2**40)))),
+    ):  # fmt: skip
+        assert reason in why(one)
+    assert "several ways: mode" in why(thing(plain), model(plain, mode="max-autotune"))
+    assert "several ways: backward" in why(thing(plain), model(call(tensor(2), backward=True)))
+    assert "cannot be seen" in why(thing(plain), unseen=2)
+    assert "nothing was heard" in why()
+    assert made(thing(call(tensor(2), symbols=True), dynamic=True)).source == "callable"
+
+
+def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> None:
+    for number, text in enumerate(("", "[", "3", '{"compiled": 4}', "[" * 100_000)):
+        (tmp_path / f"{number}.json").write_text(text)
+    (tmp_path / "9.json").write_text('{"compiled": [3, {"calls": 4}, {"name": "\\u001b[31m\\n"}]}')
+    notes = recording.notes_in(str(tmp_path))
+    assert len(notes) == 1
+    found = recorded.recipe_of(notes, ["python", "a.py"], str(tmp_path / "out.toml"), {})
+    assert found.source == "script"
+    assert "\x1b" not in tomltext.text_of(found.data, found.comment)
+
+
+def test_what_an_import_would_run(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    for source, only in (
+        (
+            "'text'\nimport os\nX: int = 3\ndef f(): pass\nclass A: pass\nm = torch.compile(A)\n",
+            True,
+        ),
+        ("def f(): pass\nif __name__ == '__main__':\n    f()\n", True),
+        ("try:\n    import a\nexcept ImportError:\n    a = None\n", True),
+        ("x = f()\n", False),
+        ("f()\n", False),
+        ("if x:\n    f()\n", False),
+        ("for i in range(3): pass\n", False),
+        ("not python\n", False),
+    ):
+        file.write_text(source)
+        assert references.only_defines(str(file)) is only, source
+
+
+def test_secrets_are_not_written_down(tmp_path: Path) -> None:
+    command = ["train.py", "--token", "hunter2", "--url=https://me:pw@host/x", "--steps", "3"]
+    found = recorded.recipe_of([], command, str(tmp_path / "out.toml"), {})
+    text = tomltext.text_of(found.data, found.comment)
+    assert "hunter2" not in text
+    assert "pw@" not in text
+    assert found.hidden
+    assert "looked like a secret" in text
+    assert found.data["script"][0]["command"][-2:] == ["--steps", "3"]
+
+
+def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
+    """The user's own sitecustomize runs, and nothing of ours can be seen on the path."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import builtins\nbuiltins.own = __file__\n")
+    source = (
+        "import sys\nassert own.endswith('own/sitecustomize.py'), own\n"
+        "assert sys.modules['sitecustomize'].__file__ == own\n"
+        "assert not any('torchkeeper' in path for path in sys.path), sys.path\n"
+        "assert not {'torch', 'json', 'logging', 'inspect'} & set(sys.modules), 'imported'\n"
+    )
+    assert noted(tmp_path, source, PYTHONPATH=str(own)) == []
+    assert noted(tmp_path, "import sys; assert 'torch' not in sys.modules", "-I") == []
+
+
+def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
+    """What is called is noted as it is, whatever the backend; Inductor is in the slow test."""
+    (note,) = noted(tmp_path, PROGRAM, "-u", "eager")
+    by_name = {one["name"]: one for one in note["compiled"]}
+    op, net, lambda_ = by_name["op"], by_name["Net"], by_name["main.<locals>.<lambda>"]
+    assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
+        "function", "__main__", True, True
+    )  # fmt: skip
+    assert op["calls"][0]["inputs"] == [tensor(8, 8), tensor(8, 8)]
+    assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
+    assert net["calls"][0]["inputs"] == [tensor(4, 16)]
+    assert lambda_["dynamic"] is False
+    assert not lambda_["there"]
+    assert lambda_["calls"][0]["inputs"][0]["dtype"] == "int64"
+    assert {name for one in note["compiled"] for name in one["settings"]} == set()
+    assert note["unseen"] == 0
+
+
+def test_before_and_after_the_run(tk: Tk, recorded: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.toml"
+    ran = tk("run", "--recipe", out, *tracing(recorded, "first"))
+    assert ran.code == 0
+    assert "It runs the command again" in ran.err
+    data = tomllib.loads(out.read_text())
+    assert data["script"][0]["command"][:2] == ["python", "-c"]
+    ran = tk("run", "--recipe", out, *tracing(recorded, "first"))
+    assert ran.code != 0
+    assert "is there already" in ran.err
+    assert "the program" not in ran.out
+    ran = tk("run", "--json", "--force", "--recipe", out, *tracing(recorded, "first"))
+    assert json.loads(ran.out.splitlines()[-1])["result"]["recipe"]["source"] == "script"
+    ran = tk("run", "--recipe", tmp_path / "no" / "out.toml", "--", "true")
+    assert "cannot be written" in ran.err
+    ran = tk("run", "--recipe", tmp_path / "none.toml", "--", "true")
+    assert "compiled nothing" in ran.err
+    assert not (tmp_path / "none.toml").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_script", [False, True])
+def test_what_is_recorded_is_warmed_and_then_hit(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, as_script: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.chdir(tmp_path)
+    source = PROGRAM.replace("    torch.compile(lambda", "    # torch.compile(lambda")
+    source = source.replace("fullgraph=True, ", "")
+    if not as_script:
+        source = source.replace("    op(", "    with torch.no_grad(): op(")
+        source = source.replace("    net(", "    with torch.no_grad(): net(")
+        source = source.replace("backend=sys.argv[1]", "")
+    else:
+        source = source.replace("net(torch.rand(4, 16))", "net(torch.rand(4, 16)).sum().backward()")
+    (tmp_path / "serve.py").write_text(source)
+    program = ["--", torch_python, "serve.py", "inductor"]
+    out = tmp_path / "out.toml"
+    ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program)
+    assert "'hit': 0" in ran.out
+    assert next(iter(tomllib.loads(out.read_text()))) == ("script" if as_script else "callable")
+    ran = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python)
+    assert ran.code == 0, ran.err
+    ran = tk("run", "--into", tmp_path / "second", *program)
+    assert "'miss': 0" in ran.out
