@@ -12,6 +12,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -21,7 +22,7 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import UserError, printable
 from torchkeeper.warm.sections import MOST_SECONDS
 
 
@@ -96,16 +97,22 @@ class ThenChoice(QWidget):
 
     changed = Signal()
 
-    def __init__(self, places: Sequence[Place], name: str) -> None:
+    def __init__(self, engines: Engines, places: Sequence[Place], name: str) -> None:
         """name: the bundle to begin with, an absolute path."""
         super().__init__()
+        self._look = Latest(engines, self)
+        #: What is at the file's path (operation ``target``); None while nobody knows.
+        self._there: dict[str, Any] | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
         self.file = QLineEdit(name)
         self.file.setAccessibleName(self.tr("Bundle file"))
         self.browse = forms.button(self.tr("Bro&wse…"))
         self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._browse)
-        self.publish = QCheckBox(self.tr("&Publish to a server"))
+        self.check = forms.label("", wrap=True)
+        self.check.setContentsMargins(24, 0, 0, 0)
+        self.replace = QCheckBox()
+        self.publish = QCheckBox(self.tr("P&ublish to a server"))
         self.server = QComboBox()
         self.server.setAccessibleName(self.tr("Server"))
         self.server.setSizeAdjustPolicy(
@@ -120,42 +127,95 @@ class ThenChoice(QWidget):
         self.publish.setToolTip(
             self.tr("There is no server among the places; add one first") if none else ""
         )
-        self.wrong = forms.label("", "error", wrap=True)
+        self._lay_out()
+        self.bundle.toggled.connect(self._changed)
+        self.file.textChanged.connect(self._changed)
+        self.publish.toggled.connect(self._say)
+        self.replace.toggled.connect(self._say)
+        self._say()
+
+    def _lay_out(self) -> None:
         line = forms.row()
         line.setContentsMargins(24, 0, 0, 0)
         line.addWidget(self.file, 1)
         line.addWidget(self.browse)
+        replace = forms.row()
+        replace.setContentsMargins(24, 0, 0, 0)
+        replace.addWidget(self.replace)
         below = forms.row()
         below.setContentsMargins(24, 0, 0, 0)
         below.addWidget(self.server)
         whole = forms.column(gap=4)
         whole.addWidget(self.bundle)
         whole.addLayout(line)
+        whole.addWidget(self.check)
+        whole.addLayout(replace)
         whole.addSpacing(4)
         whole.addWidget(self.publish)
         whole.addLayout(below)
-        whole.addWidget(self.wrong)
         self.setLayout(whole)
-        for box in (self.bundle, self.publish):
-            box.toggled.connect(self._say)
-        self.file.textChanged.connect(self._say)
-        self._say()
 
     @property
     def then(self) -> Then | None:
-        """What is asked for; None while the file is not one that can be."""
-        file = os.path.expanduser(self.file.text().strip())
-        if self.bundle.isChecked() and (not os.path.isabs(file) or file.endswith("/")):
-            return None
+        """What is asked for; None while the file is not one that can be written."""
         server = str(self.server.currentData() or "") if self.publish.isChecked() else ""
-        return Then(file if self.bundle.isChecked() else "", server)
+        if not self.bundle.isChecked():
+            return Then("", server)
+        if self._path is None or self._there is None or self._wrong()[1] == "error":
+            return None
+        if self._there["what"] == "file" and not self.replace.isChecked():
+            return None
+        return Then(self._path, server)
+
+    def let_go(self) -> None:
+        """Hear no more: the dialog closes."""
+        self._look.forget()
+
+    @property
+    def _path(self) -> str | None:
+        file = os.path.expanduser(self.file.text().strip())
+        return file if os.path.isabs(file) and not file.endswith("/") else None
+
+    def _changed(self, *_: object) -> None:
+        self._there = None
+        self.replace.setChecked(False)
+        self._look.forget()
+        if self.bundle.isChecked() and self._path is not None:
+            self._look.ask("target", {"path": self._path}, self._told, self._unknown)
+        self._say()
+
+    def _told(self, there: dict[str, Any]) -> None:
+        self._there = there
+        if there["what"] == "file":
+            self.replace.setText(replace_text(there, self.tr))
+        self._say()
+
+    def _unknown(self, error: UserError) -> None:
+        self._say()
+        self.check.setText(error.what)
+        self.check.show()
+
+    def _wrong(self) -> tuple[str, str]:
+        """What is to be said of the file, and the role of that."""
+        if self._path is None:
+            return self.tr("Give the whole path of the bundle, or choose one."), "error"
+        if self._there is None:
+            return "", ""
+        said, role = file_text(self._path, 0, self._there, self.tr)
+        # How much room it takes is not known before it is warmed.
+        return (said, role) if role == "error" else ("", "")
 
     def _say(self, *_: object) -> None:
+        asked = self.bundle.isChecked()
         for widget in (self.file, self.browse):
-            widget.setVisible(self.bundle.isChecked())
+            widget.setVisible(asked)
         self.server.setVisible(self.publish.isChecked())
-        self.wrong.setText(self.tr("Give the whole path of the bundle, or choose one."))
-        self.wrong.setVisible(self.then is None)
+        said, role = self._wrong() if asked else ("", "")
+        forms.set_role(self.check, role)
+        self.check.setText(said)
+        self.check.setVisible(bool(said))
+        there = asked and self._there is not None and self._there["what"] == "file"
+        self.replace.setVisible(there and not said)
         self.changed.emit()
 
     def _browse(self) -> None:
@@ -201,7 +261,7 @@ class WarmDialog(WorkDialog):
         self.limit = _spin(0, MOST_LIMIT)
         self.limit.setSpecialValueText(self.tr("No limit"))
         self.limit.setSuffix(self.tr(" min"))
-        self.then = ThenChoice(places, bundle)
+        self.then = ThenChoice(engines, places, bundle)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
@@ -286,6 +346,7 @@ class WarmDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self.recipe.let_go()
+        self.then.let_go()
         super().done(result)
 
     def choose_again(self) -> None:
