@@ -16,6 +16,7 @@ from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.foreseeing import Foreseen
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines
@@ -81,10 +82,12 @@ class DeviceChoice(QComboBox):
         if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
             return
         before = self.device
+        self.blockSignals(True)
         self.clear()
         for text, data in found:
             self.addItem(text, data)
         self.setCurrentIndex(max(0, self.findData(before)))
+        self.blockSignals(False)
 
     @property
     def device(self) -> str:
@@ -261,6 +264,7 @@ class WarmDialog(WorkDialog):
         self.limit = _spin(0, MOST_LIMIT)
         self.limit.setSpecialValueText(self.tr("No limit"))
         self.limit.setSuffix(self.tr(" min"))
+        self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
@@ -271,6 +275,7 @@ class WarmDialog(WorkDialog):
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.then):
             choice.changed.connect(self._say)
+        self.device.currentIndexChanged.connect(self._say)
         self._say()
 
     def _lay_out(self) -> None:
@@ -280,6 +285,7 @@ class WarmDialog(WorkDialog):
         )
         left, right = forms.column(), forms.column()
         forms.field(left, self.tr("&Recipe"), self.recipe)
+        left.addWidget(self.foreseen)
         left.addSpacing(forms.GAP)
         forms.field(left, self.tr("Into the &place"), self.target)
         left.addWidget(self.wrong)
@@ -311,6 +317,7 @@ class WarmDialog(WorkDialog):
         forms.field(body, self.tr("Python &interpreter"), self.choice_of)
         body.addSpacing(forms.GAP)
         body.addLayout(both)
+        body.addSpacing(forms.GAP)
         body.addStretch(1)
         body.addLayout(button_row(self.cancel, self.go))
         self.add_choice(page_of(body), self.go)
@@ -320,10 +327,15 @@ class WarmDialog(WorkDialog):
         """The chosen interpreter."""
         return self.choice_of.python
 
-    def _say(self) -> None:
+    def _say(self, *_: object) -> None:
         facts = self.choice_of.facts
         self.options.say(facts)
         self.device.say(facts)
+        made = self.recipe.made
+        asked = {"device": self.device.device} if self.device.device else {}
+        self.foreseen.look(
+            self.python if facts is not None else "", None if made is None else made.wire, asked
+        )
         there = self.target.path is not None
         self.wrong.setText("" if there else self.target.wrong)
         self.wrong.setVisible(not there)
@@ -346,6 +358,7 @@ class WarmDialog(WorkDialog):
 
     def done(self, result: int) -> None:
         self.recipe.let_go()
+        self.foreseen.let_go()
         self.then.let_go()
         super().done(result)
 
