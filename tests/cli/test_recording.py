@@ -19,7 +19,9 @@ from torchkeeper.link.recorded import Recorded
 from torchkeeper.warm import recipe as recipes
 
 PROGRAM = """
+import gc
 import sys
+import weakref
 import torch
 from torch import nn
 
@@ -43,7 +45,15 @@ def main():
     net = torch.compile(Net(32), fullgraph=True, backend=sys.argv[1])
     net(torch.rand(4, 16))
     torch.compile(lambda x: x + 1, backend=sys.argv[1], dynamic=False)(torch.zeros(3, dtype=int))
-    Net(4).compile(backend=sys.argv[1])
+    once = Net(4, act="relu")
+    gone = weakref.ref(once)
+    once.compile(backend=sys.argv[1])
+    if sys.argv[1] == "eager":
+        once(torch.rand(2, 16), scale=2.0)
+        del once
+        torch._dynamo.reset()
+        gc.collect()
+        assert gone() is None
     counters = torch._dynamo.utils.counters["inductor"]
     print({name: counters[f"fxgraph_cache_{name}"] for name in ("hit", "miss")})
 
@@ -248,8 +258,11 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
 
 
 def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
-    """What is called is noted as it is, whatever the backend; Inductor is in the slow test."""
+    """What is called is noted as it is, whatever the backend, and nothing of it is kept alive."""
     (note,) = noted(tmp_path, PROGRAM, "-u", "eager")
+    again = note["compiled"].pop()
+    assert again["args"] == {"hidden": 4, "act": "relu"}
+    assert again["calls"][0]["keywords"] == {"scale": 2.0}
     by_name = {one["name"]: one for one in note["compiled"]}
     op, net, lambda_ = by_name["op"], by_name["Net"], by_name["main.<locals>.<lambda>"]
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (

@@ -14,7 +14,7 @@ Note = Mapping[str, Any]
 #: What is copied of the environment: what PyTorch compiles by, less what is of this run only.
 _KEPT = re.compile(r"(?:TORCHINDUCTOR|TORCHDYNAMO|TORCH_COMPILE|TORCH|TRITON)_\w+")
 _DROPPED = re.compile(
-    r".*(?:DIR|PATH|HOME|URL|REDIS|REMOTE|TRACE|LOGS?|DEBUG|DUMP|PROFIL\w*|THREADS|WORKERS?|SERVER"
+    r".*_(?:DIR|PATH|HOME|URL|REDIS|REMOTE|TRACE|LOGS?|DEBUG|DUMP|PROFIL\w*|THREADS|WORKERS?|SERVER"
     r"|PORT|ADDR|TOKEN|SECRET|PASSWORD|KEY)(?:_.*)?"
 )
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
