@@ -81,6 +81,7 @@ FORWARD = {
         _function("refused", [2, 3], [2, 3]),
         _example("size missing", "layer") | {"args": {}},
         {"name": "elsewhere", **SQUARE},
+        _example("unwritten", size=9),
         _example("crash"),
         _function("after the crash", [7, 7], [7, 7]),
         _function("refused again", [2, 4], [2, 4]),
@@ -272,6 +273,8 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         assert "2" in params["why"], params
     code, params = ran.problem("size missing")
     assert (code, params["where"]) == ("inputs-refused", line("def layer"))
+    code, params = ran.problem("unwritten")
+    assert (code, params["why"]) == ("warm-failed", "fxgraph_cache_write_error")
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"
     assert ran.problem("other", "exported")[0] == "inputs-refused"
     for name in ("garbage", "none"):
