@@ -121,7 +121,7 @@ STATES = {
     "verify-cells": "verify-cells-working verify-cells",
     "recipes": "recipes recipes-one recipes-faulty recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-good recipe-faulty",
-    "warm-recipes": "warm-recipes",
+    "warm-recipes": "warm-recipes warm-foreseen",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "

@@ -242,12 +242,23 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     assert not dialog.recipe.notice.isVisible()
     if len(os.sched_getaffinity(0)) > 1:
         qtbot.waitUntil(dialog.jobs_at_once.isEnabled, timeout=PATIENCE)
-    # Where it goes then has to be a whole path.
-    dialog.then.bundle.setChecked(True)
-    dialog.then.file.setText("out.torchcache")
-    assert dialog.then.wrong.isVisible()
-    dialog.then.file.setText("/out/x.torchcache")
-    assert dialog.then.then == ("/out/x.torchcache", "")
+    # Where it goes then has to be a whole path, and nothing is replaced unasked.
+    then = dialog.then
+    then.bundle.setChecked(True)
+    then.file.setText("out.torchcache")
+    qtbot.waitUntil(lambda: then.check.text().startswith("Give the whole path"))
+    there = folder / "there.torchcache"
+    there.write_bytes(b"x")
+    then.file.setText(str(there))
+    qtbot.waitUntil(then.replace.isVisible, timeout=PATIENCE)
+    assert not dialog.go.isEnabled()
+    then.replace.setChecked(True)
+    qtbot.waitUntil(lambda: then.then == (str(there), ""))
+    then.file.setText(str(folder / "none" / "x.torchcache"))
+    qtbot.waitUntil(lambda: "There is no folder" in then.check.text(), timeout=PATIENCE)
+    assert not dialog.go.isEnabled()
+    then.file.setText(str(folder / "x.torchcache"))
+    qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
     dialog.reject()
 

@@ -201,7 +201,7 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.working import WorkDialog
 
         asked, window = job.asked, self._window
-        names = ("threads", "portable", "jobs")
+        names = ("device", "threads", "portable", "limit_s", "jobs")
         options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
         only = [cell.index for cell in job.cells.bad]
         if job.place is None or not only:

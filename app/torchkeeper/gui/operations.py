@@ -97,8 +97,9 @@ class Operations(QObject):
     ) -> Job:
         """Compile recipes (BUILTIN, files and folders) into a place.
 
-        options: threads, portable and jobs, where not as usual. then: where it goes afterwards,
-        which is for whoever hears that it ``succeeded``. only: the cells, by index; all without.
+        options: device, threads, portable, limit_s and jobs, where not as usual. then: where it
+        goes afterwards, which is for whoever hears that it ``succeeded``. only: the cells, by
+        index; all without.
         """
         params: dict[str, Any] = {"into": into, **(options or {})}
         if only:

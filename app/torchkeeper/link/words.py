@@ -885,8 +885,8 @@ CATALOGUE: dict[str, Words] = {
     ),
     "recording-nothing": Words(
         "No recipe was written to {file}.",
-        "The program compiled nothing, as far as its trace tells.",
-        "Have it run what torch.compile made.",
+        "The program compiled nothing for which PyTorch's caches are asked.",
+        "Have it run what torch.compile made, with the backend inductor.",
     ),
     "script-failed": Words(
         "{command} failed: {status}.",

@@ -46,6 +46,11 @@ class Dialog(QDialog):
             line.addWidget(widget)
         self.body.addSpacing(forms.GAP)
         self.body.addLayout(line)
+        self._button_row = line
+
+    def add_way(self, button: QWidget) -> None:
+        """A button more, before the others."""
+        self._button_row.insertWidget(1, button)
 
 
 class ConfirmDialog(Dialog):

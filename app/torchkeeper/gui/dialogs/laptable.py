@@ -158,7 +158,7 @@ class VerifiedCells(_Table):
         super().__init__(
             tr("Cells of the verification"),
             [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
-            (272, 72, 72, 72, 184, 0), 5,
+            (232, 72, 72, 72, 176, 0), 5,
         )  # fmt: skip
         self.right(1, 2, 3)
 
@@ -205,6 +205,8 @@ def _found(cell: dict[str, Any]) -> str:
     """What a cell found, in a few words."""
     if proof := cell["proof"]:
         return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
+    if cell["problem"] is not None:
+        return tr("could not be run")
     parts = [tr("{} hit, {} missed").format(f"{cell['hits']:,}", f"{cell['misses']:,}")]
     if cell["rebuilt"]:
         parts.append(tr("{} built").format(f"{cell['rebuilt']:,}"))

@@ -301,7 +301,7 @@ class RecipeEditor(Dialog):
 
     def _ask(self) -> None:
         name = words.name_of(self._path) if self._path else self.tr("the new recipe")
-        confirm(
+        dialog = confirm(
             self,
             self.tr("Unsaved changes"),
             self.tr("Close without saving {}?").format(name),
@@ -309,6 +309,10 @@ class RecipeEditor(Dialog):
             self.tr("Close without saving"),
             self._close_surely,
         )
+        save = forms.button(self.tr("&Save"))
+        save.clicked.connect(dialog.reject)
+        save.clicked.connect(lambda *_: self._save(self._close_surely))
+        dialog.add_way(save)
 
     def _close_surely(self) -> None:
         self._sure = True

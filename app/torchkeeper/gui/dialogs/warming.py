@@ -12,16 +12,19 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
 
 from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.foreseeing import Foreseen
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import UserError, printable
+from torchkeeper.warm.sections import MOST_SECONDS
 
 
 class Then(NamedTuple):
@@ -31,8 +34,11 @@ class Then(NamedTuple):
     server: str = ""
 
 
-#: The interpreter, the recipes, the place; threads, portable and jobs where not as usual; and where
-#: it goes then.
+#: Minutes that a cell may take at most.
+MOST_LIMIT = MOST_SECONDS // 60
+
+#: The interpreter, the recipes, the place; device, threads, portable, limit_s and jobs where not as
+#: usual; and where it goes then.
 Start = Callable[[str, list[str], str, dict[str, Any], Then], Job]
 
 
@@ -41,21 +47,75 @@ def cores() -> int:
     return max(1, len(os.sched_getaffinity(0)))
 
 
+def _spin(least: int, most: int) -> QSpinBox:
+    made = QSpinBox()
+    made.setRange(least, most)
+    made.setFixedWidth(240)
+    # A style sheet's padding does not reach the field in it.
+    made.lineEdit().setTextMargins(6, 0, 0, 0)
+    return made
+
+
+class DeviceChoice(QComboBox):
+    """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(20)
+        self.addItem(self.tr("The best there is"), "")
+        self.setToolTip(self.tr("What a recipe says itself comes first"))
+
+    def say(self, facts: dict[str, Any] | None) -> None:
+        """Offer the devices of an interpreter."""
+        told = (facts or {}).get("devices")
+        found = [(self.itemText(0), "")]
+        seen: dict[str, int] = {}
+        for one in told if isinstance(told, list) else []:
+            kind = str(one.get("type") or "") if isinstance(one, dict) else ""
+            if not kind:
+                continue
+            number = seen[kind] = seen.get(kind, -1) + 1
+            device = kind if kind == "cpu" else f"{kind}:{number}"
+            name = printable(str(one.get("name") or ""), 60)
+            found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
+        if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
+            return
+        before = self.device
+        self.blockSignals(True)
+        self.clear()
+        for text, data in found:
+            self.addItem(text, data)
+        self.setCurrentIndex(max(0, self.findData(before)))
+        self.blockSignals(False)
+
+    @property
+    def device(self) -> str:
+        """The chosen one; empty for the best."""
+        return str(self.currentData() or "")
+
+
 class ThenChoice(QWidget):
     """A bundle to be written, and a server to copy to, after a warm-up."""
 
     changed = Signal()
 
-    def __init__(self, places: Sequence[Place], name: str) -> None:
+    def __init__(self, engines: Engines, places: Sequence[Place], name: str) -> None:
         """name: the bundle to begin with, an absolute path."""
         super().__init__()
+        self._look = Latest(engines, self)
+        #: What is at the file's path (operation ``target``); None while nobody knows.
+        self._there: dict[str, Any] | None = None
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
         self.file = QLineEdit(name)
         self.file.setAccessibleName(self.tr("Bundle file"))
         self.browse = forms.button(self.tr("Bro&wse…"))
         self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._browse)
-        self.publish = QCheckBox(self.tr("&Publish to a server"))
+        self.check = forms.label("", wrap=True)
+        self.check.setContentsMargins(24, 0, 0, 0)
+        self.replace = QCheckBox()
+        self.publish = QCheckBox(self.tr("P&ublish to a server"))
         self.server = QComboBox()
         self.server.setAccessibleName(self.tr("Server"))
         self.server.setSizeAdjustPolicy(
@@ -70,42 +130,95 @@ class ThenChoice(QWidget):
         self.publish.setToolTip(
             self.tr("There is no server among the places; add one first") if none else ""
         )
-        self.wrong = forms.label("", "error", wrap=True)
+        self._lay_out()
+        self.bundle.toggled.connect(self._changed)
+        self.file.textChanged.connect(self._changed)
+        self.publish.toggled.connect(self._say)
+        self.replace.toggled.connect(self._say)
+        self._say()
+
+    def _lay_out(self) -> None:
         line = forms.row()
         line.setContentsMargins(24, 0, 0, 0)
         line.addWidget(self.file, 1)
         line.addWidget(self.browse)
+        replace = forms.row()
+        replace.setContentsMargins(24, 0, 0, 0)
+        replace.addWidget(self.replace)
         below = forms.row()
         below.setContentsMargins(24, 0, 0, 0)
         below.addWidget(self.server)
         whole = forms.column(gap=4)
         whole.addWidget(self.bundle)
         whole.addLayout(line)
+        whole.addWidget(self.check)
+        whole.addLayout(replace)
         whole.addSpacing(4)
         whole.addWidget(self.publish)
         whole.addLayout(below)
-        whole.addWidget(self.wrong)
         self.setLayout(whole)
-        for box in (self.bundle, self.publish):
-            box.toggled.connect(self._say)
-        self.file.textChanged.connect(self._say)
-        self._say()
 
     @property
     def then(self) -> Then | None:
-        """What is asked for; None while the file is not one that can be."""
-        file = os.path.expanduser(self.file.text().strip())
-        if self.bundle.isChecked() and (not os.path.isabs(file) or file.endswith("/")):
-            return None
+        """What is asked for; None while the file is not one that can be written."""
         server = str(self.server.currentData() or "") if self.publish.isChecked() else ""
-        return Then(file if self.bundle.isChecked() else "", server)
+        if not self.bundle.isChecked():
+            return Then("", server)
+        if self._path is None or self._there is None or self._wrong()[1] == "error":
+            return None
+        if self._there["what"] == "file" and not self.replace.isChecked():
+            return None
+        return Then(self._path, server)
+
+    def let_go(self) -> None:
+        """Hear no more: the dialog closes."""
+        self._look.forget()
+
+    @property
+    def _path(self) -> str | None:
+        file = os.path.expanduser(self.file.text().strip())
+        return file if os.path.isabs(file) and not file.endswith("/") else None
+
+    def _changed(self, *_: object) -> None:
+        self._there = None
+        self.replace.setChecked(False)
+        self._look.forget()
+        if self.bundle.isChecked() and self._path is not None:
+            self._look.ask("target", {"path": self._path}, self._told, self._unknown)
+        self._say()
+
+    def _told(self, there: dict[str, Any]) -> None:
+        self._there = there
+        if there["what"] == "file":
+            self.replace.setText(replace_text(there, self.tr))
+        self._say()
+
+    def _unknown(self, error: UserError) -> None:
+        self._say()
+        self.check.setText(error.what)
+        self.check.show()
+
+    def _wrong(self) -> tuple[str, str]:
+        """What is to be said of the file, and the role of that."""
+        if self._path is None:
+            return self.tr("Give the whole path of the bundle, or choose one."), "error"
+        if self._there is None:
+            return "", ""
+        said, role = file_text(self._path, 0, self._there, self.tr)
+        # How much room it takes is not known before it is warmed.
+        return (said, role) if role == "error" else ("", "")
 
     def _say(self, *_: object) -> None:
+        asked = self.bundle.isChecked()
         for widget in (self.file, self.browse):
-            widget.setVisible(self.bundle.isChecked())
+            widget.setVisible(asked)
         self.server.setVisible(self.publish.isChecked())
-        self.wrong.setText(self.tr("Give the whole path of the bundle, or choose one."))
-        self.wrong.setVisible(self.then is None)
+        said, role = self._wrong() if asked else ("", "")
+        forms.set_role(self.check, role)
+        self.check.setText(said)
+        self.check.setVisible(bool(said))
+        there = asked and self._there is not None and self._there["what"] == "file"
+        self.replace.setVisible(there and not said)
         self.changed.emit()
 
     def _browse(self) -> None:
@@ -146,11 +259,13 @@ class WarmDialog(WorkDialog):
             self.tr("A fresh machine then needs not build a header of 149 MB first. It is a key "
                     "factor: programs find the entries only where they set it, too."),
         )  # fmt: skip
-        self.jobs_at_once = QSpinBox()
-        self.jobs_at_once.setRange(1, cores())
-        self.jobs_at_once.setFixedWidth(240)
-        self.jobs_at_once.lineEdit().setTextMargins(6, 0, 0, 0)
-        self.then = ThenChoice(places, bundle)
+        self.device = DeviceChoice()
+        self.jobs_at_once = _spin(1, cores())
+        self.limit = _spin(0, MOST_LIMIT)
+        self.limit.setSpecialValueText(self.tr("No limit"))
+        self.limit.setSuffix(self.tr(" min"))
+        self.foreseen = Foreseen(engines)
+        self.then = ThenChoice(engines, places, bundle)
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(self.reject)
@@ -160,6 +275,7 @@ class WarmDialog(WorkDialog):
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.then):
             choice.changed.connect(self._say)
+        self.device.currentIndexChanged.connect(self._say)
         self._say()
 
     def _lay_out(self) -> None:
@@ -169,6 +285,7 @@ class WarmDialog(WorkDialog):
         )
         left, right = forms.column(), forms.column()
         forms.field(left, self.tr("&Recipe"), self.recipe)
+        left.addWidget(self.foreseen)
         left.addSpacing(forms.GAP)
         forms.field(left, self.tr("Into the &place"), self.target)
         left.addWidget(self.wrong)
@@ -176,12 +293,19 @@ class WarmDialog(WorkDialog):
         left.addWidget(forms.label(self.tr("And then"), "heading"))
         left.addWidget(self.then)
         left.addStretch(1)
+        forms.field(right, self.tr("&Device"), self.device)
+        right.addSpacing(forms.GAP)
         right.addWidget(self.options)
         right.addSpacing(forms.GAP)
         forms.field(
             right, self.tr("Cells at a &time"), self.jobs_at_once,
             self.tr("Each is a process with a torch of its own, which takes memory; they share "
                     "the cores."),
+        )  # fmt: skip
+        right.addSpacing(forms.GAP)
+        forms.field(
+            right, self.tr("A ce&ll may take"), self.limit,
+            self.tr("Where its recipe has no limit: it alone fails then."),
         )  # fmt: skip
         right.addStretch(1)
         both = forms.row(gap=32)
@@ -193,6 +317,7 @@ class WarmDialog(WorkDialog):
         forms.field(body, self.tr("Python &interpreter"), self.choice_of)
         body.addSpacing(forms.GAP)
         body.addLayout(both)
+        body.addSpacing(forms.GAP)
         body.addStretch(1)
         body.addLayout(button_row(self.cancel, self.go))
         self.add_choice(page_of(body), self.go)
@@ -202,9 +327,15 @@ class WarmDialog(WorkDialog):
         """The chosen interpreter."""
         return self.choice_of.python
 
-    def _say(self) -> None:
+    def _say(self, *_: object) -> None:
         facts = self.choice_of.facts
         self.options.say(facts)
+        self.device.say(facts)
+        made = self.recipe.made
+        asked = {"device": self.device.device} if self.device.device else {}
+        self.foreseen.look(
+            self.python if facts is not None else "", None if made is None else made.wire, asked
+        )
         there = self.target.path is not None
         self.wrong.setText("" if there else self.target.wrong)
         self.wrong.setVisible(not there)
@@ -217,12 +348,18 @@ class WarmDialog(WorkDialog):
         into, then = self.target.path, self.then.then
         if into is not None and then is not None:
             options = dict(self.options.params)
+            if device := self.device.device:
+                options["device"] = device
+            if self.limit.value():
+                options["limit_s"] = self.limit.value() * 60
             if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
                 options["jobs"] = self.jobs_at_once.value()
             self.follow(self._start(self.python, self.recipe.names, into, options, then))
 
     def done(self, result: int) -> None:
         self.recipe.let_go()
+        self.foreseen.let_go()
+        self.then.let_go()
         super().done(result)
 
     def choose_again(self) -> None:

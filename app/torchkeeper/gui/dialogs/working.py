@@ -437,7 +437,7 @@ class WorkDialog(Dialog):
         if page.more.has_list:
             height = _TALL
         self._turn_to(self.result_page, height, self.result_page.close_)
-        if job.cells and job.kind == "warm":
+        if job.cells and (job.kind == "warm" or height):
             self._make_room()
         self.result_page.close_.setFocus()
 

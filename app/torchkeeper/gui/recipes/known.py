@@ -65,10 +65,13 @@ class Looked:
 
 @dataclass(frozen=True)
 class Made:
-    """The cells that recipes make: of each its recipe, its name and its source."""
+    """The cells that recipes make: of each its recipe, its name and its source. wire: the recipes
+    as a request has them.
+    """
 
     cells: Sequence[tuple[str, str, str]]
     recipes: int
+    wire: Sequence[Any] = field(default=(), repr=False)
 
 
 def listed(
@@ -194,11 +197,12 @@ def made(names: Sequence[str]) -> dict[str, Any]:
     from torchkeeper.warm.recipe import of_request
 
     try:
-        every = of_request(recipes.wire(names))
+        sent = recipes.wire(names)
+        every = of_request(sent)
         cells = cells_of(every)
     except Problem as e:
         raise user_error(e.code, e.params) from e
-    return {"made": Made([(c.recipe, c.name, c.source) for c in cells], len(every))}
+    return {"made": Made([(c.recipe, c.name, c.source) for c in cells], len(every), sent)}
 
 
 def wire(names: Sequence[str]) -> dict[str, Any]:

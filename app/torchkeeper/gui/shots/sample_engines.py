@@ -31,6 +31,7 @@ class SampleEngines(Engines):
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    cells: what is known of the cells of recipes before they are warmed.
     no_recipes: there is none but the built-in one.
     all_answer: there is no interpreter that hangs.
     verifications: what places were last verified to be, and whether they have changed since.
@@ -58,6 +59,7 @@ class SampleEngines(Engines):
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.no_recipes = False
+        self.cells: list[Any] = []
         self.all_answer = False
         self._places = places
         self._read_only: set[str] = set()
@@ -194,6 +196,8 @@ class SampleEngines(Engines):
                 result["because"] = {"stale": {"entries": len(rows) - 3, "bytes": 1_702_000},
                                      "needless": {"entries": 3, "bytes": 204_800}}  # fmt: skip
             return rows, result
+        if op == "cells":
+            return self.cells, {}
         if op == "suggest":
             return [], self._suggested(place, params)
         if op == "names":

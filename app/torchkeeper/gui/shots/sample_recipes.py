@@ -86,4 +86,4 @@ def made(names: list[str]) -> Made:
             stem = path.rpartition("/")[2].removesuffix(".toml")
             cells += [(stem, cell, found.source) for cell in found.cells]
             recipes += 1
-    return Made(cells, recipes)
+    return Made(cells, recipes, [{"name": name} for name in names if name != BUILTIN])

@@ -46,13 +46,17 @@ def _editor(stage: Stage) -> None:
 
 
 def _warm(stage: Stage) -> None:
-    window = stage.window(SampleEngines())
+    engines = SampleEngines()
+    window = stage.window(engines)
     window.places.add("redis://cache.example:6379/0")
     dialog = window.flows.warm([sample_recipes.FOLDER])
     turn(0.1)
     dialog.then.bundle.setChecked(True)
     dialog.then.publish.setChecked(True)
     stage.dialog("warm-recipes", dialog)
+    problem = {"code": "device-missing", "params": {"device": "cuda:1", "found": "cuda:0, cpu"}}
+    engines.cells = [{"problem": problem}, {"problem": problem}, {"problem": None}]
+    stage.dialog("warm-foreseen", window.flows.warm([sample_recipes.FOLDER]), 0.3)
     stage.close(window)
 
 
