@@ -263,6 +263,23 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     dialog.reject()
 
 
+@pytest.mark.usefixtures("torch_that_waits")
+def test_what_will_go_wrong_is_said_before_it_is_warmed(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    file.write_text(GOOD.replace("models.py", "gone.py"))
+    dialog = window.flows.warm([str(file)])
+    qtbot.waitUntil(dialog.foreseen.isVisible, timeout=PATIENCE)
+    assert dialog.foreseen.said.text().startswith("4 cells would fail:\n")
+    assert "gone.py" in dialog.foreseen.said.text()
+    assert dialog.go.isEnabled(), "what is foreseen may be wrong"
+    dialog.recipe.choose([])
+    qtbot.waitUntil(lambda: not dialog.foreseen.isVisible(), timeout=PATIENCE)
+    dialog.reject()
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_recipe_is_warmed_and_goes_into_a_bundle(
