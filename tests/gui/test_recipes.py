@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
@@ -156,14 +156,15 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert editor.text.textCursor().blockNumber() == 4
     # What is saved may have faults; it is written whole.
     click(qtbot, editor.save)
-    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
     qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
-    editor.close()
+    window.close()
+    assert window.isVisible()
     assert editor.isVisible()
     asked = editor.findChildren(ConfirmDialog)[-1]
     click(qtbot, asked.cancel)
@@ -172,6 +173,15 @@ def test_a_text_is_looked_at_while_it_is_written(
     click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
     assert not editor.isVisible()
     assert "0.5" in file.read_text()
+    # Or it is saved on the way.
+    editor = edited(qtbot, window, file)
+    editor.text.go_to(1)
+    type_in(qtbot, editor.text, "# first")
+    editor.reject()
+    asked = editor.findChildren(ConfirmDialog)[-1]
+    click(qtbot, next(x for x in asked.findChildren(QPushButton) if x.text() == "&Save"))
+    qtbot.waitUntil(lambda: not window.findChildren(RecipeEditor), timeout=PATIENCE)
+    assert file.read_text().startswith("# first")
 
 
 def test_what_cannot_be_written_is_told_and_nothing_is_lost(
@@ -186,10 +196,10 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
     qtbot.waitUntil(editor.notice.isVisible, timeout=PATIENCE)
     assert editor.notice.error is not None
     assert editor.notice.error.code == "recipe-unwritable"
-    assert editor.unsaved
+    assert editor.changed
     folder.mkdir()
     click(qtbot, editor.save)
-    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
     assert file.read_text() == GOOD + "# more\n"
     assert not editor.notice.isVisible()
     qtbot.waitUntil(lambda: recipes.listed() == [str(file)], timeout=PATIENCE)

@@ -166,8 +166,6 @@ class Flows(QObject):
     def _open(self, dialog: WorkDialog) -> None:
         self.results.attend(dialog)
         dialog.prepare.connect(self.prepare)
-        dialog.verify.connect(self._verify_warmed)
-        dialog.rewarm.connect(self._warm_rest)
         dialog.open()
 
     def show_runs(self) -> RunsDialog:
@@ -189,14 +187,14 @@ class Flows(QObject):
         self._adopt(into)
         return self._window.operations.warm(python, recipes, into, options, then)
 
-    def _verify_warmed(self, job: Job) -> None:
+    def verify_warmed(self, job: Job) -> None:
         """What a job has warmed is to be verified, with what it was warmed with."""
         asked = job.asked
         if job.place is not None:
             self._verify(job.place, False, asked.get("recipes") or (), str(asked.get("python")),
                          asked)  # fmt: skip
 
-    def _warm_rest(self, job: Job) -> None:
+    def warm_rest(self, job: Job) -> None:
         """Warm the cells of a job that are not."""
         from torchkeeper.gui.dialogs.working import WorkDialog
 
