@@ -57,6 +57,18 @@ def torch_python() -> str:
 
 
 @pytest.fixture(scope="session")
+def gpu(torch_python: str) -> str:
+    """A GPU that torch compiles for, as torch names it; without one the test is skipped."""
+    if not any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/kfd")):
+        pytest.skip("there is no GPU")
+    ask = "import torch; print(torch.cuda.is_available())"
+    found = subprocess.run([torch_python, "-c", ask], capture_output=True, text=True, check=False)
+    if found.stdout.split()[-1:] != ["True"]:
+        pytest.skip("torch sees no GPU")
+    return "cuda"
+
+
+@pytest.fixture(scope="session")
 def bare_python(shared: Path) -> str:
     """An interpreter without torch. Not to be changed."""
 

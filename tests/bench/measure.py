@@ -56,11 +56,14 @@ class Figure:
 
 @dataclass
 class Run:
-    """One process: seconds on the wall, peak memory in MB, what it printed."""
+    """One process: seconds on the wall, peak memory in MB, what it printed; seconds of processors,
+    with those of all that it waited for.
+    """
 
     seconds: float
     memory: float
     out: str
+    processors: float = 0.0
 
 
 def environment(scratch: Path) -> dict[str, str]:
@@ -89,7 +92,7 @@ def run(command: Sequence[str], env: dict[str, str] | None = None) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, list(command))
-    return Run(seconds, usage.ru_maxrss / 1000, out)
+    return Run(seconds, usage.ru_maxrss / 1000, out, usage.ru_utime + usage.ru_stime)
 
 
 def medians(

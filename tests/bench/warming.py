@@ -80,19 +80,19 @@ print(torch._dynamo.utils.counters["inductor"]["fxgraph_cache_miss"])
 _GRAPHS = {"builtin": 7, "matrix": 6}
 
 
-def seconds(scratch: Path, command: Sequence[str], graphs: int) -> float:
+def timed(scratch: Path, command: Sequence[str], graphs: int) -> measure.Run:
     """From start to exit, with nothing there; that many graphs have to be there afterwards."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
     (folder / "tmp").mkdir()
     env = {**measure.environment(scratch), "TMPDIR": str(folder / "tmp")}
     env["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "cache")
     filled = [str(folder / "cache") if word == "{cache}" else word for word in command]
-    taken = measure.run(filled, env).seconds
+    ran = measure.run(filled, env)
     made = len(list((folder / "cache").glob("fxgraph/*/*")))
     shutil.rmtree(folder)
     if made != graphs:
         raise SystemExit(f"{made} graphs instead of {graphs}: {' '.join(filled)}")
-    return taken
+    return ran
 
 
 def figures(scratch: Path, python: str, times: int = 3) -> list[Figure]:
@@ -115,8 +115,9 @@ def figures(scratch: Path, python: str, times: int = 3) -> list[Figure]:
         taken["start"].append(measure.run(start, env).seconds)
         for name, command in commands.items():
             graphs = _GRAPHS["builtin" if "builtin" in name else "matrix"]
-            taken[name].append(seconds(scratch, command, graphs))
-            print(f"{name:16} {taken[name][-1]:6.2f} s", flush=True)
+            ran = timed(scratch, command, graphs)
+            taken[name].append(ran.seconds)
+            print(f"{name:16} {ran.seconds:6.2f} s, {ran.processors:6.2f} s of processors")
     median = {name: statistics.median(ones) for name, ones in taken.items()}
     less = median["start"]
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,26 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
     [[path, (_, into, done, not_done)]] = warmed_last().items()
     assert (path, into, done, not_done) == (str(kernels), str(cache), 2, 0)
     assert {row["kind"] for row in tk("inspect", bundle, "--json").objects[:-1]} == {"triton"}
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_every_example_gets_warm_and_proves_it(
+    tk: Tk, tmp_path: Path, torch_python: str, header_folder: Path
+) -> None:
+    folder, env = tmp_path / "r", {"TMPDIR": str(header_folder)}
+    for source in BESIDE:
+        tk("recipe", "new", source, folder / f"{source}.toml")
+    subprocess.run([torch_python, folder / "export_program.py"], check=True, capture_output=True)
+    common = ("--env", torch_python, "--json")
+    warmed = tk("warm", folder, "--into", tmp_path / "cache", *common, timeout=600, **env)
+    assert warmed.code == 0, warmed.err
+    assert warmed.result["done"] == 10
+    assert {"fxgraph", "aoti_eager", "triton"} <= set(warmed.result["kinds"])
+    proof = ("--recipe", folder, "--quick", "--trust")
+    verified = tk("verify", tmp_path / "cache", *proof, *common, timeout=600, **env)
+    assert verified.code == 0, verified.err
+    assert [cell["good"] for cell in verified.result["cells"]] == [True] * 10
 
 
 def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:

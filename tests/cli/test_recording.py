@@ -19,7 +19,9 @@ from torchkeeper.link.recorded import Recorded
 from torchkeeper.warm import recipe as recipes
 
 PROGRAM = """
+import gc
 import sys
+import weakref
 import torch
 from torch import nn
 
@@ -43,7 +45,15 @@ def main():
     net = torch.compile(Net(32), fullgraph=True, backend=sys.argv[1])
     net(torch.rand(4, 16))
     torch.compile(lambda x: x + 1, backend=sys.argv[1], dynamic=False)(torch.zeros(3, dtype=int))
-    Net(4).compile(backend=sys.argv[1])
+    once = Net(4, act="relu")
+    gone = weakref.ref(once)
+    once.compile(backend=sys.argv[1])
+    if sys.argv[1] == "eager":
+        once(torch.rand(2, 16), scale=2.0)
+        del once
+        torch._dynamo.reset()
+        gc.collect()
+        assert gone() is None
     counters = torch._dynamo.utils.counters["inductor"]
     print({name: counters[f"fxgraph_cache_{name}"] for name in ("hit", "miss")})
 
@@ -143,6 +153,16 @@ def test_how_it_is_compiled_is_said() -> None:
     assert found.data["callable"][1]["inputs"][0]["requires_grad"] is True
 
 
+def test_what_a_recipe_does_otherwise_is_said() -> None:
+    said = "Called without gradients, and with nothing that has any: step."
+    assert said in made(thing(call(tensor(2), grad=False))).comment
+    for one in (
+        thing(call(tensor(2), grad=True)),
+        model(call(tensor(2), grad=False), wants_grad=True),
+    ):
+        assert "Called without" not in made(one).comment
+
+
 def test_sizes_that_vary_are_a_matrix() -> None:
     calls = [call(tensor(n, 16), tensor(n, 2)) for n in (1, 8, 32)]
     found = made(model(*calls, dynamic=False))
@@ -158,7 +178,7 @@ def test_why_something_is_not_named() -> None:
     plain = call(tensor(2))
     for reason, one in (
         ("made inside a function", thing(plain, there=False)),
-        ("another backend, aot_eager", thing(plain, backend="aot_eager")),
+        ("another backend, mine", thing(plain, backend="mine")),
         ("more than plain values", model(plain, args=None)),
         ("has hooks", model(plain, odd=["hooks"])),
         ("training mode, without", model(plain, mode_matters=True)),
@@ -176,6 +196,9 @@ def test_why_something_is_not_named() -> None:
     assert "cannot be seen" in why(thing(plain), unseen=2)
     assert "nothing was heard" in why()
     assert made(thing(call(tensor(2), symbols=True), dynamic=True)).source == "callable"
+    found = made(thing(plain), model(plain, backend="aot_eager"))
+    assert [*found.data["callable"][0]] == ["function", "inputs"], "what is not cached is left out"
+    assert "which is not cached" in found.comment
 
 
 def test_a_program_that_writes_nonsense_where_it_is_heard(tmp_path: Path) -> None:
@@ -235,14 +258,19 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
 
 
 def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
-    """What is called is noted as it is, whatever the backend; Inductor is in the slow test."""
+    """What is called is noted as it is, whatever the backend, and nothing of it is kept alive."""
     (note,) = noted(tmp_path, PROGRAM, "-u", "eager")
+    again = note["compiled"].pop()
+    assert again["args"] == {"hidden": 4, "act": "relu"}
+    assert again["calls"][0]["keywords"] == {"scale": 2.0}
     by_name = {one["name"]: one for one in note["compiled"]}
     op, net, lambda_ = by_name["op"], by_name["Net"], by_name["main.<locals>.<lambda>"]
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
         "function", "__main__", True, True
     )  # fmt: skip
-    assert op["calls"][0]["inputs"] == [tensor(8, 8), tensor(8, 8)]
+    assert {one["backend"] for one in note["compiled"]} == {"eager"}
+    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True)]
+    assert net["wants_grad"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]
     assert lambda_["dynamic"] is False

@@ -107,3 +107,38 @@ def eat(size):
 
 def full(size):
     raise OSError(28, os.strerror(28))
+
+
+def wave(x):
+    """Needs a C++ compiler."""
+    return x.sin() + 1
+
+
+def exports(size):
+    """Writes an exported program, for a cell that comes later."""
+    model, inputs = Layer(size), (torch.rand(2, size),)
+    torch.export.save(torch.export.export(model, inputs, {"scale": 2}), "layer.pt2")
+    with open("garbage.pt2", "w") as file:
+        file.write("garbage")
+    return model, inputs
+
+
+@torch._dynamo.disable
+def takes(x, low, high, ones, small, many, pair, nothing, dtype, device, layout, text, *, grad):
+    """All that a recipe can describe."""
+    right = [
+        x.shape == (2, 3) and x.dtype == torch.int32,
+        low.shape == (50,) and 5 <= low.min() and low.max() <= 6,
+        set(high.tolist()) == {3, 4} and high.dtype == torch.int64,
+        ones.tolist() == [1, 1],
+        small.dtype == torch.float8_e4m3fn,
+        isinstance(many, list) and many[0].shape == () and many[1] == 2.5,
+        pair == (True, 7),
+        nothing is None,
+        (dtype, device, layout) == (torch.bfloat16, torch.device("cpu"), torch.strided),
+        text == "text",
+        grad.requires_grad,
+    ]
+    if not all(right):
+        raise ValueError(right)
+    return x

@@ -105,6 +105,11 @@ def test_what_is_not_toml_is_told_with_line_and_column(
 
 def test_toml_that_is_too_deep_is_a_fault() -> None:
     assert told("a = " + "[" * 50_000) == [(1, 1, "")]
+    for deep in ("a." * 50_000 + "a = 1", "[" + '"a" . ' * 9_000 + "a]", "a = {" + "'x'." * 99):
+        assert told(f"\n{deep}") == [(2, 1, "")]
+    assert told('about = "' + "x" * 200_000 + ".\"\n[callable]\nfunction = 'm:f'") == [
+        (1, 9, "about")
+    ]
     # Deep enough for tomllib, too deep for a recipe.
     assert told("[callable]\nfunction = 'm:f'\nargs.a = " + "[" * 60 + "]" * 60)[0][0] == 3
 
@@ -175,7 +180,8 @@ def test_folders_are_searched_for_recipes_and_nothing_else(tmp_path: Path) -> No
         ("a", str(tmp_path)), ("b", str(tmp_path)), ("c", str(tmp_path / "deep/er")), "builtin",
     ]  # fmt: skip
     assert recipes.wire([]) == ["builtin"]
-    assert refused(recipes.wire, ["bultin"]).code == "recipe-unknown"
+    for name in ("bultin", ""):
+        assert refused(recipes.wire, [name]).code == "recipe-unknown"
     assert refused(recipes.wire, [str(tmp_path / "venv")]).code == "recipes-none"
 
 

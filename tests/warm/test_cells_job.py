@@ -47,6 +47,26 @@ FORWARD = {
             "inputs": [{"shape": [2, 6]}],
             "keywords": {"scale": 3},
         },
+        _example("exports", size=10),
+        {
+            "name": "takes",
+            "function": "cell_models:takes",
+            "inputs": [
+                {"shape": [2, 3], "dtype": "int32"},
+                {"shape": [50], "fill": "rand", "low": 5, "high": 6},
+                {"shape": [99], "dtype": "int64", "low": 3, "high": 5},
+                {"shape": [2], "fill": "ones"},
+                {"shape": [2], "dtype": "float8_e4m3fn"},
+                {"list": [{"shape": []}, 2.5]},
+                {"tuple": [True, 7]},
+                {"none": True},
+                {"dtype": "bfloat16"},
+                {"device": "cpu"},
+                {"layout": "strided"},
+                "text",
+            ],
+            "keywords": {"grad": {"shape": [2], "requires_grad": True}},
+        },
         {"name": "no module", "function": "cell_modles:product"},
         {"name": "no file", "function": "models/cells.py:product"},
         {"name": "needs", "function": "needs_more:product"},
@@ -68,6 +88,14 @@ FORWARD = {
 BACKWARD = {
     "callable": [_example("layer", size=8), {"name": "no gradient", **SQUARE}],
     "compile": {"backward": True},
+}
+EXPORTED = {
+    "exported": [
+        {"file": "layer.pt2"},
+        {"file": "layer.pt2", "name": "other", "inputs": [{"shape": [3, 3]}]},
+        {"file": "garbage.pt2"},
+        {"file": "none.pt2"},
+    ]
 }
 WAYS = {
     "callable": [{"factory": "cell_models:Layer", "inputs": [{"shape": ["rows", 4]}]}],
@@ -144,7 +172,8 @@ def warmed(shared: Path, folder: Path, torch_python: str, header_folder: Path) -
 
 @pytest.fixture(scope="module")
 def ran(warmed: Warmed) -> Ran:
-    return warmed("all", {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS})
+    recipes = {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS, "exported": EXPORTED}
+    return warmed("all", recipes)
 
 
 @pytest.fixture(scope="module")
@@ -169,13 +198,16 @@ def test_every_cell_is_told(ran: Ran) -> None:
 
 
 def test_what_compiles(ran: Ran) -> None:
-    for name in ("polluted", "after", "layer", "factory", "after the crash"):
+    for name in ("polluted", "after", "layer", "factory", "exports", "after the crash"):
         row = ran.cell(name)
         assert (row["state"], row["graphs"], row["misses"]) == ("done", 1, 1), name
         assert (row["device"], row["proof"]) == ("cpu", None)
     # The user's own torch.compile is not compiled again: its backend makes no graphs of Inductor's.
     assert (ran.cell("compiled")["state"], ran.cell("compiled")["graphs"]) == ("done", 0)
+    assert (ran.cell("takes")["state"], ran.cell("takes")["graphs"]) == ("done", 0)
     assert ran.cell("layer", "backward")["graphs"] == 2
+    assert (ran.cell("layer", "exported")["state"], ran.cell("layer", "exported")["graphs"]) == (
+        "done", 1)  # fmt: skip
     ways = [row for row in ran.result["cells"] if row["recipe"] == "ways"]
     assert [row["state"] for row in ways] == ["done"] * 4
     # Any number of rows is one graph in each type.
@@ -232,12 +264,18 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
     code, params = ran.problem("size missing")
     assert (code, params["where"]) == ("inputs-refused", line("def layer"))
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"
+    assert ran.problem("other", "exported")[0] == "inputs-refused"
+    for name in ("garbage", "none"):
+        code, params = ran.problem(name, "exported")
+        assert (code, params["file"]) == ("exported-unreadable", f"{folder}/{name}.pt2")
 
 
 def test_a_crash_takes_only_its_cell(ran: Ran) -> None:
     code, params = ran.problem("crash")
     assert (code, params["signal"]) == ("warm-killed", "SIGSEGV")
-    assert any("cell_models.py" in text for text in ran.cell("crash")["log"])
-    assert ran.cell("after the crash")["state"] == "done"
     index = ran.cell("crash")["index"]
+    states = [found["cell"] for found in ran.findings if isinstance(found.get("cell"), dict)]
+    [failed] = [one for one in states if (one["index"], one["state"]) == (index, "failed")]
+    assert any("cell_models.py" in text for text in failed["log"])
+    assert ran.cell("after the crash")["state"] == "done"
     assert [found["cell"] for found in ran.findings if "log" in found].count(index) > 1

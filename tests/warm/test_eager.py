@@ -1,5 +1,5 @@
-"""Eager operators: compiled into PyTorch's list, found and run by PyTorch itself, and refused before
-anything is compiled where that can be known.
+"""Eager operators: compiled into PyTorch's list, found and run by PyTorch itself, and refused
+before anything is compiled where that can be known.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import DATA, RunPlain, once
 from tests.warm.conftest import Recorder
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.link.words import user_error
 from torchkeeper.stores.folder import survey
 from torchkeeper.warm import supervise
@@ -44,9 +45,9 @@ def warmed(shared: Path, with_torch: list[int]) -> Path:
     """A place with the good operators in ``place``, and what warming said. Not to be changed."""
 
     def make(folder: Path) -> None:
-        recipes = request([*GOOD, *(item for _, item in BAD)])
-        recipes += request(GOOD[:1], compile={"dynamic": True})
-        said = supervise.warm({"into": str(folder / "place"), "recipes": recipes}, Recorder())
+        asked: dict[str, Any] = {"into": str(folder / "place")}
+        asked["recipes"] = request([*GOOD, *(item for _, item in BAD)])
+        said = supervise.warm(asked, Recorder())
         (folder / "said.json").write_text(json.dumps(said))
 
     return once(shared, "warmed-eager", make)
@@ -60,8 +61,7 @@ def test_operators_are_compiled_and_listed(warmed: Path) -> None:
     assert [(row["state"], row["misses"], row["proof"]) for row in good] == [
         ("done", 1, {"found": 1, "of": 1})
     ] * len(GOOD)
-    codes = [row["problem"]["code"] for row in bad]
-    assert codes == [*(code for code, _ in BAD), "dynamic-eager"]
+    assert [row["problem"]["code"] for row in bad] == [code for code, _ in BAD]
     told = [row["problem"] for row in bad]
     # PyTorch compiles it, lists it, and then cannot read its own list.
     assert "cannot use it" in told[0]["params"]["why"]
@@ -78,6 +78,13 @@ def test_operators_are_compiled_and_listed(warmed: Path) -> None:
     kinds = Counter(item.kind for item in survey(str(place), Recorder()))
     assert kinds["aoti_eager"] == result["kinds"]["aoti_eager"] == len(GOOD)
     assert kinds["fxgraph"] == kinds["unknown"] == 0
+
+
+def test_dynamic_shapes_are_refused_at_once() -> None:
+    recipes = request(GOOD[:1], compile={"dynamic": True})
+    with pytest.raises(Problem) as failure:
+        supervise.checked({"into": "/place", "recipes": recipes})
+    assert failure.value.params["expected"] == "dynamic-eager"
 
 
 @pytest.mark.torch

@@ -129,6 +129,28 @@ def test_a_launch_takes_what_was_warmed(
 
 
 @pytest.mark.torch
+@pytest.mark.gpu
+def test_a_launch_on_this_gpu_takes_what_was_warmed(
+    gpu: str, torch_python: str, tmp_path: Path, with_torch: list[int]
+) -> None:
+    """Warmed for the GPU that is there, without naming it; then really launched."""
+    items = [{key: item[key] for key in item if key != "targets"} for item in GOOD]
+    result = supervise.warm({"into": str(tmp_path), "recipes": request(items)}, Recorder())
+    assert (result["done"], result["kinds"]["triton"]) == (3, 4)
+    done = subprocess.run(
+        [torch_python, str(DATA / "launch_kernel.py"), "here", str(DATA / FILE)],
+        env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "triton" / "0")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    compiled = json.loads(done.stdout.splitlines()[-1])
+    assert compiled == {
+        "as warmed": False, "a multiple of 16": True, "not aligned": True,
+        "tuned 2": False, "tuned 4": False, "typed": False,
+    }  # fmt: skip
+
+
+@pytest.mark.torch
 @pytest.mark.slow
 def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torch: Any) -> None:
     """Each cell is judged by itself, by what Triton writes."""

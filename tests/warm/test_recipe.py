@@ -133,6 +133,13 @@ def test_a_matrix_without_end_is_refused_before_it_is_expanded() -> None:
     matrix = "\n".join(f"s{n} = [{', '.join(map(str, range(1, 40)))}]" for n in range(20))
     text = CALLABLE + f"inputs = [{{ shape = [{sizes}] }}]\n[matrix]\n{matrix}"
     assert ("matrix", "fewer-cells") in found(text)
+    inputs = [{"shape": ["b"], "fill": "zeros"}] * 999
+    wide: dict[str, Any] = {
+        "callable": {"function": "m:f", "inputs": inputs},
+        "matrix": {"b": list(range(999))},
+    }
+    wide["matrix"]["mode"] = ["default", "max-autotune"]
+    assert [one.expected for one in faults(wide)] == ["smaller"]
     each = checked({"callable": {"function": "m:f", "inputs": [{"shape": ["b"]}]},
                     "matrix": {"b": list(range(900))}}, "a", "/")  # fmt: skip
     with pytest.raises(Problem) as caught:
@@ -273,7 +280,7 @@ def test_deep_and_wide_data_is_bounded() -> None:
     deep: Any = 1
     for _ in range(5000):
         deep = {"list": [deep]}
-    wide = {"callable": {"function": "m:f", "inputs": [deep]}}
+    wide: dict[str, Any] = {"callable": {"function": "m:f", "inputs": [deep]}}
     assert [one.expected for one in faults(wide)] == ["shallower"]
     many = {"callable": {"function": "m:f", "inputs": [{"shape": [-1] * 60}] * 999}}
     assert len(faults(many)) == looking.MOST

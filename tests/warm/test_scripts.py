@@ -14,7 +14,7 @@ import pytest
 from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import commands, tail
+from torchkeeper.warm import commands, supervise, tail
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.graphs import Graph
 from torchkeeper.warm.sources import Work, scripts
@@ -168,6 +168,31 @@ def test_a_strangers_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     written(tmp_path, b"x" * 100_000, name="dedicated_log_torch_trace_more.log")
     follows.look()
     assert follows._files[str(tmp_path / "dedicated_log_torch_trace_more.log")].at == 0
+
+
+def test_a_job_runs_it_without_torch(
+    tmp_path: Path, recorder: type[Any], jobs: list[int], bare_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """The interpreter needs none for it; what fails fails alone."""
+    monkeypatch.setattr(sys, "executable", bare_python)
+    events = b"".join(record(metadata, payload) for metadata, payload in kept("cold"))
+    (tmp_path / "events.log").write_bytes(events)
+    (tmp_path / "serve.py").write_text(TRACING)
+    data = {"script": [{"command": ["serve.py", "events.log", "a"]}, {"command": ["-c", "3 / 0"]}]}
+    asked = {"name": "served", "folder": str(tmp_path), "data": data}
+    heard = recorder()
+    result = supervise.warm({"into": str(tmp_path / "place"), "recipes": [asked]}, heard)
+    good, bad = result["cells"]
+    assert (good["state"], good["graphs"], good["misses"]) == ("done", 2, 2)
+    assert (bad["state"], bad["problem"]["code"]) == ("failed", "script-failed")
+    assert bad["problem"]["params"]["why"] == "ZeroDivisionError: division by zero"
+    (log,) = [one["log"] for one in heard.all("cell") if isinstance(one, dict) and "log" in one]
+    assert any("Traceback" in line for line in log)
+    told = {one["id"]: one for one in heard.all("graph")}
+    assert told["1/0 backward"]["cell"] == 0
+    assert "build" in dict(told["1/0 backward"]["phases"])
+    assert heard.all("graph")[0]["outcome"] == "compiling"
 
 
 @pytest.mark.slow

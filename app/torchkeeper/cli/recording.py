@@ -10,6 +10,7 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.link import recorded, recording, say, tomltext, whole
+from torchkeeper.link.noted import NOT_CACHED
 from torchkeeper.link.words import printable, user_error
 
 #: Reasons that are said on the command line; the recipe has more.
@@ -62,7 +63,13 @@ def write(
     if not args.recipe:
         return None
     found = recording.notes_in(notes)
-    if not graphs and not any(note["compiled"] for note in found):
+    cached = [
+        one
+        for note in found
+        for one in note["compiled"]
+        if not (isinstance(one, dict) and one.get("backend") in NOT_CACHED)
+    ]
+    if not graphs and not cached:
         output.complain(user_error("recording-nothing", {"file": args.recipe}))
         return {"file": None}
     made = recorded.recipe_of(found, command, args.recipe, env)

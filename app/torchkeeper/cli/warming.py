@@ -129,6 +129,7 @@ def warm(args: argparse.Namespace) -> int:
             answer = {**asker.ask("warm", **params), "left": asker.left}
         except UserError:
             live.say_tail()
+            _say_nothing_went_on(args)
             raise
     rows = live.rows_of(answer)
     failed = [row for row in rows if row.get("state") != "done"]
@@ -140,10 +141,15 @@ def warm(args: argparse.Namespace) -> int:
     code = 1 if failed else 0
     if not failed:
         code = _onward(args, answer)
-    elif args.bundle or args.publish:
-        output.note("Nothing was exported or published, because not every cell is warm.")
+    else:
+        _say_nothing_went_on(args)
     output.result(args, answer, _said(answer, len(rows)))
     return code
+
+
+def _say_nothing_went_on(args: argparse.Namespace) -> None:
+    if args.bundle or args.publish:
+        output.note("Nothing was exported or published, because not every cell is warm.")
 
 
 def _keep(args: argparse.Namespace, rows: list[Answer]) -> None:

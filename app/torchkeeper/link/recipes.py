@@ -32,6 +32,10 @@ _SUFFIX = ".toml"
 _OTHERS = frozenset({"pyproject.toml", "ruff.toml", "uv.toml", "Cargo.toml", "Pipfile.toml"})
 _NOT_ENTERED = frozenset({"__pycache__", "node_modules", "site-packages"})
 _LIST = "recipes"
+#: A key of so many parts that tomllib would take minutes over it.
+_DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+_NOT_TOML = "this is not TOML: "
+_TOO_DEEP = "lists or tables lie too deep in each other."
 _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -69,12 +73,14 @@ def looked_at(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
 
     None where it is not TOML, which is then the one fault, with where "".
     """
+    if deep := _DEEP.search(text):
+        return None, [Fault(text.count("\n", 0, deep.start()) + 1, 1, "", _TOO_DEEP)]
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
         return None, [_syntax(str(e), text)]
     except RecursionError:
-        return None, [Fault(1, 1, "", "lists or tables lie too deep in each other.")]
+        return None, [Fault(1, 1, "", _TOO_DEEP)]
     found = faults(data)
     if not found:
         return data, []
@@ -91,9 +97,9 @@ def _syntax(why: str, text: str) -> Fault:
     match = _PLACE.fullmatch(why)
     what = (match[1] if match else why).rstrip(".")
     if match and match[2]:
-        return Fault(int(match[2]), int(match[3]), "", f"this is not TOML: {printable(what)}.")
+        return Fault(int(match[2]), int(match[3]), "", f"{_NOT_TOML}{printable(what)}.")
     rows = text.rstrip("\n").split("\n")
-    return Fault(len(rows), len(rows[-1]) + 1, "", f"this is not TOML: {printable(what)}.")
+    return Fault(len(rows), len(rows[-1]) + 1, "", f"{_NOT_TOML}{printable(what)}.")
 
 
 def text_in(path: str) -> str:
@@ -130,7 +136,8 @@ def read(path: str) -> RecipeFile:
     if data is None:
         [fault] = found
         params = {"file": path, "line": fault.line, "column": fault.column}
-        raise user_error("recipe-syntax", {**params, "why": fault.text.rstrip(".")})
+        why = fault.text.removeprefix(_NOT_TOML).rstrip(".")
+        raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
     if found:
         raise _wrong(path, found)
     return RecipeFile(path, str(data.get("name", _stem(path))), data)
@@ -164,8 +171,8 @@ def files(name: str) -> list[str]:
     "recipes-too-many" | "folder-unreadable").
     """
     path = os.path.abspath(name)
-    if not os.path.isdir(path):
-        if not os.path.lexists(path):
+    if not name or not os.path.isdir(path):
+        if not os.path.lexists(path) or not name:  # an empty variable is no folder
             raise user_error("recipe-unknown", {"recipe": name})
         return [path]
     found = []

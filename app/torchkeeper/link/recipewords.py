@@ -74,6 +74,8 @@ EXPECTED: dict[str, str] = {
     "not-negative": "a shape uses this size: expected no number below 0",
     "huge": "the inputs are too large: together they have more than {most} elements.",
     "fewer-cells": "expected at most {most} combinations",
+    "smaller": "written out, the combinations take more than {most} bytes: make the matrix "
+    "smaller, or the inputs fewer.",
     "mode": "expected one of {known}",
     "in-matrix": "this is in [matrix], too; say it in one place.",
     "mode-and-options": "PyTorch takes a mode or options, not both.",

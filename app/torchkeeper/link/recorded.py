@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.link import runs
+from torchkeeper.link.noted import NOT_CACHED, Note, dicts, lines, of_environment, variables
 from torchkeeper.link.references import Unnamed, reference
 from torchkeeper.warm import recipe as recipes
 from torchkeeper.warm.commands import is_python
-from torchkeeper.warm.options import PRECOMPILE
 from torchkeeper.warm.sections import MODES
-
-Note = Mapping[str, Any]
 
 #: Reasons, and lines of what was compiled, that a recipe's comment has.
 _MOST_LINES = 60
-#: What is copied of the environment: what PyTorch compiles by, less what is of this run only.
-_KEPT = re.compile(r"(?:TORCHINDUCTOR|TORCHDYNAMO|TORCH_COMPILE|TORCH|TRITON)_\w+")
-_DROPPED = re.compile(
-    r".*(?:DIR|PATH|HOME|URL|REDIS|REMOTE|TRACE|LOGS?|DEBUG|DUMP|PROFIL\w*|THREADS|WORKERS?|SERVER"
-    r"|PORT|ADDR|TOKEN|SECRET|PASSWORD|KEY)(?:_.*)?"
-)
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _ODD = {
     "hooks": "has hooks",
     "frozen": "has parameters of which only some want gradients",
@@ -64,12 +54,17 @@ def recipe_of(
     secret = shown != [*command]
     if is_python(shown[0]):
         shown[0] = "python"  # whichever the recipe is warmed with
-    compiled = [one for note in notes for one in _dicts(note.get("compiled"))]
-    told = [f"  {line}" for one in compiled for line in _lines(one)]
+    compiled = [one for note in notes for one in dicts(note.get("compiled"))]
+    told = [f"  {line}" for one in compiled for line in lines(one)]
     head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
     try:
         data = _understood(notes, os.path.dirname(out))
         head.append("It is the program's own models and functions, each with the inputs it had.")
+        if without := sorted({str(one["name"]) for one in compiled if _without_grad(one)}):
+            # A key of AOTAutograd's holds whether gradients are on (autograd_cache.py).
+            head.append(f"Called without gradients, and with nothing that has any: "
+                        f"{', '.join(without[:10])}. Their graphs will hit; AOTAutograd's own "
+                        "entries, which take no compiler, will not.")  # fmt: skip
         found = Recorded(data, "", "callable")
     except Unnamed as e:
         why = e.args[0]
@@ -89,10 +84,6 @@ def recipe_of(
     return found
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 def _understood(notes: Sequence[Note], folder: str) -> dict[str, Any]:
     """As ``_callables``; a program can write there what it likes."""
     try:
@@ -109,7 +100,9 @@ def _callables(notes: Sequence[Note], folder: str) -> dict[str, Any]:
     for note in notes:
         if note.get("unseen"):
             why.append("some compiles were begun in a way that cannot be seen")
-        for one in _dicts(note.get("compiled")):
+        for one in dicts(note.get("compiled")):
+            if one.get("backend") in NOT_CACHED:
+                continue
             try:
                 of_one, its = _items(one, note, folder)
             except Unnamed as e:
@@ -131,12 +124,12 @@ def _callables(notes: Sequence[Note], folder: str) -> dict[str, Any]:
     if merged.get("dynamic") is False:
         settings["dynamic"] = False
     for note in notes:
-        settings.update(_of_environment(note))
+        settings.update(of_environment(note))
     data: dict[str, Any] = {"callable": items}
     data |= _matrix(items)
     data |= {"compile": settings} if settings else {}
-    variables = {k: v for note in notes for k, v in _variables(note.get("environment")).items()}
-    data |= {"environment": variables} if variables else {}
+    copied = {k: v for note in notes for k, v in variables(note.get("environment")).items()}
+    data |= {"environment": copied} if copied else {}
     if faults := recipes.faults(data):
         raise Unnamed([f"a recipe cannot say it: {'.'.join(map(str, faults[0].where))}"])
     return data
@@ -164,7 +157,7 @@ def _items(one: Note, note: Note, folder: str) -> tuple[list[dict[str, Any]], li
     else:
         made["function"] = reference(one, note, folder)
     items, ways = [], []
-    for call in _dicts(one.get("calls")):
+    for call in dicts(one.get("calls")):
         _check(call, one, name)
         device = _device(one, call)
         inputs = [_told(x, device) for x in call["inputs"]]
@@ -202,6 +195,16 @@ def _odd(value: Any) -> Iterator[str]:
         for form in ("list", "tuple"):
             for one in value.get(form, ()):
                 yield from _odd(one)
+
+
+def _without_grad(one: Note) -> bool:
+    """Whether it was called as a recipe does not: without gradients where nothing has one."""
+    return any(
+        call.get("grad") is False
+        and not one.get("wants_grad")
+        and not any(tensor.get("requires_grad") for tensor in _tensors(call))
+        for call in dicts(one.get("calls"))
+    )
 
 
 def _device(one: Note, call: Note) -> str:
@@ -271,71 +274,7 @@ def _script(
     data: dict[str, Any] = {"script": [item if folder == "." else {**item, "folder": folder}]}
     settings: dict[str, Any] = {}
     for note in [{"environment": dict(env)}, *notes]:
-        settings.update(_of_environment(note))
+        settings.update(of_environment(note))
     data |= {"compile": settings} if settings else {}
-    variables = _variables(env)
-    return data | ({"environment": variables} if variables else {})
-
-
-def _of_environment(note: Note) -> dict[str, Any]:
-    """What a recipe says by a name of its own: the threads, and headers that are not precompiled.
-
-    The threads are those of the machine unless somebody has said otherwise.
-    """
-    env = note.get("environment")
-    found: dict[str, Any] = {}
-    if not isinstance(env, Mapping):
-        return found
-    if env.get(PRECOMPILE) == "0":
-        found["portable"] = True
-    threads, cores = note.get("threads"), note.get("cores")
-    asked = next((str(env[name]) for name in _THREADS if env.get(name)), "")
-    if isinstance(threads, int) and (
-        asked or (isinstance(cores, int) and threads not in (cores, cores // 2))
-    ):
-        found["threads"] = threads
-    elif asked.isdigit():
-        found["threads"] = int(asked)
-    return found
-
-
-def _variables(env: Any) -> dict[str, str]:
-    """What is copied of an environment."""
-    if not isinstance(env, Mapping):
-        return {}
-    return {
-        name: value
-        for name, value in sorted(env.items())
-        if isinstance(name, str)
-        and isinstance(value, str)
-        and _KEPT.fullmatch(name)
-        and not _DROPPED.fullmatch(name)
-        and name != PRECOMPILE
-        and runs.hidden([value]) == [value]
-    }
-
-
-def _lines(one: Note) -> Iterator[str]:
-    """What was compiled, for people: a line for each call."""
-    args = one.get("args") if isinstance(one.get("args"), dict) else None
-    said = ", ".join(f"{key}={value!r}" for key, value in args.items()) if args else ""
-    name = str(one.get("name")) + (f"({said})" if one.get("kind") == "model" else "")
-    for call in _dicts(one.get("calls")):
-        given = [*_list(call.get("inputs")), *_dict(call.get("keywords")).values()]
-        inputs = ", ".join(map(_input, given)) or "no inputs"
-        yield f"{name}: {inputs}" + (", with backward" if call.get("backward") else "")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _input(value: Any) -> str:
-    if isinstance(value, dict) and isinstance(value.get("shape"), list):
-        size = "x".join(map(str, value["shape"])) or "scalar"
-        return f"{value.get('dtype')} {size} on {value.get('device')}"
-    return "…" if isinstance(value, dict) else repr(value)[:40]
+    copied = variables(env)
+    return data | ({"environment": copied} if copied else {})

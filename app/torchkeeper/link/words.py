@@ -793,11 +793,6 @@ CATALOGUE: dict[str, Words] = {
         "{why}",
         "The log has all of it. Only inputs of these shapes and types are affected.",
     ),
-    "dynamic-eager": Words(
-        "{op} cannot be compiled for dynamic shapes.",
-        "PyTorch looks eager operators up by the exact shapes of their inputs.",
-        "Take “dynamic = true” out of the recipe, and list the sizes in its matrix.",
-    ),
     "triton-missing": Words(
         "{python} has no Triton.",
         "Kernels are compiled by the Triton that programs launch them with.",
@@ -890,8 +885,8 @@ CATALOGUE: dict[str, Words] = {
     ),
     "recording-nothing": Words(
         "No recipe was written to {file}.",
-        "The program compiled nothing, as far as its trace tells.",
-        "Have it run what torch.compile made.",
+        "The program compiled nothing for which PyTorch's caches are asked.",
+        "Have it run what torch.compile made, with the backend inductor.",
     ),
     "script-failed": Words(
         "{command} failed: {status}.",

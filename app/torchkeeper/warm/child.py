@@ -26,6 +26,8 @@ from torchkeeper.artifacts.entry import Problem
 Tell = Callable[..., None]
 
 _MORE: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+#: What is done before the end of one whose engine is gone.
+_LAST: list[Callable[[], object]] = []
 
 
 def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
@@ -68,6 +70,11 @@ def more() -> dict[str, Any]:
     return _MORE.get()
 
 
+def when_orphaned(do: Callable[[], object]) -> None:
+    """Have something done once the engine is gone, before this process ends."""
+    _LAST.append(do)
+
+
 def _request(handle: int) -> tuple[dict[str, Any], bytes]:
     """The first line, and what came after it."""
     line = b""
@@ -91,6 +98,9 @@ def _watch(handle: int, rest: bytes) -> None:
             if not data:
                 break
             rest += data
+    for do in _LAST:
+        with contextlib.suppress(Exception):
+            do()
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -10,7 +10,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import items, values
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.recipe import MOST_CELLS, Recipe, axes_of, many
+from torchkeeper.warm.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
 from torchkeeper.warm.sections import ALL_AXES
 
 #: Characters of a cell's name, but for a number that tells it from others.
@@ -33,7 +33,7 @@ def cells_of(
     Raises Problem("cells-too-many", cells=…, most=…).
     """
     count = sum(map(many, recipes))
-    if count > MOST_CELLS:
+    if count > MOST_CELLS or sum(map(weight, recipes)) > MOST_SIZE:
         raise Problem("cells-too-many", cells=count, most=MOST_CELLS)
     found: list[Cell] = []
     names: dict[str, int] = {}

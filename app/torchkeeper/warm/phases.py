@@ -57,7 +57,7 @@ GRAPH = "inductor_compile"
 
 #: Seconds that one event may be after another; events that are deeper or more are passed over.
 _LONGEST = 7 * 86400.0
-_DEEPEST = 200
+_DEEPEST = 60
 _MOST_PARTS = 1000
 
 # JSON with the keys in this order; of what is between, which may be long, nothing is read.

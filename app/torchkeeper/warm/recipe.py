@@ -7,6 +7,7 @@ each source takes is in ``warm.items``; what becomes of a recipe, in ``warm.expa
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ from torchkeeper.warm.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, f
 BUILTIN = "builtin"
 #: Cells of all recipes of a request at most, and its recipes.
 MOST_CELLS, MOST_RECIPES = 10_000, 1000
+#: Bytes of all cells of a request at most, written out.
+MOST_SIZE = 50_000_000
 _MOST = values.MOST_ELEMENTS
 
 
@@ -103,6 +106,8 @@ def _look_whole(found: Faults, recipe: Recipe) -> None:
             found.add(("matrix",) if largest else (recipe.source,), "huge", most=_MOST)
     if (cells := many(recipe)) > MOST_CELLS:
         found.add(("matrix",), "fewer-cells", cells, most=MOST_CELLS)
+    elif weight(recipe) > MOST_SIZE:
+        found.add(("matrix",) if recipe.matrix else (recipe.source,), "smaller", most=MOST_SIZE)
 
 
 def axes_of(recipe: Recipe, item: dict[str, Any]) -> list[str]:
@@ -113,11 +118,18 @@ def axes_of(recipe: Recipe, item: dict[str, Any]) -> list[str]:
 
 def many(recipe: Recipe) -> int:
     """How many cells it has."""
-    return sum(
-        math.prod(len(recipe.matrix[axis]) for axis in axes_of(recipe, one))
-        * len(items.targets(one, recipe.matrix))
-        for one in recipe.items
-    )
+    return sum(_many(recipe, one) for one in recipe.items)
+
+
+def _many(recipe: Recipe, item: dict[str, Any]) -> int:
+    ways = math.prod(len(recipe.matrix[axis]) for axis in axes_of(recipe, item))
+    return ways * len(items.targets(item, recipe.matrix))
+
+
+def weight(recipe: Recipe) -> int:
+    """How many bytes all its cells take, about, when they are written out."""
+    common = len(json.dumps([recipe.compile, recipe.environment]))
+    return sum(_many(recipe, one) * (len(json.dumps(one)) + common) for one in recipe.items)
 
 
 def wrong(recipe: Any, fault: Fault) -> Problem:

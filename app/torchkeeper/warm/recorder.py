@@ -15,8 +15,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-#: Names the folder for what is noted, and that which this file lies in.
-FOLDER, HERE = "TORCHKEEPER_RECORD", "TORCHKEEPER_RECORD_HERE"
+#: Names the folder for what is noted, and that which this file lies in; not as TORCH…, which
+#: PyTorch writes down in what it caches.
+FOLDER, HERE = "_TORCHKEEPER_RECORD", "_TORCHKEEPER_RECORD_HERE"
 #: What is noted at most: calls, models, arguments of one, bytes of a text.
 _CALLS, _MODELS, _ARGUMENTS, _TEXT = 500, 200_000, 200, 1000
 _DEEPEST = 8
@@ -112,12 +113,22 @@ def _note_model(model: Any) -> None:
             code = outermost.f_code
             names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
             if not code.co_flags & 0x0C:  # *args, **kwargs
-                given = {name: outermost.f_locals.get(name) for name in names}
+                given = {name: _kept(outermost.f_locals.get(name)) for name in names}
         ident = id(model)
         if len(_built) < _MODELS:
             _built[ident] = (weakref.ref(model, lambda _: _built.pop(ident, None)), given)
     except Exception:  # noqa: BLE001, S110
         pass
+
+
+class _Other(int):
+    """What is not plain, by its id: nothing of the program's is kept alive."""
+
+
+def _kept(value: Any) -> Any:
+    if value is None or _is_plain(value):
+        return type(value)(value) if isinstance(value, (list, tuple)) else value
+    return _Other(id(value))
 
 
 def _arguments(model: Any) -> Noted | None:
@@ -132,9 +143,9 @@ def _arguments(model: Any) -> Noted | None:
     if known[1].keys() != set(list(parameters)[1:]):
         return None  # another class's
     for name, value in known[1].items():
-        if value is parameters[name].default or (
-            type(value) in _PLAIN and value == parameters[name].default
-        ):
+        default = parameters[name].default
+        same = value == id(default) if type(value) is _Other else value is default
+        if same or (type(value) in _PLAIN and type(default) is type(value) and value == default):
             continue
         if not _is_plain(value) or parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY:
             return None
@@ -181,11 +192,12 @@ class _Notes:
     """What this process has compiled."""
 
     def __init__(self) -> None:
-        self.compiled: dict[Any, Noted] = {}
+        self.compiled: list[Noted] = []
+        self.by_id: dict[Any, Noted] = {}
         self.of_compile: dict[Any, Noted] = {}
         self.unseen = 0
         self.calls = 0
-        self.keep: list[Any] = []
+        self.watched: list[Any] = []
 
     def hear(self, metadata: Noted) -> None:
         """One record of the trace, live: the compile that it is about is under way."""
@@ -217,9 +229,10 @@ class _Notes:
             "keywords": {name: _input(value) for name, value in seen.get("kwargs", {}).items()},
             "backward": False,
             "symbols": False,
+            "grad": bool(sys.modules["torch"].is_grad_enabled()),
         }
         for known in one["calls"]:
-            if all(known[name] == call[name] for name in ("inputs", "keywords")):
+            if all(known[name] == call[name] for name in ("inputs", "keywords", "grad")):
                 call = known  # a part of the same call, after a break; or once more
                 break
         else:
@@ -242,11 +255,23 @@ class _Notes:
         ):  # fmt: skip
             what = model
         key = id(what), id(context)
-        if key not in self.compiled:
-            self.keep.append((what, context))  # so that no other gets the same id
+        if key not in self.by_id:
             about = _model(what) if what is model else _function(what)
-            self.compiled[key] = {"calls": [], "settings": [], **about, **_ways(context)}
-        return self.compiled[key]
+            noted = {"calls": [], "settings": [], **about, **_ways(context)}
+            self.by_id[key] = noted
+            self.compiled.append(noted)
+            self.watch(key, what, context)
+        return self.by_id[key]
+
+    def watch(self, key: Any, *things: Any) -> None:
+        """Nothing of the program's is kept alive: what goes makes room for another of its id."""
+        import weakref
+
+        for one in things:
+            try:
+                self.watched.append(weakref.ref(one, lambda _: self.by_id.pop(key, None)))
+            except TypeError:
+                continue
 
     def write(self) -> None:
         """What is noted until now, whole: the program may be killed at any time."""
@@ -269,7 +294,7 @@ class _Notes:
                 if name.startswith(("TORCH", "TRITON", "OMP_NUM", "MKL_NUM"))
             },
             "unseen": self.unseen,
-            "compiled": list(self.compiled.values()),
+            "compiled": self.compiled,
         }
         path = os.path.join(os.environ[FOLDER], f"{os.getpid()}.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
@@ -367,6 +392,7 @@ def _model(model: Any) -> Noted:
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
         "training": bool(model.training),
+        "wants_grad": any(p.requires_grad for p in model.parameters()),
         "mode_matters": any(map(_mode_matters, model.modules())),
         "odd": odd,
     }
@@ -402,8 +428,9 @@ def _ways(context: Any) -> Noted:
         "mode": None,
         "options": {},
     }
-    if getattr(backend, "compiler_name", "") != "inductor":
-        noted["backend"] = str(getattr(backend, "__name__", type(backend).__name__))[:80]
+    called = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None)
+    if called != "inductor":
+        noted["backend"] = str(called or type(backend).__name__)[:80]
         return noted
     noted["backend"] = "inductor"
     options = dict(getattr(backend, "config", {}))

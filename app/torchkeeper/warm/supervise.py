@@ -76,7 +76,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        result = run(job, environment(job.place), home, report, gone)
+        result = run(job, environment(job.place), home, report, gone, roots=list(marks))
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -98,8 +98,8 @@ def run(
     cells, and sums.
 
     env: of the processes, but for what a cell asks for. more: of their request (``load``, ``save``,
-    ``prove``). gone: hears the ids of processes that ended before their time, and whether others
-    of the job are at work.
+    ``prove``, ``roots``). gone: hears the ids of processes that ended before their time, and
+    whether others of the job are at work.
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """
     most = _at_a_time(job, report)

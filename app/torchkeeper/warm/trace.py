@@ -30,6 +30,8 @@ Factor = tuple[str, str, str]
 MAX_FILES = 1000
 MAX_BYTES = 4 << 30
 MAX_GRAPHS = 20_000
+#: Graphs whose times are looked at: some are never looked up.
+_MAX_PARTS = 3 * MAX_GRAPHS
 #: Names of files, and compiles, of which something is remembered.
 _MAX_NAMES = 100_000
 #: Characters of factors and graphs that are kept in all, and factors of one graph.
@@ -171,8 +173,9 @@ class _Kept:
     """What the graphs of a trace share: most factors are those of other graphs, too."""
 
     factors: dict[str, Factor] = field(default_factory=dict)
-    #: Characters of all that is kept.
+    #: Characters of all that is kept, and graphs whose times are.
     size: int = 0
+    parts: int = 0
 
     def has_room(self, more: int) -> bool:
         """Whether so many characters may be kept; if so, they are counted."""
@@ -285,10 +288,14 @@ class _File:
 
     def _happened(self, where: tuple[str, str], record: Record) -> None:
         # What has no id ran beside a compile, which waited for it.
-        if where[1] and self._fits(where, self._times):
-            happened = phases.event(record.payload()[0])
-            if happened:
-                self._times.setdefault(where, Compile()).take(happened)
+        if not where[1] or self._kept.parts > _MAX_PARTS:
+            return
+        happened = phases.event(record.payload()[0])
+        if happened and (where in self._times or len(self._times) < MAX_GRAPHS):
+            times = self._times.setdefault(where, Compile())
+            before = len(times.parts)
+            times.take(happened)
+            self._kept.parts += len(times.parts) - before
 
     def _said(self, record: Record) -> tuple[dict[str, Any], bool]:
         payload, whole = record.payload()

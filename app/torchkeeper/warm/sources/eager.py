@@ -9,19 +9,18 @@ shapes are known there, and only inputs of some types.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
-from torchkeeper.warm.sources import Step, Work, inputs
+from torchkeeper.warm.sources import Step, Work, inputs, operators
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -34,16 +33,14 @@ class _Operator:
     """An operator and its inputs, in the way in which PyTorch would look for it."""
 
     def __init__(self, cell: Cell, device: str) -> None:
-        """Raises Problem: "name-missing", "input-type", "inputs-refused", "dynamic-eager"."""
+        """Raises Problem: "name-missing", "input-type", "inputs-refused"."""
         self.name: str = cell.item["op"]
-        if cell.dynamic:
-            raise Problem("dynamic-eager", op=self.name)
-        self.space, self.overloaded, self.function = _found(self.name)
+        self.space, self.overloaded, self.function = operators.found(self.name)
         self.device = device.partition(":")[0]
         args, keywords = inputs.of(cell.item, device)
-        self.args, self.keywords = _in_order(self.function, args, keywords)
+        self.args, self.keywords = operators.in_order(self.function, args, keywords)
         for value in (*self.args, *self.keywords.values()):
-            _check_type(value)
+            operators.check_type(value)
         self._check_inputs()
 
     def _check_inputs(self) -> None:
@@ -63,7 +60,7 @@ class _Operator:
 
         wanted = self._described()
         for item in aoti_eager.load_aoti_eager_cache(self.space, self.overloaded, self.device):
-            if item and _as_text(item["meta_info"]) == wanted:
+            if item and operators.as_text(item["meta_info"]) == wanted:
                 return item if os.path.isfile(item["kernel_path"]) else None
         return None
 
@@ -89,7 +86,7 @@ class _Operator:
             else:
                 one = aoti_eager.extract_layout_metadata(value)
             made.append({**one, "arg_order": at})
-        return _as_text(made)
+        return operators.as_text(made)
 
     def compile(self) -> None:
         """Have PyTorch compile it, unless its cache has it, and see that it is listed.
@@ -207,91 +204,6 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         return {"found": int(not why), "of": 1, "why": why}
 
     return Work([Step(cell.name, warm)], prove, counts)
-
-
-def _found(op: str) -> tuple[str, str, Any]:
-    """The namespace of an operator, its name there with the overload, and itself.
-
-    The default overload goes without a name, as in PyTorch's own lists. Raises
-    Problem("name-missing").
-    """
-    import torch  # noqa: TID251
-
-    space, _, named = op.partition("::")
-    name, _, overload = named.partition(".")
-    packet = getattr(getattr(torch.ops, space), name, None)
-    if packet is None:
-        near = difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)
-        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=", ".join(near))
-    known = packet.overloads()
-    overload = overload or "default"
-    if overload not in known:
-        raise Problem(
-            "name-missing",
-            name=overload,
-            module=f"torch.ops.{space}.{name}",
-            near=", ".join(f"{name}.{one}" for one in known[:20]),
-        )
-    function = getattr(packet, overload)
-    return space, name if overload == "default" else f"{name}.{overload}", function
-
-
-def _in_order(
-    function: Any, args: Sequence[Any], keywords: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
-    """The inputs as PyTorch's dispatcher passes them on: by position where that can be, and none
-    that is what it would be anyway. Raises Problem("inputs-refused").
-    """
-    schema = function._schema.arguments
-    names = [one.name for one in schema]
-    strange = [name for name in keywords if name not in names]
-    if strange or len(args) > sum(not one.kwarg_only for one in schema):
-        why = f"it has no input {strange[0]}" if strange else f"{len(args)} inputs are too many"
-        raise Problem("inputs-refused", why=why, where=str(function._schema))
-    values = {**dict(zip(names, args, strict=False)), **keywords}
-    told = {
-        one.name: values[one.name]
-        for one in schema
-        if one.name in values and not _is_default(one, values[one.name])
-    }
-    placed: list[Any] = []
-    for one in schema:
-        if one.kwarg_only or one.name not in told:
-            break
-        placed.append(told.pop(one.name))
-    return placed, told
-
-
-def _is_default(argument: Any, value: Any) -> bool:
-    if not argument.has_default_value() or not isinstance(
-        value, (bool, int, float, str, type(None))
-    ):
-        return False
-    return type(argument.default_value) is type(value) and bool(argument.default_value == value)
-
-
-def _check_type(value: Any) -> None:
-    """Raises Problem("input-type") for what PyTorch cannot compile an eager operator for."""
-    import torch  # noqa: TID251
-
-    kinds = (torch.Tensor, bool, int, float, str, torch.dtype, torch.device, torch.layout)
-    if isinstance(value, kinds):
-        return
-    if isinstance(value, list) and all(isinstance(one, torch.Tensor) for one in value):
-        return
-    found = type(value).__name__
-    if isinstance(value, (list, tuple)):
-        found += f" of {type(value[0]).__name__}" if value else ", empty"
-    raise Problem("input-type", found=found)
-
-
-def _as_text(meta: Any) -> Any:
-    """A description of inputs with every dtype and the like as a text, as it is on the disk."""
-    if isinstance(meta, dict):
-        return {key: _as_text(value) for key, value in meta.items()}
-    if isinstance(meta, list):
-        return [_as_text(one) for one in meta]
-    return meta if isinstance(meta, (bool, int, float, str, type(None))) else str(meta)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,56 @@
+"""A process that mends folders once the one that started it is gone.
+
+A job whose engine was killed has nobody to clean up after it, and cannot do so itself: until its
+very end it holds the locks of what it builds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+import torchkeeper
+from torchkeeper.warm import sweep
+
+#: Seconds to wait for the end of the process before.
+_PATIENCE = 10.0
+_TURN = 0.02
+
+
+def start(roots: Sequence[str]) -> None:
+    """Have these folders mended once this process and its group are gone; does not wait."""
+    boot = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+        "from torchkeeper.warm.mending import main; main()"
+    )
+    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    subprocess.Popen(
+        [sys.executable, "-c", boot, source, str(os.getpid()), *roots],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def main() -> None:
+    """Wait, mend, exit. The arguments: the id of the process, and the folders."""
+    leader, *roots = sys.argv[1:]
+    deadline = time.monotonic() + _PATIENCE
+    while _lives(int(leader)) and time.monotonic() < deadline:
+        time.sleep(_TURN)
+    for root in roots:
+        if os.path.isdir(root):
+            sweep.mend(root)
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
