@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
@@ -227,6 +228,44 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
     editor.close()
     assert not editor.isVisible()
+
+
+def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    window.flows.new_recipe(words.FORM)
+    [form] = window.findChildren(RecipeForm)
+    assert not form.go.isEnabled(), "nothing is named yet"
+    type_in(qtbot, form.reference, "models.py:small")
+    assert form.go.isEnabled()
+    assert not form.inputs.isEnabled(), "an example has its inputs"
+    form.kind.setCurrentIndex(1)
+    form.inputs.setPlainText("[batch, 64] float32\n[batch, 64\n3")
+    assert form.wrong.isVisible()
+    assert not form.go.isEnabled()
+    form.inputs.setPlainText("[batch, 64] float32\n[]\n3\n0.5\ntrue\nmean")
+    form.sizes.setText("batch = 1, 8; other")
+    assert "other" in form.wrong.text()
+    form.sizes.setText("batch = 1, 8;")
+    form.device.setEditText("cpu")
+    for box in (*form.modes.values(), form.dtypes["bfloat16"], form.backward):
+        box.setChecked(True)
+    form.dynamic.setCurrentIndex(1)
+    click(qtbot, form.go)
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    assert editor.looked is not None
+    assert editor.looked.faults == []
+    assert len(editor.looked.cells) == 6
+    assert tomllib.loads(editor.text.toPlainText()) == {
+        "callable": [{"factory": "models.py:small", "inputs": [
+            {"shape": ["batch", 64], "dtype": "float32"}, {"shape": []}, 3, 0.5, True, "mean"]}],
+        "matrix": {"batch": [1, 8], "mode": ["default", "reduce-overhead", "max-autotune"]},
+        "compile": {"dtype": "bfloat16", "device": "cpu", "dynamic": False, "backward": True},
+    }  # fmt: skip
+    # It is worth asking about.
+    editor.reject()
+    assert editor.isVisible()
+    click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
 
 
 def test_what_a_recipe_makes_is_said_before_it_is_warmed(
