@@ -128,7 +128,7 @@ def takes(x, low, high, ones, small, many, pair, nothing, dtype, device, layout,
     """All that a recipe can describe."""
     right = [
         x.shape == (2, 3) and x.dtype == torch.int32,
-        low.shape == (50,) and 5 <= low.min() and low.max() <= 6,
+        low.shape == (50,) and low.min() >= 5 and low.max() <= 6,
         set(high.tolist()) == {3, 4} and high.dtype == torch.int64,
         ones.tolist() == [1, 1],
         small.dtype == torch.float8_e4m3fn,
