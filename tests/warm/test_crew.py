@@ -18,7 +18,7 @@ import pytest
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import crew, processes
+from torchkeeper.warm import processes, queueing
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.supervise import environment, of_cell, warm
 
@@ -118,7 +118,7 @@ def test_a_gpu_is_used_by_one_process_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
-    monkeypatch.setattr(crew, "MANY", 1)
+    monkeypatch.setattr(queueing, "MANY", 1)
     nap = ["sleep", "0.2"]
     recipes = [
         recipe(folder, "one", nap, nap, environment={"X": "1"}),
