@@ -106,7 +106,7 @@ class Crew:
                     send(worker, {"end": True})
                     worker.leaving, worker.clock = True, time.monotonic()
         queue, workers = self._queue, self._workers
-        while queue.cells and queue.another(workers) and (cell := queue.next(None, workers)):
+        while cell := queue.newcomer(workers):
             process = self._means.start(cell, queue.share(workers))
             worker = Worker(process, group_of(cell))
             workers.append(worker)
@@ -159,7 +159,10 @@ class Crew:
         elif cell is None:
             return
         elif what == "begun":
-            worker.begun, worker.clock = True, time.monotonic()
+            now = time.monotonic()
+            if worker.fresh:
+                self._queue.started(now - worker.clock)
+            worker.begun, worker.clock = True, now
             if value["default"]:
                 self._queue.default = str(value["default"])[:LOG_LINE]
                 if worker.device == UNKNOWN:
@@ -196,6 +199,7 @@ class Crew:
 
     def _done(self, worker: Worker, answer: Answer) -> None:
         assert worker.cell
+        self._queue.ended(answer["seconds"], worker.fresh)
         self._tell(worker.cell, "done", **answer)
         worker.cell, worker.fresh = None, False
         self._progress()
