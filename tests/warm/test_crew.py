@@ -84,6 +84,7 @@ def test_two_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(processes, "busy", lambda: False)
     monkeypatch.setattr(queueing, "LONG", 0.05)
     said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; sleep 0.2"]
     asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
@@ -103,7 +104,8 @@ def test_two_at_a_time(
     assert "compile with" in report.all("log")
 
 
-def test_another_process_has_to_be_worth_its_start() -> None:
+def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "busy", lambda: False)
     cells = [Cell(index, "a", str(index), "callable", device="cpu") for index in range(20)]
     queue = queueing.Queue(cells, 2)
     one = Worker(cast("Any", None), group_of(cells[0]), cell=cells.pop(0))
@@ -115,6 +117,9 @@ def test_another_process_has_to_be_worth_its_start() -> None:
     queue.ended(2.0, first=False)
     assert queue.newcomer([one]) is queue.cells[0]
     assert queue.share([one]) == 2
+    monkeypatch.setattr(processes, "busy", lambda: True)
+    assert queue.newcomer([one]) is None
+    monkeypatch.setattr(processes, "busy", lambda: False)
     del queue.cells[8:]
     assert queue.newcomer([one]) is None
     # Another environment needs another process in any case.
@@ -157,6 +162,7 @@ def test_cancel_ends_all_at_once(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(processes, "busy", lambda: False)
     monkeypatch.setattr(queueing, "LONG", 0.05)
     stubborn = ["sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; sleep 60"]
     asked: list[float] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+from torchkeeper.warm import processes
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.workers import Worker, accelerator, group_of
 
@@ -61,6 +62,8 @@ class Queue:
         return self.next(None, workers) if other is None and self._worth(at_work) else other
 
     def _worth(self, at_work: Sequence[Worker]) -> bool:
+        if processes.busy():
+            return False
         now = time.monotonic()
         if any(worker.begun and now > worker.clock + LONG for worker in at_work):
             return True
