@@ -226,7 +226,8 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         named = f" ({', '.join(dict.fromkeys(missed))})" if missed else ""
         said.append(
-            f"Some {_noun(result)[1]} are not in it{named}. Warm it with this recipe, and export it again."
+            f"Some {_noun(result)[1]} are not in it{named}. Warm it with this recipe, and export "
+            "it again."
         )
     said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
