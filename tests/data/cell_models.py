@@ -6,6 +6,7 @@ Products alone need no C++ compiler, so that each takes a moment.
 import ctypes
 import os
 import random
+import resource
 import sys
 import time
 
@@ -105,8 +106,10 @@ def eat(size):
         kept.append(random.randbytes(1 << 22) * 16)
 
 
-def full(size):
-    raise OSError(28, os.strerror(28))
+def unwritten(size):
+    """No file can be larger from now on than a page, as on a disk that is nearly full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+    return product, (torch.rand(size, size), torch.rand(size, size))
 
 
 def wave(x):

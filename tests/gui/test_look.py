@@ -120,7 +120,7 @@ STATES = {
     "cells": "cells-working cells-failed cells-outcome cells-done",
     "verify-cells": "verify-cells-working verify-cells",
     "recipes": "recipes recipes-one recipes-faulty recipes-gone recipes-empty recipes-failed",
-    "editor": "recipe-good recipe-faulty",
+    "editor": "recipe-form recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",

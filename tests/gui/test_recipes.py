@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
@@ -156,14 +157,15 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert editor.text.textCursor().blockNumber() == 4
     # What is saved may have faults; it is written whole.
     click(qtbot, editor.save)
-    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
     qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
-    editor.close()
+    window.close()
+    assert window.isVisible()
     assert editor.isVisible()
     asked = editor.findChildren(ConfirmDialog)[-1]
     click(qtbot, asked.cancel)
@@ -172,6 +174,15 @@ def test_a_text_is_looked_at_while_it_is_written(
     click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
     assert not editor.isVisible()
     assert "0.5" in file.read_text()
+    # Or it is saved on the way.
+    editor = edited(qtbot, window, file)
+    editor.text.go_to(1)
+    type_in(qtbot, editor.text, "# first")
+    editor.reject()
+    asked = editor.findChildren(ConfirmDialog)[-1]
+    click(qtbot, next(x for x in asked.findChildren(QPushButton) if x.text() == "&Save"))
+    qtbot.waitUntil(lambda: not window.findChildren(RecipeEditor), timeout=PATIENCE)
+    assert file.read_text().startswith("# first")
 
 
 def test_what_cannot_be_written_is_told_and_nothing_is_lost(
@@ -186,10 +197,10 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
     qtbot.waitUntil(editor.notice.isVisible, timeout=PATIENCE)
     assert editor.notice.error is not None
     assert editor.notice.error.code == "recipe-unwritable"
-    assert editor.unsaved
+    assert editor.changed
     folder.mkdir()
     click(qtbot, editor.save)
-    qtbot.waitUntil(lambda: not editor.unsaved, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
     assert file.read_text() == GOOD + "# more\n"
     assert not editor.notice.isVisible()
     qtbot.waitUntil(lambda: recipes.listed() == [str(file)], timeout=PATIENCE)
@@ -217,6 +228,44 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
     editor.close()
     assert not editor.isVisible()
+
+
+def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    window.flows.new_recipe(words.FORM)
+    [form] = window.findChildren(RecipeForm)
+    assert not form.go.isEnabled(), "nothing is named yet"
+    type_in(qtbot, form.reference, "models.py:small")
+    assert form.go.isEnabled()
+    assert not form.inputs.isEnabled(), "an example has its inputs"
+    form.kind.setCurrentIndex(1)
+    form.inputs.setPlainText("[batch, 64] float32\n[batch, 64\n3")
+    assert form.wrong.isVisible()
+    assert not form.go.isEnabled()
+    form.inputs.setPlainText("[batch, 64] float32\n[]\n3\n0.5\ntrue\nmean")
+    form.sizes.setText("batch = 1, 8; other")
+    assert "other" in form.wrong.text()
+    form.sizes.setText("batch = 1, 8;")
+    form.device.setEditText("cpu")
+    for box in (*form.modes.values(), form.dtypes["bfloat16"], form.backward):
+        box.setChecked(True)
+    form.dynamic.setCurrentIndex(1)
+    click(qtbot, form.go)
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    assert editor.looked is not None
+    assert editor.looked.faults == []
+    assert len(editor.looked.cells) == 6
+    assert tomllib.loads(editor.text.toPlainText()) == {
+        "callable": [{"factory": "models.py:small", "inputs": [
+            {"shape": ["batch", 64], "dtype": "float32"}, {"shape": []}, 3, 0.5, True, "mean"]}],
+        "matrix": {"batch": [1, 8], "mode": ["default", "reduce-overhead", "max-autotune"]},
+        "compile": {"dtype": "bfloat16", "device": "cpu", "dynamic": False, "backward": True},
+    }  # fmt: skip
+    # It is worth asking about.
+    editor.reject()
+    assert editor.isVisible()
+    click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
 
 
 def test_what_a_recipe_makes_is_said_before_it_is_warmed(
@@ -260,6 +309,23 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     then.file.setText(str(folder / "x.torchcache"))
     qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
+    dialog.reject()
+
+
+@pytest.mark.usefixtures("torch_that_waits")
+def test_what_will_go_wrong_is_said_before_it_is_warmed(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    file.write_text(GOOD.replace("models.py", "gone.py"))
+    dialog = window.flows.warm([str(file)])
+    qtbot.waitUntil(dialog.foreseen.isVisible, timeout=PATIENCE)
+    assert dialog.foreseen.said.text().startswith("4 cells would fail:\n")
+    assert "gone.py" in dialog.foreseen.said.text()
+    assert dialog.go.isEnabled(), "what is foreseen may be wrong"
+    dialog.recipe.choose([])
+    qtbot.waitUntil(lambda: not dialog.foreseen.isVisible(), timeout=PATIENCE)
     dialog.reject()
 
 

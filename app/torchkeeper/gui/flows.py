@@ -13,6 +13,7 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
+from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.results import Results
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -94,16 +95,27 @@ class Flows(QObject):
         return editor
 
     def new_recipe(self, source: str) -> None:
-        """Write a recipe of a source, beginning with its example."""
+        """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
+        from torchkeeper.gui.dialogs.recipeform import RecipeForm
+
+        window = self._window
+        if source == FORM:
+            RecipeForm(window, lambda text: self._begin_recipe(text, written=True)).open()
+            return
+        listener = Listener(
+            result=lambda found: self._begin_recipe(found["text"]), failed=window.tell
+        )
+        window.engines.recipe_example(source, listener)
+
+    def _begin_recipe(self, text: str, *, written: bool = False) -> None:
+        """written: whether somebody would miss it."""
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         window = self._window
-
-        def begin(found: dict[str, str]) -> None:
-            folder = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
-            self._edit(RecipeEditor(window, window.engines, text=found["text"], folder=folder))
-
-        window.engines.recipe_example(source, Listener(result=begin, failed=window.tell))
+        folder = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+        editor = RecipeEditor(window, window.engines, text=text, folder=folder)
+        editor.text.document().setModified(written)
+        self._edit(editor)
 
     def _edit(self, editor: RecipeEditor) -> RecipeEditor:
         editor.saved.connect(self._recipe_saved)
@@ -166,8 +178,6 @@ class Flows(QObject):
     def _open(self, dialog: WorkDialog) -> None:
         self.results.attend(dialog)
         dialog.prepare.connect(self.prepare)
-        dialog.verify.connect(self._verify_warmed)
-        dialog.rewarm.connect(self._warm_rest)
         dialog.open()
 
     def show_runs(self) -> RunsDialog:
@@ -189,14 +199,14 @@ class Flows(QObject):
         self._adopt(into)
         return self._window.operations.warm(python, recipes, into, options, then)
 
-    def _verify_warmed(self, job: Job) -> None:
+    def verify_warmed(self, job: Job) -> None:
         """What a job has warmed is to be verified, with what it was warmed with."""
         asked = job.asked
         if job.place is not None:
             self._verify(job.place, False, asked.get("recipes") or (), str(asked.get("python")),
                          asked)  # fmt: skip
 
-    def _warm_rest(self, job: Job) -> None:
+    def warm_rest(self, job: Job) -> None:
         """Warm the cells of a job that are not."""
         from torchkeeper.gui.dialogs.working import WorkDialog
 

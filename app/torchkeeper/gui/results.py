@@ -34,6 +34,8 @@ class Results(QObject):
         dialog.opened.connect(self._open)
         dialog.cancelled.connect(self._window.operations.cancel)
         dialog.log.connect(self._show_log)
+        dialog.verify.connect(self._window.flows.verify_warmed)
+        dialog.rewarm.connect(self._window.flows.warm_rest)
         self._dialogs.append(dialog)
         dialog.finished.connect(lambda *_: self._dialogs.remove(dialog))
 

@@ -641,6 +641,9 @@ class Window(Shell):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
+        if not self._sure and self._kept_open():
+            event.ignore()
+            return
         if active and not self._sure:
             from torchkeeper.gui.dialogs.leaving import LeaveDialog
 
@@ -654,6 +657,17 @@ class Window(Shell):
         self.columns.keep_if_changed()
         self.engines.stop()
         super().closeEvent(event)
+
+    def _kept_open(self) -> bool:
+        """Whether a dialog has something unsaved, about which it asks now."""
+        from torchkeeper.gui.dialogs.base import Dialog
+
+        for dialog in self.findChildren(Dialog):
+            if dialog.isVisible() and dialog.unsaved:
+                dialog.activateWindow()
+                dialog.reject()
+                return True
+        return False
 
     def _stays(self, _: int) -> None:
         self._leaving = None

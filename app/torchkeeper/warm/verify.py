@@ -208,7 +208,8 @@ def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[s
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
-            if _FULL in said or (free is not None and free < _NOTHING):
+            full = isinstance(e, Problem) and e.code == "disk-full"
+            if full or _FULL in said or (free is not None and free < _NOTHING):
                 raise _no_room(scratch, room(ground.items), free or 0) from e
             if isinstance(e, OSError):
                 why = e.strerror or str(e)

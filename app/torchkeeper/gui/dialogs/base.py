@@ -28,6 +28,11 @@ class Dialog(QDialog):
         self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
         self.setLayout(self.body)
 
+    @property
+    def unsaved(self) -> bool:
+        """Whether something in it is lost when it is closed; it asks then before it does."""
+        return False
+
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         # A text that takes one line more would push the rest out of the dialog.

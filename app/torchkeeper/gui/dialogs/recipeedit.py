@@ -158,9 +158,16 @@ class RecipeEditor(Dialog):
         return self._path
 
     @property
-    def unsaved(self) -> bool:
+    def changed(self) -> bool:
         """Whether there is something that is not in the file."""
         return not self.text.isReadOnly() and self.text.toPlainText() != self._saved_text
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether somebody has written something that is not in the file: an example that nobody
+        has changed is nothing to lose.
+        """
+        return self.changed and self.text.document().isModified()
 
     def go_to_line(self, line: int) -> None:
         """Go to a line, once the text is there."""
@@ -188,12 +195,12 @@ class RecipeEditor(Dialog):
 
     def _title(self) -> None:
         name = words.name_of(self._path) if self._path else self.tr("New recipe")
-        mark = "• " if self.unsaved else ""
+        mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
         where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
         self.where.setText(self.tr("{} · changed").format(where) if self._path and mark else where)
         can = not self.text.isReadOnly()
-        self.save.setEnabled(can and (self.unsaved or not self._path))
+        self.save.setEnabled(can and (self.changed or not self._path))
         self.save_as.setEnabled(can)
 
     # Looking.
@@ -247,7 +254,7 @@ class RecipeEditor(Dialog):
     def _save(self, then: Callable[[], object] | None) -> None:
         if not self._path:
             self._save_as(then)
-        elif self.unsaved:
+        elif self.changed:
             self._write(self._path, then)
         elif then is not None:
             then()
@@ -269,6 +276,7 @@ class RecipeEditor(Dialog):
 
         def written(_: dict[str, object]) -> None:
             self._path, self._saved_text = path, text
+            self.text.document().setModified(self.text.toPlainText() != text)
             self.notice.tell(None)
             self._title()
             self._look()
@@ -286,7 +294,7 @@ class RecipeEditor(Dialog):
 
     def reject(self) -> None:
         # Escape and the button of the frame come here, too.
-        if self.unsaved and not self._sure and self._worth():
+        if self.unsaved and not self._sure:
             self._ask()
             return
         super().reject()
@@ -294,10 +302,6 @@ class RecipeEditor(Dialog):
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
         super().done(result)
-
-    def _worth(self) -> bool:
-        """Whether anybody has changed what is there: an example nobody has is none."""
-        return self.text.document().isModified()
 
     def _ask(self) -> None:
         name = words.name_of(self._path) if self._path else self.tr("the new recipe")

@@ -124,10 +124,14 @@ class RecipesDialog(Dialog):
             button.setToolTip(hint)
             button.setAutoDefault(False)
         menu = QMenu(self.new)
-        for source in words.SOURCES:
-            action = QAction(words.source_title(source), menu)
+        ways = {words.FORM: self.tr("Fill in a form…")}
+        ways |= {source: words.source_title(source) for source in words.SOURCES}
+        for source, text in ways.items():
+            action = QAction(text, menu)
             action.triggered.connect(lambda _=False, source=source: self._new(source))
             menu.addAction(action)
+            if source == words.FORM:
+                menu.addSection(self.tr("An example of"))
         self.new.setMenu(menu)
         # What the style sheet draws at the side has no room beside a text in the middle.
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")

@@ -13,6 +13,8 @@ from torchkeeper.link.words import printable
 
 #: The sources a recipe can be made for, in the order in which they are offered.
 SOURCES = ("callable", "script", "exported", "eager", "triton")
+#: What stands for them where a form is filled in instead.
+FORM = "form"
 
 
 def _tr(text: str) -> str:

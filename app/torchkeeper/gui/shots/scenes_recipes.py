@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.shots import sample_recipes
 from torchkeeper.gui.shots.sample_engines import SampleEngines
@@ -38,6 +39,14 @@ def _recipes(stage: Stage) -> None:
 
 def _editor(stage: Stage) -> None:
     window = stage.window(SampleEngines())
+    form = RecipeForm(window, lambda _: None)
+    form.kind.setCurrentIndex(1)
+    form.reference.setText("models.llm:Decoder")
+    form.inputs.setPlainText("[batch, 1, 4096] bfloat16\n[batch, cached, 4096] bfloat16")
+    form.sizes.setText("batch = 1, 8, 32; cached = 512, 2048")
+    for box in (form.modes["default"], form.modes["max-autotune"], form.fullgraph):
+        box.setChecked(True)
+    stage.dialog("recipe-form", form)
     stage.dialog("recipe-good", window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml"))
     editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
     turn(0.1)
