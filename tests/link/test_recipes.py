@@ -135,6 +135,10 @@ def test_what_the_engine_refuses_is_said_in_the_same_words() -> None:
     error = user_error("recipe-wrong", {"recipe": "a", "where": "matrix.b[1]", "expected": "whole",
                                         "found": "true", "least": 0, "most": 9})  # fmt: skip
     assert error.why == "There: expected a whole number from 0 to 9, found true."
+    _, [fault] = recipes.looked_at("[eager]\nop = 'aten::add'\n")
+    assert fault.text == "“inputs” is missing, which an eager operator cannot do without."
+    _, found = recipes.looked_at("[triton]\n[eager]\nop = 'aten::add'\ninputs = []")
+    assert (found[-1].line, found[-1].where) == (2, "eager")  # the second, as it is written
 
 
 def test_every_expectation_has_words_and_no_words_are_idle() -> None:

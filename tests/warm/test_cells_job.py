@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Callable
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,7 @@ FORWARD = {
         _function("refused", [2, 3], [2, 3]),
         _example("size missing", "layer") | {"args": {}},
         {"name": "elsewhere", **SQUARE},
+        _example("unwritten", size=9),
         _example("crash"),
         _function("after the crash", [7, 7], [7, 7]),
         _function("refused again", [2, 4], [2, 4]),
@@ -103,6 +105,23 @@ WAYS = {
     "compile": {"dynamic": True, "fullgraph": True, "options": {"epilogue_fusion": False}},
 }
 WAYS["callable"][0]["args"] = {"size": 4}  # type: ignore[index]
+
+
+#: What compiles as some of the cells do, as anyone would write it.
+PLAIN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from torch._dynamo.utils import counters
+from cell_models import Layer, product
+torch.compile(product)(torch.rand(5, 5), torch.rand(5, 5))
+with torch.no_grad():
+    torch.compile(Layer(8))(torch.rand(2, 8), scale=2)
+torch.compile(Layer(8))(torch.rand(2, 8), scale=2).sum().backward()
+found = [counters["inductor"][f"fxgraph_cache_{one}"] for one in ("hit", "miss")]
+found += [counters["aot_autograd"][f"autograd_cache_{one}"] for one in ("hit", "miss")]
+print(json.dumps(found))
+"""
 
 
 @dataclass(frozen=True)
@@ -129,9 +148,6 @@ class Ran:
         return row["problem"]["code"], row["problem"]["params"]
 
 
-Warmed = Callable[..., Ran]
-
-
 @pytest.fixture(scope="module")
 def folder(shared: Path) -> Path:
     """Where the recipes of this module lie."""
@@ -145,41 +161,25 @@ def folder(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def warmed(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> Warmed:
-    """Warms recipes, once each in this run."""
-
-    def warm(name: str, recipes: Answer, **more: Any) -> Ran:
-        def make(made: Path) -> None:
-            findings: list[Answer] = []
-
-            def heard(message: Message) -> None:
-                if message.type == "finding":
-                    findings.append(message.body)
-
-            sent = [
-                {"name": one, "folder": str(folder), "data": data} for one, data in recipes.items()
-            ]
-            with Engine(torch_python, {"TMPDIR": str(header_folder)}) as engine:
-                params = {"into": str(made / "place"), "recipes": sent, "device": "cpu", **more}
-                result = engine.call("warm", params, heard)
-            (made / "said.json").write_text(json.dumps([result, findings]))
-
-        made = once(shared, f"cells-{name}", make)
-        return Ran(folder, made / "place", *json.loads((made / "said.json").read_text()))
-
-    return warm
-
-
-@pytest.fixture(scope="module")
-def ran(warmed: Warmed) -> Ran:
+def ran(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> Ran:
+    """All of the recipes, warmed once in this run. Not to be changed."""
     recipes = {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS, "exported": EXPORTED}
-    return warmed("all", recipes)
+    sent = [{"name": one, "folder": str(folder), "data": data} for one, data in recipes.items()]
 
+    def make(made: Path) -> None:
+        findings: list[Answer] = []
 
-@pytest.fixture(scope="module")
-def alone(warmed: Warmed) -> Ran:
-    """What comes after a polluted cell in ``ran``, in a process of its own."""
-    return warmed("alone", {"forward": {"callable": [{"name": "after", **SQUARE}]}})
+        def heard(message: Message) -> None:
+            if message.type == "finding":
+                findings.append(message.body)
+
+        with Engine(torch_python, {"TMPDIR": str(header_folder)}) as engine:
+            params = {"into": str(made / "place"), "recipes": sent, "device": "cpu"}
+            result = engine.call("warm", params, heard)
+        (made / "said.json").write_text(json.dumps([result, findings]))
+
+    made = once(shared, "cells", make)
+    return Ran(folder, made / "place", *json.loads((made / "said.json").read_text()))
 
 
 def test_every_cell_is_told(ran: Ran) -> None:
@@ -216,14 +216,24 @@ def test_what_compiles(ran: Ran) -> None:
     assert ran.result["kinds"]["fxgraph"] == ran.result["misses"]
 
 
-def test_a_cell_finds_what_a_fresh_process_has(ran: Ran, alone: Ran) -> None:
+def test_a_cell_finds_what_a_fresh_process_has(ran: Ran) -> None:
     code, params = ran.problem("state")
     assert code == "callable-raised"
     assert ran.problem("state again") == (code, params)
-    [key] = [path.name for path in alone.place.glob("fxgraph/*/*")]
-    assert len(list(ran.place.glob(f"fxgraph/*/{key}/*"))) == 1
-    [key] = [path.name for path in alone.place.glob("aotautograd/*")]
-    assert len(list(ran.place.glob(f"aotautograd/{key}/*"))) == 1
+
+
+def test_a_plain_script_hits_what_came_after_a_polluted_cell(
+    ran: Ran, torch_python: str, header_folder: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "plain.py"
+    script.write_text(PLAIN)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
+    place = shutil.copytree(ran.place, tmp_path / "place")
+    env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(place)}
+    command = [torch_python, str(script), str(ran.folder)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    # Forward, forward of a model, and forward and backward of it; with AOTAutograd's own.
+    assert json.loads(done.stdout.splitlines()[-1]) == [4, 0, 3, 0]
 
 
 def test_what_is_wrong_is_said(ran: Ran) -> None:
@@ -263,6 +273,8 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         assert "2" in params["why"], params
     code, params = ran.problem("size missing")
     assert (code, params["where"]) == ("inputs-refused", line("def layer"))
+    code, params = ran.problem("unwritten")
+    assert (code, params["why"]) == ("warm-failed", "fxgraph_cache_write_error")
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"
     assert ran.problem("other", "exported")[0] == "inputs-refused"
     for name in ("garbage", "none"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,12 @@ def test_a_disk_that_is_full_ends_all(
              Recorder())  # fmt: skip
     assert failure.value.code == "disk-full"
     assert failure.value.params == {"place": str(tmp_path / "p")}
+
+    # Before anything is started: as if the place were on the device that is always full.
+    with Path("/dev/full").open("wb", 0) as full, pytest.raises(Problem) as failure:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+        warm({"into": str(tmp_path / "q")}, Recorder())
+    assert failure.value.code == "disk-full"
 
 
 def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import DATA, once
 from tests.warm.conftest import Recorder
+from torchkeeper.link import verified
 from torchkeeper.link.words import user_error
 from torchkeeper.stores.folder import survey
 from torchkeeper.warm import supervise
@@ -172,6 +173,8 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
         {"found": 1, "of": 1}, {"found": 0, "of": 1},
     ]  # fmt: skip
     assert [row["outcome"] for row in result["rows"]] == ["hit", "miss"]
+    why = verified.checked(result)["cells"][1]["why"]
+    assert why == "The nearest that was there is for the target cuda:90 instead of cuda:80"
     assert (result["hits"], result["misses"], result["good"]) == (1, 1, False)
     assert not gone.exists()  # it is a copy that Triton wrote to
     # Alone: the same, and a sum of one.

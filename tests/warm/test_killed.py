@@ -43,17 +43,17 @@ class Killing:
     def place(self) -> Path:
         return self.folder / "place"
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self, jobs: int = 1) -> subprocess.Popen[bytes]:
         """A warm-up of what was never compiled here before."""
         self.runs += 1
-        sizes = [100 * self.runs + more for more in (1, 2, 3)]
+        sizes = [100 * self.runs + more for more in range(3 * jobs)]
         recipe = self.folder / "recipe.toml"
         recipe.write_text(
             f"[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = ['n'] }}]\n"
             f"[matrix]\nn = {sizes}\n[compile]\ndynamic = false\n"
         )
         command = [sys.executable, "-m", "torchkeeper", "warm", str(recipe), "--into",
-                   str(self.place), "--env", self.python]  # fmt: skip
+                   str(self.place), "--env", self.python, "--jobs", str(jobs)]  # fmt: skip
         with (self.folder / "log").open("wb") as log:
             env = {**os.environ, "TMPDIR": str(self.temporary)}
             return subprocess.Popen(command, env=env, stdout=log, stderr=log)
@@ -68,7 +68,7 @@ class Killing:
             time.sleep(0.005)
         pid = started.pid
         for _ in range(VICTIMS[victim]):
-            [pid] = _children(pid)
+            pid = random.choice(_children(pid))
         os.kill(pid, signal.SIGKILL)
 
     def files(self) -> int:
@@ -143,14 +143,14 @@ def test_three_times(killing: Killing) -> None:
 def test_fifty_times(killing: Killing) -> None:
     for _ in range(50):
         victim = random.choice(list(VICTIMS))
-        started = killing.start()
+        jobs = random.choice([1, 2])
+        started = killing.start(jobs)
         killing.kill(started, victim, random.randint(1, 30))
         family = processes.family(started.pid) | {started.pid}
         if victim == "worker":
-            # Only the cell that it was at has failed.
-            assert started.wait(120) == 1
-            said = (killing.folder / "log").read_text()
-            assert "1 failed" in said or "1 of 3" in said, said
+            # Only the cell that it was at has failed, if it was at one.
+            status, said = started.wait(120), (killing.folder / "log").read_text()
+            assert (status, said.count("failed  ")) in ((1, 1), (0, 0)), said
         started.wait(20)
         killing.assert_well(family)
     started = killing.start()

@@ -238,7 +238,7 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
     work, report, cell = prepare._Work(), Recorder(), Cell(3, "mine", "one", "builtin")
-    means = crew.Means(1, lambda _: pytest.fail("started"), lambda _, __: None)
+    means = crew.Means(1, lambda _, __: pytest.fail("started"), lambda _, __: None)
     one = crew.Crew([cell], means, report)
     worker = workers.Worker(typing.cast("Any", None), (), cell=cell)
     for line in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -123,6 +124,7 @@ class Live:
             return
         if self._json:
             output.emit({"cell": row})
+            sys.stdout.flush()  # whoever reads it wants to know now
             return
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""

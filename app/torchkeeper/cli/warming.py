@@ -116,6 +116,7 @@ def ways(args: argparse.Namespace) -> Answer:
 
 def warm(args: argparse.Namespace) -> int:
     """torchkeeper warm; 0 where every cell is warm, and went where it should, else 1."""
+    paths = recipes.chosen(args.recipes)
     params = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
         params["limit_s"] = args.limit
@@ -136,7 +137,7 @@ def warm(args: argparse.Namespace) -> int:
     if not args.json:
         tell(rows, failed)
         _advise(args)
-    _keep(args, rows)
+    _keep(paths, rows, args.into)
     answer |= {"bundle": None, "published": None}
     code = 1 if failed else 0
     if not failed:
@@ -152,15 +153,14 @@ def _say_nothing_went_on(args: argparse.Namespace) -> None:
         output.note("Nothing was exported or published, because not every cell is warm.")
 
 
-def _keep(args: argparse.Namespace, rows: list[Answer]) -> None:
+def _keep(paths: list[str], rows: list[Answer], place: str) -> None:
     """Note when each recipe was warmed, for the window; its cells come recipe by recipe."""
     names = list(dict.fromkeys(row.get("recipe") for row in rows))
     states = [[row.get("state") for row in rows if row.get("recipe") == name] for name in names]
     counts = [(one.count("done"), len(one) - one.count("done")) for one in states]
-    paths = recipes.chosen(args.recipes)
     if len(paths) == len(counts):
         kept = [(path, *count) for path, count in zip(paths, counts, strict=True)]
-        warmed.keep(kept, args.into)
+        warmed.keep(kept, place)
 
 
 def cells(args: argparse.Namespace, params: Answer) -> int:
@@ -230,7 +230,9 @@ def _onward(args: argparse.Namespace, answer: Answer) -> int:
         except UserError as error:
             output.complain(error)
             answer[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
-        if answer[name].get("problem") or failures(answer[name].get("left") or []):
+        one = answer[name]
+        nothing = not one.get("entries") and not one.get("exists")
+        if nothing or failures(one.get("left") or []):
             code = 1
     return code
 
@@ -242,8 +244,8 @@ def _export(args: argparse.Namespace) -> Answer:
         answer = asker.ask("export", place=args.into, output=args.bundle, select={}, replace=True,
                            builders=carrying.builders(maker))  # fmt: skip
     note_undescribed(args, answer)
-    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
-    _note(args, asker.left, f"{held} written to {printable(args.bundle)}")
+    said = f"{_held(answer)} written to {printable(args.bundle)}"
+    _note(args, asker.left, said if answer["entries"] else "There was nothing to export.")
     return {**answer, "left": asker.left}
 
 
@@ -252,12 +254,15 @@ def _publish(args: argparse.Namespace) -> Answer:
         asker = Asker(engine, args.json)
         answer = asker.ask("copy", place=args.into, into=args.publish, dry=False, replace=False,
                            alone=False, select={})  # fmt: skip
-    held = f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
-    said = f"{held} copied to {printable(args.publish)}"
+    said = f"{_held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
     _note(args, asker.left, said)
     return {**answer, "into": args.publish, "left": asker.left}
+
+
+def _held(answer: Answer) -> str:
+    return f"{say.count(answer['entries'], 'entry', 'entries')}, {say.size(answer['bytes'])}"
 
 
 def _note(args: argparse.Namespace, left: list[Answer], said: str) -> None:

@@ -27,7 +27,7 @@ EXPECTED: dict[str, str] = {
     "key": "expected keys without control characters",
     "key-near": "there is no such key; did you mean “{near}”?",
     "key-known": "there is no such key; known are {known}.",
-    "needed": "“{key}” is missing, which a {source} cannot do without.",
+    "needed": "“{key}” is missing, which {source} cannot do without.",
     "parameter": "expected the name of a parameter, such as x",
     "variable": "expected the name of a variable, such as OMP_NUM_THREADS",
     "variable-ours": "Torchkeeper sets this variable itself.",
@@ -70,7 +70,7 @@ EXPECTED: dict[str, str] = {
     "size-name": "expected a name for a size, of letters, digits and _",
     "size-unused": "no shape uses this size.",
     "axis-unused": "this changes nothing here: nothing that is compiled depends on it.",
-    "not-for-source": "this has no meaning for a {source}.",
+    "not-for-source": "this has no meaning for {source}.",
     "not-negative": "a shape uses this size: expected no number below 0",
     "huge": "the inputs are too large: together they have more than {most} elements.",
     "fewer-cells": "expected at most {most} combinations",
@@ -86,6 +86,12 @@ EXPECTED: dict[str, str] = {
 }
 
 
+_SOURCES = {
+    "callable": "a callable", "script": "a script", "exported": "an exported program",
+    "eager": "an eager operator", "triton": "a kernel of Triton",
+}  # fmt: skip
+
+
 class _Params(dict[str, object]):
     def __missing__(self, key: str) -> str:
         return "?"
@@ -93,7 +99,10 @@ class _Params(dict[str, object]):
 
 def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     """What was expected and what was found, as the end of a sentence."""
-    said = EXPECTED.get(code, code).format_map(_Params(params))
+    shown = _Params(params)
+    if "source" in shown:
+        shown["source"] = _SOURCES.get(str(shown["source"]), shown["source"])
+    said = EXPECTED.get(code, code).format_map(shown)
     if said.endswith((".", "?")):
         return said
     if found:

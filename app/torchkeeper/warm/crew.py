@@ -46,13 +46,13 @@ _LEAVE = 60.0
 
 @dataclass(frozen=True)
 class Means:
-    """What a crew works with: how many processes at most; what starts one for a cell, and what
-    hears the ids of those that are gone, and whether others are still at work. saves: they have
-    something to do when there are no more cells.
+    """What a crew works with: how many processes at most; what starts one for a cell, where so
+    many share the cores; and what hears the ids of those that are gone, and whether others are
+    still at work. saves: they have something to do when there are no more cells.
     """
 
     most: int
-    start: Callable[[Cell], subprocess.Popen[bytes]]
+    start: Callable[[Cell, int], subprocess.Popen[bytes]]
     gone: Callable[[Collection[int], bool], None]
     saves: bool = False
 
@@ -112,7 +112,7 @@ class Crew:
                     send(worker, {"end": True})
                     worker.leaving, worker.clock = True, time.monotonic()
         while self._queue and self._another() and (cell := self._next(None)) is not None:
-            worker = Worker(self._means.start(cell), group_of(cell))
+            worker = Worker(self._means.start(cell, self._share()), group_of(cell))
             self._workers.append(worker)
             process = worker.process
             assert process.stdout and process.stderr
@@ -120,6 +120,16 @@ class Crew:
                 os.set_blocking(pipe.fileno(), False)
                 self._selector.register(pipe, selectors.EVENT_READ, worker)
             self._give(worker, cell)
+
+    def _share(self) -> int:
+        """How many are at work soon, with one that is about to start."""
+        at_work = sum(not worker.leaving for worker in self._workers)
+        devices = {self._device(cell) for cell in self._queue}
+        most = self._means.most if None in devices else min(self._means.most, len(devices))
+        planned, left = 1, len(self._queue)
+        while planned < most and left - planned >= MANY * planned:
+            planned += 1
+        return max(planned, at_work + 1)
 
     def _another(self) -> bool:
         """Whether one more process is to be started."""

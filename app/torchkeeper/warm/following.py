@@ -5,6 +5,7 @@ it failed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -61,7 +62,7 @@ class State:
 
 
 def make_writable(place: str) -> bool:
-    """Whether the folder had to be made. Raises Problem("place-unwritable").
+    """Whether the folder had to be made. Raises Problem("place-unwritable" | "disk-full").
 
     The trial leaves nothing behind.
     """
@@ -71,6 +72,8 @@ def make_writable(place: str) -> bool:
         with tempfile.TemporaryFile(dir=place, prefix=".torchkeeper-") as file:
             file.write(bytes(1 << 12))
     except OSError as e:
+        if e.errno == errno.ENOSPC:
+            raise Problem("disk-full", place=place) from e
         raise Problem("place-unwritable", place=place, why=e.strerror or str(e)) from e
     return missing
 

@@ -20,6 +20,7 @@ from torchkeeper.warm import mending, sources
 from torchkeeper.warm.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.child import Tell, importing_torch, more, said, serve, when_orphaned
 from torchkeeper.warm.devices import check_compiler, choose_device
+from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
 from torchkeeper.warm.putback import put_back
 
@@ -28,6 +29,8 @@ _FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CAC
 _FX = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_FX_GRAPH_CACHE_DEFAULT")
 #: What turns compiling off (torch/_dynamo/config.py, torch/_dynamo/eval_frame.py).
 _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+#: What PyTorch counts where it could not write a graph that it had compiled.
+_UNWRITTEN = "fxgraph_cache_write_error"
 
 Answer = dict[str, Any]
 
@@ -65,7 +68,7 @@ def run(job: Answer, tell: Tell) -> Answer:
         try:
             done = _one(torch, cell, job, tell)
         except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
-            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, cell, job)})
+            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, cell)})
         else:
             tell(cell={"index": cell.index, "state": "done", **done})
             if not settled:
@@ -97,10 +100,11 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
     """Compile a cell; returns what the wire promises of one that is done. Raises anything."""
     wanted = cell.device or job.get("device")
     if torch is None:
-        work = sources.make(cell, wanted or "", tell)
-        seconds, proof = _run(cell, work, job, tell)
-        return {**_counts(None, work), "seconds": seconds, "proof": proof, "device": wanted or "",
-                "threads": 0}  # fmt: skip
+        with put_back(None):
+            work = sources.make(cell, wanted or "", tell)
+            seconds, proof = _run(cell, work, job, tell)
+        told = {"seconds": seconds, "proof": proof, "device": wanted or "", "threads": 0}
+        return {**_counts(None, work), **told}
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
@@ -121,6 +125,10 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         finally:
             logger.removeHandler(graphs)
         counts = _counts(graphs, work)
+        # Of that PyTorch only warns (FxGraphCache._save_graph in torch/_inductor/codecache.py).
+        if counters["inductor"][_UNWRITTEN]:
+            make_writable(_place())
+            raise Problem("warm-failed", why=_UNWRITTEN)
     return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
 
 
@@ -168,17 +176,22 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
     return {**found, **work.counts}
 
 
-def _problem(error: BaseException, cell: Cell, job: Answer) -> Answer:
+def _problem(error: BaseException, cell: Cell) -> Answer:
     """Why a cell failed, as the wire says it."""
     if not isinstance(error, Problem):
         traceback.print_exc()
         if full(error):
-            error = Problem("disk-full", place=job.get("place"))
+            error = Problem("disk-full", place=_place())
         elif isinstance(error, ModuleNotFoundError):
             error = Problem("module-needs", module=cell.name, missing=error.name)
         else:
             error = Problem("warm-failed", why=said(error))
     return {"code": error.code, "params": error.params}
+
+
+def _place() -> str:
+    """Where what is compiled goes, as ``supervise.filling`` has set it."""
+    return os.environ["TORCHINDUCTOR_CACHE_DIR"]
 
 
 def full(error: BaseException | None) -> bool:

@@ -58,19 +58,27 @@ _PRECISIONS = (
 
 @contextlib.contextmanager
 def put_back(torch: Any) -> Iterator[None]:
-    """What is set is set again afterwards, and what was compiled is forgotten in this process."""
-    undo = [*_python(), *_torch(torch), *_configs()]
+    """What is set is set again afterwards, and what was compiled is forgotten in this process.
+
+    torch: None in a process that has none.
+    """
+    undo = _python() if torch is None else [*_python(), *_torch(torch), *_configs()]
     try:
         yield
     finally:
         for one in undo:
             with contextlib.suppress(Exception):
                 one()
-        # Models, and what was recorded for CUDA graphs, go before the next needs their memory.
-        torch.compiler.reset()
-        gc.collect()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
+        if torch is not None:
+            _forget(torch)
+
+
+def _forget(torch: Any) -> None:
+    """Models, and what was recorded for CUDA graphs, go before the next needs their memory."""
+    torch.compiler.reset()
+    gc.collect()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def _python() -> list[Callable[[], object]]:

@@ -63,7 +63,7 @@ def look(found: Faults, data: Any) -> None:
     for name in ("name", "about"):
         if name in data:
             found.text(data[name], (name,), LONGEST_NAME if name == "name" else 400)
-    kinds = [kind for kind in KINDS if kind in data]
+    kinds = [key for key in data if key in KINDS]
     if not kinds:
         found.add((), "source", known=", ".join(KINDS))
     for kind in kinds[1:]:

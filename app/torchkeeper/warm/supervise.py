@@ -104,9 +104,9 @@ def run(
     """
     most = _at_a_time(job, report)
 
-    def start(cell: Cell) -> subprocess.Popen[bytes]:
-        request = {"device": job.device, "threads": cell.threads, "place": job.place, **more}
-        return _start(request, home, of_cell(env, cell, most))
+    def start(cell: Cell, beside: int) -> subprocess.Popen[bytes]:
+        request = {"device": job.device, "threads": cell.threads, **more}
+        return _start(request, home, of_cell(env, cell, beside))
 
     rows = [told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):

@@ -19,6 +19,7 @@ target, too, as long as nobody has changed anything in it; then it is made anew.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import tempfile
@@ -109,9 +110,14 @@ class _Ground:
         if name not in JUDGED:
             remove(os.path.join(self.scratch, name))
         for above, kept in _left(self.temporary(name)):
-            for one in os.listdir(above):
-                if one not in kept:
-                    remove(os.path.join(above, one))
+            with os.scandir(above) as entries:
+                going = [one for one in entries if one.name not in kept]
+            for one in going:
+                if one.is_dir(follow_symlinks=False):
+                    remove(one.path)
+                else:
+                    with contextlib.suppress(OSError):
+                        os.unlink(one.path)
 
 
 def _left(temporary: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -266,7 +272,8 @@ def _runs(asked: Asked, cell: Cell, ground: _Ground, report: Report, done: dict[
         except (Problem, OSError) as e:
             free = space(scratch).free
             said = str(e.params) if isinstance(e, Problem) else str(e)
-            if _FULL in said or (free is not None and free < _NOTHING):
+            full = isinstance(e, Problem) and e.code == "disk-full"
+            if full or _FULL in said or (free is not None and free < _NOTHING):
                 raise _no_room(scratch, room(ground.items), free or 0) from e
             if isinstance(e, OSError):
                 why = e.strerror or str(e)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -25,7 +26,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
-from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources import Step, Work, unfound
 from torchkeeper.warm.sources.launching import Driver, given, taken, unlike
 
 _TARGET = re.compile(r"(\w+):(\w+)")
@@ -60,12 +61,13 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     counts = {"hits": 0, "misses": 0}
 
     def warm(launch: _Launch) -> None:
-        was_there = _compile(function, launch, target, cache, item)
-        counts["hits" if was_there else "misses"] += 1
+        missed = _compile(function, launch, target, cache, item)
+        counts["misses" if missed else "hits"] += 1
 
-    def prove() -> dict[str, int]:
-        found = sum(_compile(function, launch, target, cache, item) for launch in launches)
-        return {"found": found, "of": len(launches)}
+    def prove() -> dict[str, Any]:
+        missed = [_compile(function, launch, target, cache, item) for launch in launches]
+        first = next((one for one in missed if one), "")
+        return {"found": missed.count(""), "of": len(launches), "why": first}
 
     steps = [Step(launch.name, lambda launch=launch: warm(launch)) for launch in launches]  # type: ignore[misc]
     return Work(steps, prove, counts)
@@ -187,8 +189,8 @@ def _launch(
 
 def _compile(
     function: Any, launch: _Launch, target: Any, cache: str, item: Mapping[str, Any]
-) -> bool:
-    """Have Triton compile it; returns whether it was there. Raises Problem."""
+) -> str:
+    """Have Triton compile it; returns why it was not there, or "". Raises Problem."""
     about = {"kernel": item["kernel"], "target": f"{target.backend}:{target.arch}"}
     before = _marks(cache)
     try:
@@ -215,7 +217,10 @@ def _compile(
             raise Problem(
                 "kernel-argument", kernel=item["kernel"], argument=name, asked=text, made=made
             )
-    return _marks(cache) == before
+    if _marks(cache) == before:
+        return ""
+    metadata = json.loads(json.dumps(compiled.metadata._asdict(), default=vars))
+    return unfound.why(cache, function.__name__, before, metadata)
 
 
 def _marks(cache: str) -> Marks:

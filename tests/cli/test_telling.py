@@ -1,0 +1,79 @@
+"""What a warm-up says while it goes on, and at the end, from what its engine tells."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.telling import Live, tell
+from torchkeeper.link.process import Engine
+
+QUEUED = [{"index": n, "recipe": "small", "name": f"f, batch {n}", "source": "callable",
+           "state": "queued"} for n in range(2)]  # fmt: skip
+DONE = {"index": 0, "state": "done", "graphs": 1, "hits": 1, "misses": 0, "seconds": 2.5,
+        "device": "cpu"}  # fmt: skip
+FAILED = {"index": 1, "state": "failed", "seconds": 1.0, "log": ["a", "last words"],
+          "problem": {"code": "warm-failed", "params": {"why": "ValueError: no"}}}  # fmt: skip
+
+
+def live(cells: list[dict[str, Any]], as_json: bool = False) -> Live:
+    made = Live(as_json, Asker(cast(Engine, None), quiet=True))
+    made({"cells": cells})
+    return made
+
+
+def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = live(QUEUED)
+    for cell in (*({"index": n, "state": "compiling"} for n in (0, 1)), DONE, FAILED):
+        heard({"cell": cell})
+    assert capsys.readouterr().err.splitlines() == [
+        "done    small: f, batch 0  1 hit, 0 misses  2.5 s",
+        "failed  small: f, batch 1  Compiling failed.  1.0 s",
+    ]
+    # A result that does not have all of them takes nothing away.
+    rows = heard.rows_of({"cells": [{**QUEUED[0], **DONE}]})
+    tell(rows, [row for row in rows if row["state"] == "failed"])
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "CELL        STATE   GRAPHS  HITS  MISSES  SECONDS  DEVICE",
+        "f, batch 0  done         1     1       0    2.5 s  cpu",
+        "f, batch 1  failed       -     -       -    1.0 s  -",
+    ]
+    for text in ("small: f, batch 1", "ValueError: no", "    last words"):
+        assert text in said.err
+
+
+def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
+    heard = live(QUEUED)
+    assert heard.now() == ""
+    heard({"cell": {"index": 0, "state": "compiling"}})
+    assert heard.now() == "small: f, batch 0"
+    phases = [["dynamo", 0.1], ["codegen", 1.0], ["other", 0.2]]
+    heard({"graph": {"id": "0/0", "outcome": "compiling", "cell": 0, "phases": phases}})
+    assert heard.now() == "small: f, batch 0, codegen"
+    heard({"cell": {"index": 1, "state": "compiling"}})
+    assert heard.now() == "small: f, batch 0, codegen and 1 more"
+    heard({"cell": DONE})
+    assert heard.now() == "small: f, batch 1"
+
+
+def test_graphs_of_a_single_cell_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = live(QUEUED[:1])
+    for outcome in ("compiling", "miss", "miss"):
+        heard({"graph": {"id": "0/0 forward", "name": "f", "outcome": outcome, "seconds": 1.0}})
+    heard({"log": "not for a terminal"})
+    assert capsys.readouterr().err == "  miss    0/0 forward  f  1.0 s\n"
+
+
+def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = live(QUEUED, as_json=True)
+    for what in ({"device": {"name": "CPU"}}, {"cell": DONE}, {"cell": FAILED}):
+        heard(what)
+    said = capsys.readouterr()
+    assert said.err == ""
+    first, second = (json.loads(line)["cell"] for line in said.out.splitlines())
+    assert first == {**QUEUED[0], **DONE}
+    assert second["problem"]["code"] == "warm-failed"
