@@ -112,7 +112,11 @@ def _fewer(jobs: dict[str, Any]) -> str:
 def _cell(job: Job, one: dict[str, Any]) -> str:
     """The line of a finding about cells."""
     if isinstance(graph := one.get("graph"), dict):
-        return "" if graph.get("outcome") == "compiling" else _graph(graph)
+        known = job.cells.graph(graph)
+        if known is None or known.said or known.outcome == "compiling":
+            return ""
+        known.said = True
+        return _graph(graph)
     told = one.get("cell")
     cell = job.cells.at(told.get("index")) if isinstance(told, dict) else None
     if cell is None:
@@ -151,6 +155,7 @@ def _graph(graph: dict[str, Any]) -> str:
         "hit": _tr("hit"),
         "miss": _tr("miss, compiled"),
         "bypass": _tr("not cacheable"),
+        "none": _tr("compiled"),
     }.get(str(graph.get("outcome")), printable(str(graph.get("outcome"))))
     took = graph.get("seconds")
     time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
     from torchkeeper.gui.dialogs.recipes import RecipesDialog
     from torchkeeper.gui.dialogs.runs import RunsDialog
+    from torchkeeper.gui.dialogs.thenchoice import Then
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
-    from torchkeeper.gui.dialogs.warming import Then, WarmDialog
+    from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.window import Window
 

@@ -27,14 +27,20 @@ def counted(result: dict[str, Any]) -> str:
     return f"{entries} ({say.size(number(result, 'bytes'))})"
 
 
+def found(result: dict[str, Any]) -> str:
+    """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed."""
+    hits, misses = number(result, "hits"), number(result, "misses")
+    graphs = number(result, "graphs")
+    text = _tr("{} hit, {} missed").format(f"{hits:,}", f"{misses:,}")
+    if hits + misses > graphs:
+        # Kernels and operators are among them, which are no graphs.
+        return text
+    return _tr("{}: {}").format(say.count(graphs, "graph", "graphs"), text)
+
+
 def of_warm(result: dict[str, Any]) -> str:
     """What a warm-up compiled, found and added."""
-    text = _tr("{}: {} hit, {} missed, {}").format(
-        say.count(number(result, "graphs"), "graph", "graphs"),
-        number(result, "hits"),
-        number(result, "misses"),
-        say.seconds(float(result.get("seconds") or 0)),
-    )
+    text = found(result) + ", " + say.seconds(float(result.get("seconds") or 0))
     text += _tr(" · {} added").format(say.count(number(result, "added"), "entry", "entries"))
     if failed := number(result, "failed"):
         cells = say.count(failed + number(result, "done"), "cell", "cells")

@@ -24,7 +24,7 @@ from torchkeeper.link.words import (
 )
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.dialogs.warming import Then
+    from torchkeeper.gui.dialogs.thenchoice import Then
 
 
 @dataclass(frozen=True)

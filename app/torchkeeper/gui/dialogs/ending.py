@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.gui.jobs import Job
-from torchkeeper.gui.notes import best, number
+from torchkeeper.gui.notes import best, found, number
 from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import preparing, say, verifying
 from torchkeeper.link.words import printable
@@ -49,11 +49,7 @@ def _warmed(job: Job) -> Outcome:
         warm = f"{whole - bad:,}", say.count(whole, "cell", "cells")
         lines.append(_tr("{} of {} are warm.").format(*warm))
     lines += [
-        _tr("{}: {} hit, {} missed and compiled.").format(
-            say.count(number(result, "graphs"), "graph", "graphs"),
-            f"{number(result, 'hits'):,}",
-            f"{number(result, 'misses'):,}",
-        ),
+        _tr("{} and compiled.").format(found(result)),
         _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place)
         + _by_kind(result.get("kinds")),
         *took(job),

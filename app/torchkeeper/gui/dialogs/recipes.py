@@ -10,7 +10,6 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QMenu,
     QTreeWidget,
     QTreeWidgetItem,
@@ -22,6 +21,7 @@ from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, RIGHT, columns, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
@@ -29,9 +29,6 @@ from torchkeeper.link.words import UserError, printable
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
 
-_NAME, _SOURCE, _CELLS, _WARMED, _FILE = range(5)
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_OF = Qt.ItemDataRole.UserRole
 #: Faults that are listed of the chosen recipe.
 _FAULTS = 100
 
@@ -39,18 +36,6 @@ _FAULTS = 100
 Edit = Callable[[str, int], object]
 New = Callable[[str], object]
 Warm = Callable[[list[str]], object]
-
-
-def dropped(event: QDragEnterEvent | QDropEvent) -> list[str]:
-    """The recipes and folders that are dragged; none where anything else is."""
-    urls = event.mimeData().urls() if event.mimeData().hasUrls() else []
-    paths = [url.toLocalFile() for url in urls]
-    return paths if all(path and is_recipe(path) for path in paths) else []
-
-
-def is_recipe(path: str) -> bool:
-    """Whether a path is of a recipe, by its name."""
-    return path.endswith(".toml")
 
 
 class RecipesDialog(Dialog):
@@ -104,14 +89,14 @@ class RecipesDialog(Dialog):
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
              self.tr("File")]
         )  # fmt: skip
-        tree.headerItem().setTextAlignment(_CELLS, _RIGHT)
-        _columns(tree, (232, 144, 72, 200, 0), _FILE)
+        tree.headerItem().setTextAlignment(CELLS, RIGHT)
+        columns(tree, (232, 144, 72, 200, 0), FILE)
         faults = self.faults
         faults.setAccessibleName(self.tr("What is wrong with it"))
         faults.setRootIsDecorated(False)
         faults.setAllColumnsShowFocus(True)
         faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        _columns(faults, (64, 176, 0), 2)
+        columns(faults, (64, 176, 0), 2)
         faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
         for button, hint in (
             (self.new, self.tr("Write a recipe, beginning with an example")),
@@ -221,10 +206,10 @@ class RecipesDialog(Dialog):
         tree.blockSignals(True)
         tree.clear()
         for one in listed:
-            tree.addTopLevelItem(_item(one))
+            tree.addTopLevelItem(item_of(one))
         tree.expandAll()
         items = self._items()
-        again = [item for item in items if item.data(_NAME, _OF)[0] in chosen] or items[:1]
+        again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
         for item in again:
             item.setSelected(True)
         if again:
@@ -258,20 +243,20 @@ class RecipesDialog(Dialog):
     def _paint(self) -> None:
         shades = theme.shades()
         for item in self._items():
-            good, folder = item.data(_NAME, _OF)[1:]
+            good, folder = item.data(NAME, OF)[1:]
             name = "folder" if folder else "warm" if good else "error"
-            item.setIcon(_NAME, icons.icon(name, None if good else shades.error))
+            item.setIcon(NAME, icons.icon(name, None if good else shades.error))
 
     # What is chosen.
 
     def selected(self) -> list[str]:
         """The paths of what is chosen, as it is listed."""
-        return [item.data(_NAME, _OF)[0] for item in self._items() if item.isSelected()]
+        return [item.data(NAME, OF)[0] for item in self._items() if item.isSelected()]
 
     def choose(self, path: str) -> None:
         """Choose one, by its path."""
         for item in self._items():
-            if item.data(_NAME, _OF)[0] == path:
+            if item.data(NAME, OF)[0] == path:
                 self.tree.clearSelection()
                 self.tree.setCurrentItem(item)
                 item.setSelected(True)
@@ -324,7 +309,7 @@ class RecipesDialog(Dialog):
         self.faults.setVisible(one is not None and bool(one.faults))
         for fault in (one.faults if one is not None else ())[:_FAULTS]:
             item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
-            item.setData(0, _OF, fault.line)
+            item.setData(0, OF, fault.line)
             for column in (1, 2):
                 item.setToolTip(column, item.text(column))
             self.faults.addTopLevelItem(item)
@@ -341,7 +326,7 @@ class RecipesDialog(Dialog):
         menu.popup(self.tree.viewport().mapToGlobal(at))
 
     def _go_to_fault(self, item: QTreeWidgetItem, _: int) -> None:
-        self._edit(int(item.data(0, _OF)))
+        self._edit(int(item.data(0, OF)))
 
     def _edit(self, line: object = 1) -> None:
         paths = self.selected()
@@ -375,53 +360,3 @@ class RecipesDialog(Dialog):
         event.acceptProposedAction()
         # The source of the drag waits until this returns.
         QTimer.singleShot(0, self, lambda: self.add(paths))
-
-
-def _columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
-    header = tree.header()
-    header.setStretchLastSection(False)
-    header.setSectionsMovable(False)
-    for column, width in enumerate(widths):
-        if column == wide:
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        else:
-            header.resizeSection(column, width)
-
-
-def _item(one: Listed) -> QTreeWidgetItem:
-    """A line of the list; of a folder, with one for each recipe in it."""
-    if not one.folder and one.recipes:
-        return _known_item(one.recipes[0], True)
-    cells = sum(known.cells for known in one.recipes)
-    good = one.error is None and all(known.good for known in one.recipes)
-    many = say.count(len(one.recipes), "recipe", "recipes")
-    item = _row([words.name_of(one.path), many if one.folder else "", cells, "", one.path])
-    item.setData(_NAME, _OF, (one.path, good, one.folder))
-    for known in one.recipes:
-        item.addChild(_known_item(known, False))
-    if one.error is not None:
-        item.setText(_SOURCE, "–")
-        item.setToolTip(_NAME, one.error.what)
-    return item
-
-
-def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
-    source = words.source_title(one.source)
-    if not one.good:
-        source = say.count(len(one.faults), "fault", "faults") if one.faults else "–"
-    file = "" if one.path == BUILTIN else one.path if top else os.path.basename(one.path)
-    item = _row([words.name_of(one.path, one.name), source, one.cells, words.warmed_text(one),
-                 file])  # fmt: skip
-    item.setData(_NAME, _OF, (one.path, one.good, False))
-    return item
-
-
-def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
-    shown = [f"{x:,}" if x else "–" for x in texts if isinstance(x, int)]
-    item = QTreeWidgetItem(
-        [shown.pop(0) if isinstance(x, int) else printable(x, 4096) for x in texts]
-    )
-    item.setTextAlignment(_CELLS, _RIGHT)
-    for column in (_NAME, _WARMED, _FILE):
-        item.setToolTip(column, item.text(column))
-    return item

@@ -26,13 +26,16 @@ _TEXT = 400
 
 @dataclass(slots=True)
 class Graph:
-    """A graph of a cell: how the lookup ended ("compiling" before that), and its phases."""
+    """A graph of a cell: how the lookup ended ("compiling" before that, "none" where there was
+    none), and its phases. said: whether a line of the log was about it.
+    """
 
     id: str
     name: str
     outcome: str
     seconds: float | None
     phases: Spent
+    said: bool = False
 
 
 @dataclass(slots=True)
@@ -137,6 +140,11 @@ class Cells:
             return False  # the log of the whole job has it, too
         return False
 
+    def graph(self, told: dict[str, Any]) -> Graph | None:
+        """The graph that a finding is about; None where it is of no cell."""
+        cell = self.at(told.get("cell"))
+        return (cell.graphs or {}).get(str(told.get("id") or "?")[:80]) if cell else None
+
     def at(self, index: Any) -> CellState | None:
         """The cell of this index among those of the request."""
         row = self._by_index.get(index) if isinstance(index, int) else None
@@ -234,7 +242,8 @@ class Cells:
         took = float(graph["seconds"]) if is_time(graph.get("seconds")) else None
         outcome = str(graph.get("outcome") or "compiling")[:20]
         name = str(graph.get("name") or (known.name if known else ident))[:_TEXT]
-        cell.graphs[ident] = Graph(ident, name, outcome, took, spent(graph.get("phases")))
+        said = known.said if known else False
+        cell.graphs[ident] = Graph(ident, name, outcome, took, spent(graph.get("phases")), said)
         cell.changed = True
         if not cell.ended:
             every = [one.outcome for one in cell.graphs.values()]

@@ -37,11 +37,12 @@ def state_words(state: str) -> str:
 
 
 def outcome_words(outcome: str) -> str:
-    """How looking for a graph ended, in a word or two."""
+    """How looking for a graph ended, in a word."""
     return {
         "hit": _tr("hit"),
-        "miss": _tr("miss, compiled"),
-        "bypass": _tr("not cacheable"),
+        "miss": _tr("miss"),
+        "bypass": _tr("bypass"),
+        "none": _tr("compiled"),
         "compiling": _tr("compiling"),
     }.get(outcome, printable(outcome, 20))
 
@@ -243,11 +244,12 @@ class CellsModel(QAbstractTableModel):
                 # PyTorch's own number leaves out what led to the graph.
                 took = max(line.seconds or 0.0, sum(line.phases))
                 return say.seconds(took) if took else ""
-            return ""
+            return outcome_words(line.outcome) if column == MISSES else ""
         if column == TIME:
             seconds = line.took(now)
             return "" if seconds is None else say.seconds(seconds)
-        if line.state == "queued" or (line.ended and not line.count):
+        nothing = not (line.count or line.hits or line.misses)
+        if line.state == "queued" or (line.ended and nothing):
             return ""
         return f"{line.hits if column == HITS else line.misses:,}"
 
@@ -257,13 +259,12 @@ class CellsModel(QAbstractTableModel):
         if column == PHASES:
             return "\n".join(phases.words(line.phases or [], whole)) or _tr("Nothing known yet")
         if isinstance(line, Graph):
-            return _graph(line)
+            return f"{_graph(line)}\n{outcome_words(line.outcome)}"
         said = f"{name_of(line, True)}\n{state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said
 
 
 def _graph(graph: Graph) -> str:
-    """A graph as a line says it: 1/0 forward · MLP, batch 64 · miss, compiled."""
+    """A graph as a line says it: 1/0 forward · MLP, batch 64."""
     ident, name = printable(graph.id, 80), printable(graph.name, 200)
-    parts = [ident, name if name != ident else "", outcome_words(graph.outcome)]
-    return " · ".join(part for part in parts if part)
+    return f"{ident} · {name}" if name and name != ident else ident

@@ -1,0 +1,48 @@
+"""The choice of a device to compile for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtWidgets import QComboBox
+
+from torchkeeper.link.words import printable
+
+
+class DeviceChoice(QComboBox):
+    """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(20)
+        self.addItem(self.tr("The best there is"), "")
+        self.setToolTip(self.tr("What a recipe says itself comes first"))
+
+    def say(self, facts: dict[str, Any] | None) -> None:
+        """Offer the devices of an interpreter."""
+        told = (facts or {}).get("devices")
+        found = [(self.itemText(0), "")]
+        seen: dict[str, int] = {}
+        for one in told if isinstance(told, list) else []:
+            kind = str(one.get("type") or "") if isinstance(one, dict) else ""
+            if not kind:
+                continue
+            number = seen[kind] = seen.get(kind, -1) + 1
+            device = kind if kind == "cpu" else f"{kind}:{number}"
+            name = printable(str(one.get("name") or ""), 60)
+            found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
+        if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
+            return
+        before = self.device
+        self.blockSignals(True)
+        self.clear()
+        for text, data in found:
+            self.addItem(text, data)
+        self.setCurrentIndex(max(0, self.findData(before)))
+        self.blockSignals(False)
+
+    @property
+    def device(self) -> str:
+        """The chosen one; empty for the best."""
+        return str(self.currentData() or "")
