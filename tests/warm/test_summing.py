@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 
 from tests.warm.conftest import Filled, Recorder
+from torchkeeper.engine import wire
 from torchkeeper.link import verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.stores.folder import Folder
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.ground import Ground
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran
 from torchkeeper.warm.summing import of_cell, told
-from torchkeeper.warm.verify import _Ground, runs_of
+from torchkeeper.warm.verify import runs_of
 
 
 def cell(index: int, source: str = "callable", **more: Any) -> Cell:
@@ -70,6 +72,16 @@ def test_sums_and_each_by_itself() -> None:
     assert "m.py:3" in verifying.why_of_cell(kept["cells"][2])
 
 
+def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
+    runs = {"warm": run(1, misses=1)}
+    why = {"code": "said", "text": "x" * 400}
+    rows = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
+    result = told([runs] * len(rows), rows)
+    assert len(json.dumps(result)) < wire.MAX_LINE
+    assert len(result["cells"]) > 100
+    assert result["misses"] == len(rows)
+
+
 def test_nothing_came_of_any() -> None:
     rows = [of_cell(cell(0), {}, {"code": "disk-full", "params": {}})]
     result = told([{}], rows)
@@ -90,7 +102,7 @@ def test_a_cell_that_is_none_is_not_kept(change: str) -> None:
 def test_cells_share_a_copy_until_one_changes_it(kept_291: Path, tmp_path: Path) -> None:
     source = Folder(str(kept_291))
     items = source.items(Recorder())
-    ground = _Ground(source, items, Used(), str(tmp_path), True, None)
+    ground = Ground(source, items, Used(), str(tmp_path), True, None)
     cache = tmp_path / "warm" / "cache"
     ground.copy(str(cache), Recorder())
     first = os.stat(cache).st_ino

@@ -10,7 +10,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import Held, Near, holding
 from torchkeeper.engine.session import Session
 from torchkeeper.warm import trace as traces
-from torchkeeper.warm.verify import Explain
+from torchkeeper.warm.ground import Explain
 
 #: Differences that are told of a graph; more fit no line.
 _MOST = 6

@@ -37,7 +37,7 @@ _MAX_TEXT = 1000
 _MAX_ROWS = 500
 _MAX_WHY = 300
 #: Cells that are kept of a verification.
-MAX_CELLS = 1000
+MAX_CELLS = 5000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
 

@@ -208,7 +208,15 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
             f"{threads}. Where programs shall have {made_threads}, set OMP_NUM_THREADS="
             f"{made_threads} there, and verify with as many; else warm it again."
         )
-    if not counts["hits"]:
+    explained = _explained(result)
+    if len(_cells(result)) > 1:
+        said.append(
+            "What is not good is not in it as this environment looks for it: warm it with these "
+            "recipes, and verify again. What was warmed portable is verified portable."
+        )
+    elif not counts["hits"] and explained:
+        said.append("Nothing hit. Warm it with this recipe, in this environment.")
+    elif not counts["hits"]:
         said.append(
             "Nothing hit: it is for another torch, another device or number of threads, or other "
             "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
@@ -218,9 +226,10 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         named = f" ({', '.join(dict.fromkeys(missed))})" if missed else ""
         said.append(
-            f"Some graphs are not in it{named}. Warm it with this recipe, and export it again."
+            f"Some {_noun(result)[1]} are not in it{named}. Warm it with this recipe, and export "
+            "it again."
         )
-    said += [f"{row['name']}: {row['why']}." for row in _explained(result)]
+    said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
         said.append(
             "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "

@@ -11,6 +11,7 @@ import errno
 import gc
 import logging
 import os
+import random
 import time
 import traceback
 from typing import Any
@@ -119,6 +120,9 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         try:
             if cell.folder is not None:
                 os.chdir(cell.folder)
+            # What is random and becomes part of a graph is the same again when it is verified.
+            torch.manual_seed(0)
+            random.seed(0)
             work = sources.make(cell, device, tell)
             threads = int(torch.get_num_threads())
             seconds, proof = _run(cell, work, job, tell, graphs, torch, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Ran
 
 _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
-#: Cells that the result tells; findings tell them all.
-MAX_CELLS = 1000
+#: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;
+#: findings tell all of them.
+MAX_BYTES = 400_000
 
 Answer = dict[str, Any]
 Runs = Mapping[str, Ran]
@@ -72,14 +74,25 @@ def told(cells: Sequence[Runs], rows: Sequence[Answer]) -> Answer:
         **{name: totals[name] for name in _COUNTS},
         "autograd": totals["autograd"],
         "built": built[:MAX_BUILT],
-        "rows": graphs[:MAX_GRAPHS],
+        "rows": _fitting(graphs[:MAX_GRAPHS]),
         "seconds": {name: total["seconds"] for name, total in runs.items()},
         "ratios": _ratios(spent),
         "runs": runs,
         "good": all(row["good"] for row in rows),
         **{name: first[name] for name in ("device", "threads", "torch")},
-        "cells": list(rows[:MAX_CELLS]),
+        "cells": _fitting(rows),
     }
+
+
+def _fitting(rows: Sequence[Answer]) -> list[Answer]:
+    """As many of them, from the first, as fit."""
+    room, fit = MAX_BYTES, []
+    for row in rows:
+        room -= len(json.dumps(row)) + 2
+        if room < 0:
+            break
+        fit.append(row)
+    return fit
 
 
 _NO_AUTOGRAD = {"autograd": {"hits": 0, "misses": 0}}

@@ -19,26 +19,24 @@ target, too, as long as nobody has changed anything in it; then it is made anew.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.duplicate import duplicate, room
+from torchkeeper.stores.duplicate import room
 from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.ground import Explain, Ground
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import Heard, Ran
 from torchkeeper.warm.summing import of_cell, told
@@ -59,9 +57,6 @@ _FOR_ALL = frozenset({
 _CELLS = 200
 
 Answer = dict[str, Any]
-#: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
-#: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.
-Explain = Callable[[str, str], "dict[str, Answer]"]
 
 
 @dataclass(frozen=True)
@@ -70,65 +65,6 @@ class Asked:
 
     job: supervise.Job
     runs: tuple[str, ...]
-
-
-@dataclass
-class _Ground:
-    """What the runs of a verification have in common.
-
-    led: where in a copy a program is led to; several: whether there is more than one cell, which
-    share a folder for temporary files; marks: the files of the copy that they share.
-    """
-
-    source: Folder
-    items: list[Item]
-    led: Used
-    scratch: str
-    several: bool
-    explain: Explain | None
-    marks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-
-    def temporary(self, name: str) -> str:
-        """The folder for temporary files of a run."""
-        return os.path.join(self.scratch, *(() if self.several else (name,)), "tmp")
-
-    def copy(self, cache: str, report: Report) -> None:
-        """Have an unchanged copy of the target there."""
-        if self.several and os.path.isdir(cache):
-            if ran.files(cache) == self.marks:
-                return
-            remove(cache)
-        duplicate(self.source, self.items, cache, report)
-        if self.several:
-            self.marks = ran.files(cache)
-
-    def clear(self, name: str) -> None:
-        """Take away what a run has left; the header and the copy stay where others share them."""
-        if not self.several:
-            remove(os.path.join(self.scratch, name))
-            return
-        if name not in JUDGED:
-            remove(os.path.join(self.scratch, name))
-        for above, kept in _left(self.temporary(name)):
-            with os.scandir(above) as entries:
-                going = [one for one in entries if one.name not in kept]
-            for one in going:
-                if one.is_dir(follow_symlinks=False):
-                    remove(one.path)
-                else:
-                    with contextlib.suppress(OSError):
-                        os.unlink(one.path)
-
-
-def _left(temporary: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The folders in a temporary folder that are not taken away whole, each with what stays."""
-    own = [
-        name
-        for name in (os.listdir(temporary) if os.path.isdir(temporary) else ())
-        if os.path.isdir(os.path.join(temporary, name, HEADERS))
-    ]
-    inner = [(os.path.join(temporary, name), (HEADERS,)) for name in own]
-    return [(temporary, tuple(own)), *inner] if os.path.isdir(temporary) else []
 
 
 def verify(params: Answer, report: Report, explain: Explain | None = None) -> Answer:
@@ -161,7 +97,7 @@ def verify(params: Answer, report: Report, explain: Explain | None = None) -> An
     try:
         _check_room(scratch, room(items))
         several = len(asked.job.cells) > 1
-        return _all_cells(asked, _Ground(source, items, led, scratch, several, explain), report)
+        return _all_cells(asked, Ground(source, items, led, scratch, several, explain), report)
     finally:
         remove(scratch)
 
@@ -211,7 +147,7 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
-def _all_cells(asked: Asked, ground: _Ground, report: Report) -> Answer:
+def _all_cells(asked: Asked, ground: Ground, report: Report) -> Answer:
     cells, rows = asked.job.cells, []
     done: list[dict[str, Ran]] = []
     if ground.several:
@@ -245,7 +181,7 @@ def _all_cells(asked: Asked, ground: _Ground, report: Report) -> Answer:
     return told(done, rows)
 
 
-def _runs(asked: Asked, cell: Cell, ground: _Ground, report: Report, done: dict[str, Ran]) -> None:
+def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[str, Ran]) -> None:
     """Make the runs of a cell; ``done`` has them, as far as it came."""
     scratch = ground.scratch
     mega = os.path.join(scratch, "mega-cache")
@@ -283,7 +219,7 @@ def _runs(asked: Asked, cell: Cell, ground: _Ground, report: Report, done: dict[
             ground.clear(name)
 
 
-def _run(job: supervise.Job, name: str, ground: _Ground, report: Report, more: Answer) -> Ran:
+def _run(job: supervise.Job, name: str, ground: Ground, report: Report, more: Answer) -> Ran:
     home, temporary = os.path.join(ground.scratch, name), ground.temporary(name)
     heard = Heard(report, ground.several)
     if name not in JUDGED:
