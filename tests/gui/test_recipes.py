@@ -375,5 +375,6 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     idle(qtbot, window)
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
     qtbot.waitUntil(lambda: str(file) in warmed.last(), timeout=PATIENCE)
+    assert warmed.last()[str(file)][1:] == (str(place), 2, 0)
     for one in window.findChildren(WorkDialog):
         one.reject()

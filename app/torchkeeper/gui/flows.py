@@ -235,8 +235,9 @@ class Flows(QObject):
         if len(paths) == len(labels) and job.place is not None:
             counted = zip(paths, labels.values(), strict=True)
             window.engines.keep_warmed(
-                [(path, done, failed) for path, (done, failed) in counted], job.place, Listener()
-            )
+                [(path, done, failed) for path, (done, failed) in counted], job.place,
+                Listener(result=lambda _: self._warmed_noted()),
+            )  # fmt: skip
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
             return
@@ -244,6 +245,10 @@ class Flows(QObject):
             window.operations.export(job.place, Selection(), then.bundle, True, self._builders())
         if then.server:
             window.operations.copy(job.place, Selection(), then.server, False, False)
+
+    def _warmed_noted(self) -> None:
+        if (dialog := self._recipes_dialog()) is not None:
+            dialog.refresh()
 
     def _builders(self) -> dict[str, Any] | None:
         from torchkeeper.gui.dialogs.exporting import maker_of
