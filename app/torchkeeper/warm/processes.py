@@ -175,6 +175,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def busy() -> bool:
+    """Whether more wants to run than there are cores, so that one more would only share them."""
+    try:
+        return os.getloadavg()[0] > 1.25 * cores()
+    except OSError:
+        return False
+
+
 def _signal(leader: int, members: set[int], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
