@@ -80,6 +80,17 @@ def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: l
     assert report.steps[-1] == (7, 7, "cells")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_what_leaves_its_session_is_ended_too(folder: Path, tmp_path: Path) -> None:
+    # Each is with process 1 for its parent before its cell has ended.
+    away = ["sh", "-c", "setsid sleep 60 > /dev/null 2>&1 & echo $! >> escaped"]
+    twice = ["sh", "-c", "(setsid sh -c 'echo $$ >> escaped; exec sleep 60' &); sleep 0.2"]
+    warm({"into": str(tmp_path / "p"), "recipes": [recipe(folder, "a", away, twice)]}, Recorder())
+    escaped = (folder / "escaped").read_text().split()
+    assert len(escaped) == 2
+    assert [processes.family(int(pid)) for pid in escaped] == [set(), set()]
+
+
 def test_two_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
