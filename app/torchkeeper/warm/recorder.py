@@ -349,6 +349,16 @@ def _named(what: Any, is_it: Callable[[Any], bool]) -> Noted:
     }
 
 
+def _parameters(what: Any) -> list[str]:
+    """The names of what it takes; none where they are not known."""
+    import inspect
+
+    try:
+        return [name[:_TEXT] for name in inspect.signature(what).parameters][:_ARGUMENTS]
+    except (TypeError, ValueError):
+        return []
+
+
 def _function(what: Any) -> Noted:
     decorated = []
 
@@ -365,7 +375,7 @@ def _function(what: Any) -> Noted:
 
     kind = "function" if type(what).__name__ == "function" else "other"
     noted = {"kind": kind, "type": type(what).__name__, **_named(what, is_it)}
-    return {**noted, "decorated": decorated == [True]}
+    return {**noted, "parameters": _parameters(what), "decorated": decorated == [True]}
 
 
 def _model(model: Any) -> Noted:
@@ -388,6 +398,7 @@ def _model(model: Any) -> Noted:
     return {
         "kind": "model",
         **_named(cls, lambda found: found is cls),
+        "parameters": _parameters(model.forward),
         "args": _arguments(model),
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
