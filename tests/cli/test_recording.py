@@ -35,6 +35,47 @@ class Net(nn.Module):
         return nn.functional.gelu(self.up(x)) * scale
 
 
+class Weights(list):
+    pass
+
+
+class Child(nn.Module):
+    def __init__(self, parent, weights):
+        super().__init__()
+
+    def forward(self, x):
+        return x.cos()
+
+
+class Parent(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.child = Child(self, weights)
+
+    def forward(self, x):
+        return self.child(x) + 1
+
+
+def check_that_all_goes():
+    # What is built and not compiled goes at once: a collector of garbage is not needed.
+    weights, made = Weights(), nn.Linear(2, 2)
+    kept = weakref.ref(weights), weakref.ref(made), weakref.ref(Net(2))
+    del weights, made
+    assert [one() for one in kept] == [None] * 3
+    weights = Weights()
+    parent = Parent(weights)
+    compiled = torch.compile(parent, backend="eager")
+    own = lambda x: x.sin() + len(weights)
+    function = torch.compile(own, backend="eager")
+    given = torch.rand(2)
+    function(compiled(given))
+    kept = [*map(weakref.ref, (weights, parent, parent.child, compiled, own, function, given))]
+    del weights, parent, compiled, own, function, given
+    torch._dynamo.reset()
+    gc.collect()
+    assert [one() for one in kept] == [None] * 7
+
+
 @torch.compile(backend=sys.argv[1])
 def op(x, y):
     return x.sin() @ y
@@ -49,6 +90,7 @@ def main():
     gone = weakref.ref(once)
     once.compile(backend=sys.argv[1])
     if sys.argv[1] == "eager":
+        check_that_all_goes()
         once(torch.rand(2, 16), scale=2.0)
         del once
         torch._dynamo.reset()

@@ -202,8 +202,8 @@ class _Notes:
     def hear(self, metadata: Noted) -> None:
         """One record of the trace, live: the compile that it is about is under way."""
         compile_id = metadata.get("frame_id"), metadata.get("frame_compile_id")
-        if "dynamo_start" in metadata and compile_id not in self.of_compile:
-            self.begun(compile_id)
+        if "dynamo_start" in metadata:
+            self.begun(compile_id)  # ids begin again after torch._dynamo.reset()
         elif compile_id in self.of_compile:
             call = self.of_compile[compile_id]
             if "aot_joint_graph" in metadata and not call["backward"]:
@@ -219,6 +219,7 @@ class _Notes:
         frame = _calling()
         if frame is None or self.calls >= _CALLS:
             self.unseen += 1
+            self.of_compile.pop(compile_id, None)
             self.write()
             return
         seen = frame.f_locals
