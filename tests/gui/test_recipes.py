@@ -20,9 +20,10 @@ from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes import known, words
 from torchkeeper.gui.window import Window
 from torchkeeper.link import recipes, warmed
+from torchkeeper.link.words import UserError
 
 GOOD = """\
 [[callable]]
@@ -207,6 +208,26 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
     editor.close()
 
 
+def test_the_rest_is_what_is_not_warm_by_name(folder: Path) -> None:
+    file, other = folder / "small.toml", folder / "a.toml"
+    cell = "small, batch {}, {}"
+    other.write_text(GOOD)
+    folder.joinpath("odd.toml").unlink()
+    warm = [("a", cell.format(*way)) for way in ((2, "default"), (2, "max-autotune"))]
+    warm += [("small", cell.format(4, "default")), ("small", "of which nobody knows")]
+    file.write_text(GOOD.replace("[2, 4]", "[1, 2, 4]"))
+    found = known.wire([str(folder)], warm)
+    assert found["paths"] == [str(other), str(file)]
+    assert found["before"] == [("a", 2), ("small", 1)]
+    # Of the first the batch of 4; of the second all but its batch of 4 by default.
+    assert found["only"] == [2, 3, 4, 5, 6, 7, 9]
+    file.unlink()
+    other.write_text(GOOD.replace("[2, 4]", "[2]"))
+    with pytest.raises(UserError) as told:
+        known.wire([str(folder)], warm)
+    assert told.value.code == "rest-gone"
+
+
 @pytest.mark.parametrize("source", words.SOURCES)
 def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
@@ -363,18 +384,19 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert page.cells.notice.isVisible()
     assert page.cells.log.toPlainText()
     assert not bundle.exists(), "not every cell is warm"
-    # What failed is warmed again, and nothing else.
+    # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
+    file.write_text(bad + text)
     click(qtbot, page.bad)
     again: Job = window.jobs.jobs[0]
     assert again is not job
     qtbot.waitUntil(lambda: not again.active, timeout=240_000)
     assert again.state is State.DONE, list(again.log)
-    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(2, "done"), (3, "done")]
+    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(0, "done"), (1, "done")]
     qtbot.waitUntil(bundle.exists, timeout=PATIENCE)
     idle(qtbot, window)
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
     qtbot.waitUntil(lambda: str(file) in warmed.last(), timeout=PATIENCE)
-    assert warmed.last()[str(file)][1:] == (str(place), 2, 0)
+    assert warmed.last()[str(file)][1:] == (str(place), 4, 0)
     for one in window.findChildren(WorkDialog):
         one.reject()

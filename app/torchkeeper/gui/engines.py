@@ -224,10 +224,15 @@ class Engines(QObject):
         some = list(names)
         return self._ask_aside(listener, lambda: lookups.recipe_cells(some))
 
-    def recipe_wire(self, names: Sequence[str], listener: Listener) -> int:
-        """Recipes as a request has them; the result is ``{"recipes", "paths"}``."""
+    def recipe_wire(
+        self, names: Sequence[str], listener: Listener,
+        warm: Sequence[tuple[str, str]] | None = None,
+    ) -> int:  # fmt: skip
+        """Recipes as a request has them; the result is ``{"recipes", "paths"}``, and where cells
+        are left out that are ``warm`` also ``{"only", "before"}`` (``gui.recipes.known.wire``).
+        """
         some = list(names)
-        return self._ask_aside(listener, lambda: lookups.recipe_wire(some))
+        return self._ask_aside(listener, lambda: lookups.recipe_wire(some, warm))
 
     def keep_warmed(
         self, counts: Sequence[tuple[str, int, int]], place: str, listener: Listener

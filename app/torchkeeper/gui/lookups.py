@@ -112,11 +112,13 @@ def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
     return known.made(names)
 
 
-def recipe_wire(names: Sequence[str]) -> dict[str, Any]:
+def recipe_wire(
+    names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
+) -> dict[str, Any]:
     """Recipes as a request has them. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.wire(names)
+    return known.wire(names, warm)
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:

@@ -669,6 +669,11 @@ CATALOGUE: dict[str, Words] = {
         "Nothing was written.",
         "Choose another name, or add --force to replace it.",
     ),
+    "rest-gone": Words(
+        "Nothing is left that is not warm.",
+        "The recipes were changed, and make none of the cells that failed any more.",
+        "Warm the recipes as they are now, or verify the place.",
+    ),
     "recipe-unwritable": Words(
         "{file} cannot be written.",
         "{why}.",
