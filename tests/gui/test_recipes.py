@@ -228,6 +228,44 @@ def test_the_rest_is_what_is_not_warm_by_name(folder: Path) -> None:
     assert told.value.code == "rest-gone"
 
 
+def test_what_others_write_into_a_recipe_is_not_lost_unasked(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    # With the ends of lines of Windows, and a space that does not break.
+    content = ("# one\u00a0two\n" + GOOD).replace("\n", "\r\n").encode()
+    file.write_bytes(content)
+    editor = edited(qtbot, window, file)
+    assert not editor.changed
+    editor.text.go_to(1)
+    type_in(qtbot, editor.text, "# mine ")
+    theirs = content + b"# theirs\r\n"
+    file.write_bytes(theirs)
+
+    def asked() -> ConfirmDialog:
+        click(qtbot, editor.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in editor.findChildren(ConfirmDialog)),
+                        timeout=PATIENCE)  # fmt: skip
+        return next(x for x in editor.findChildren(ConfirmDialog) if x.isVisible())
+
+    click(qtbot, asked().cancel)
+    assert file.read_bytes() == theirs
+    assert editor.unsaved
+    click(qtbot, asked().go)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
+    assert file.read_bytes() == b"# mine " + content
+    # Or what is in the file wins.
+    type_in(qtbot, editor.text, "# more ")
+    file.write_bytes(theirs)
+    dialog = asked()
+    [again] = (x for x in dialog.findChildren(QPushButton) if x.text() == "&Read it again")
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: "# theirs" in editor.text.toPlainText(), timeout=PATIENCE)
+    assert not editor.changed
+    editor.close()
+
+
 @pytest.mark.parametrize("source", words.SOURCES)
 def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str

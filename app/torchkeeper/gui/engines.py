@@ -215,9 +215,13 @@ class Engines(QObject):
         """The text of a recipe's file; the result is ``{"text"}``."""
         return self._ask_aside(listener, lambda: lookups.recipe_text(path))
 
-    def save_recipe(self, path: str, text: str, listener: Listener) -> int:
-        """Write a recipe, whole or not at all; the result is ``{"path"}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text))
+    def save_recipe(
+        self, path: str, text: str, listener: Listener, before: str | None = None
+    ) -> int:
+        """Write a recipe, whole or not at all; the result is ``{"path"}``. before: what is to be
+        there now; None: whatever it is.
+        """
+        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, before))
 
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """The cells that recipes make; the result is ``{"made": Made}``."""

@@ -98,11 +98,11 @@ def recipe_text(path: str) -> dict[str, Any]:
     return known.text(path)
 
 
-def recipe_saved(path: str, text: str) -> dict[str, Any]:
+def recipe_saved(path: str, text: str, before: str | None) -> dict[str, Any]:
     """A text is in its file. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.save(path, text)
+    return known.save(path, text, before)
 
 
 def recipe_cells(names: Sequence[str]) -> dict[str, Any]:

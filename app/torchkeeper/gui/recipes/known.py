@@ -153,12 +153,15 @@ def text(path: str) -> dict[str, Any]:
     return {"text": recipes.text_in(path)}
 
 
-def save(path: str, text: str) -> dict[str, Any]:
+def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     """Write a recipe, whole or not at all, in place of what is there; ``{"path"}``.
 
-    Raises UserError("recipe-unwritable").
+    before: what is to be there now, if anything is; None: whatever it is.
+    Raises UserError("recipe-changed" | "recipe-unwritable").
     """
     path = os.path.realpath(path)
+    if before is not None and _is_other(path, before):
+        raise user_error("recipe-changed", {"file": path})
     partial = ""
     try:
         mode = 0o666 & ~_umask()
@@ -178,6 +181,16 @@ def save(path: str, text: str) -> dict[str, Any]:
         why = getattr(e, "strerror", None) or str(e)
         raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
     return {"path": path}
+
+
+def _is_other(path: str, before: str) -> bool:
+    from torchkeeper.link import recipes
+
+    try:
+        # What is gone is nothing that could be lost.
+        return os.path.lexists(path) and recipes.text_in(path) != before
+    except UserError:
+        return True
 
 
 def _umask() -> int:
