@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.warm import processes, queueing
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.supervise import environment, of_cell, warm
+from torchkeeper.warm.foretold import foretold
+from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of
 
 Answer = dict[str, Any]
@@ -230,6 +232,48 @@ def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed == {**environment("/place", 3, True), "X": "1"}
     monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "5")
     assert of_cell(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
+
+
+def test_what_takes_too_much_beside_others_is_tried_alone() -> None:
+    queue = queueing.Queue([Cell(n, "a", str(n), "callable") for n in range(2)], 2)
+    worker = Worker(cast(Any, None), group_of(queue.cells[0]), fresh=False)
+    queue.alone.add(0)
+    following = queue.next(worker, [worker])
+    assert following is queue.cells[1]
+    # A process of its own is worth its start, for nothing else can take it.
+    assert queue.newcomer([worker]) is queue.cells[0]
+    queue.cells.remove(following)
+    assert queue.next(worker, [worker]) is None
+    assert not queue.left_for(worker)
+
+
+def test_what_is_certain_to_fail_has_failed_at_once(
+    folder: Path, tmp_path: Path, jobs: list[int]
+) -> None:
+    exported = {"data": {"exported": {"file": "made.pt2"}}, "folder": str(folder)}
+    recipes = [
+        {**exported, "name": "too early"},
+        recipe(folder, "a", ["true"], ["no-such-program"], ["none.py"]),
+        recipe(folder, "b", ["no-such-program"], environment={"PATH": "/usr/bin:/bin"}),
+    ]
+    report = Recorder()
+    asked = {"into": str(tmp_path / "place"), "recipes": recipes}
+    result = warm(asked, report)
+    codes = [row["problem"]["code"] for row in result["cells"]]
+    missing = "command-missing"
+    assert codes == ["exported-unreadable", NOTHING, missing, "script-missing", missing]
+    states = [(one["index"], one["state"]) for one in report.all("cell") if isinstance(one, dict)]
+    assert [*states[:3], states[3]] == [
+        (0, "failed"), (2, "failed"), (3, "failed"), (1, "compiling")]  # fmt: skip
+    assert report.steps[0] == (3, 5, "cells")
+    # A cell before it may make the file.
+    [cell] = checked({**asked, "recipes": [{**exported, "name": "later"}]}).cells
+    maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))
+    assert list(foretold([replace(cell, index=1)])) == [1]
+    assert foretold([maker, replace(cell, index=1)]) == {}
+    with pytest.raises(Problem) as failure:
+        warm({**asked, "only": [3]}, Recorder())
+    assert failure.value.code == "script-missing"
 
 
 def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:
