@@ -82,8 +82,12 @@ FORWARD = {
         _function("one input", [2, 2]),
         _function("refused", [2, 3], [2, 3]),
         _example("size missing", "layer") | {"args": {}},
-        {"name": "elsewhere", **SQUARE},
+        {"name": "no argument", "factory": "cell_models:Layer", "args": {"size": 3, "siez": 1}},
+        {"name": "after again", **SQUARE},
+        {"name": "elsewhere", **SQUARE, "inputs": [{"shape": [5, 5], "device": "cuda:77"}, 1]},
+        _example("leaves"),
         _example("unwritten", size=9),
+        _example("leave"),
         _example("crash"),
         _function("after the crash", [7, 7], [7, 7]),
         _function("refused again", [2, 4], [2, 4]),
@@ -278,7 +282,17 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         assert (code, params["where"]) == ("inputs-refused", line("return x @ y"))
         assert "2" in params["why"], params
     code, params = ran.problem("size missing")
-    assert (code, params["where"]) == ("inputs-refused", line("def layer"))
+    assert (code, params["where"]) == ("arguments-wrong", line("def layer"))
+    code, params = ran.problem("no argument")
+    assert (code, params["where"]) == ("arguments-wrong", line("class Layer"))
+    assert "got an unexpected keyword argument 'siez'" in params["why"]
+    assert ran.problem("elsewhere") == ("device-missing", {"device": "cuda:77"})
+    code, params = ran.problem("leaves")
+    assert (code, params["where"]) == ("callable-raised", line("sys.exit(3)"))
+    assert params["why"] == "SystemExit: 3"
+    code, params = ran.problem("leave")
+    assert code == "warm-failed"
+    assert params["why"] == "Its process ended by itself, with exit status 0"
     code, params = ran.problem("unwritten")
     assert (code, params["why"]) == ("warm-failed", "fxgraph_cache_write_error")
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"

@@ -71,6 +71,12 @@ CATALOGUE: dict[str, Words] = {
         "{why}.",
         "Check its owner and permissions, and that its file system is not read-only.",
     ),
+    "place-blank": Words(
+        "Nothing can be compiled into {place}.",
+        "Its path has a blank, a quote or a backslash, and PyTorch does not quote what it hands to "
+        "the C++ compiler.",
+        "Choose a folder without them; it can be copied afterwards.",
+    ),
     "place-protected": Words(
         "{place} is read-only.",
         "You marked it so: nothing is changed in it, by the window or by a command.",
@@ -762,6 +768,12 @@ CATALOGUE: dict[str, Words] = {
         "The inputs do not fit.",
         "{why} ({where})",
         "Correct the inputs in the recipe: how many there are, their shapes and their types.",
+    ),
+    "arguments-wrong": Words(
+        "{name} does not take the recipe's arguments.",
+        "{why} ({where})",
+        "Correct “args” in the recipe. Sizes, device and dtype are given too where it has "
+        "parameters of these names.",
     ),
     "input-type": Words(
         "{found} cannot be an input.",
