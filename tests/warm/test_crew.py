@@ -60,7 +60,13 @@ def overlap(report: Recorder, first: int, second: int) -> bool:
     return a < d and c < b
 
 
-def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: list[int]) -> None:
+def test_what_ends_a_process_ends_one_cell(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     recipes = [
         recipe(folder, "a", ["true"], ["sh", "-c", "kill -9 $PPID; sleep 60"], ["true"]),
         recipe(folder, "b", ["sleep", "60"], ["true"], limits={"seconds": 0.5}),
@@ -80,6 +86,7 @@ def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: l
     # What is over its memory in a process that others have used has a second one to itself.
     assert len(jobs) == 1 + 3 + 1
     assert report.steps[-1] == (7, 7, "cells")
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -245,6 +252,34 @@ def test_what_takes_too_much_beside_others_is_tried_alone() -> None:
     queue.cells.remove(following)
     assert queue.next(worker, [worker]) is None
     assert not queue.left_for(worker)
+
+
+def test_a_path_that_cannot_be_compiled_into(tmp_path: Path) -> None:
+    for name in ("a b", "a'b", "a\\b"):
+        place = tmp_path / name
+        with pytest.raises(Problem) as failure:
+            warm({"into": str(place), "recipes": ["builtin"], "device": "cpu"}, Recorder())
+        assert (failure.value.code, place.exists()) == ("place-blank", False)
+
+
+def test_a_thread_that_goes_on_holds_no_process_up(folder: Path) -> None:
+    source = (
+        "import threading, time\n"
+        "from torchkeeper.warm import child\n"
+        "child.LEAVE = 0.2\n"
+        "def work(job, tell):\n"
+        "    threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    return job\n"
+        "child.serve(work)\n"
+    )
+    command = [sys.executable, "-c", source]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdin
+        assert started.stdout
+        started.stdin.write(b'{"a": 1}\n')
+        started.stdin.flush()
+        assert started.stdout.readline() == b'{"result": {"a": 1}}\n'
+        assert started.wait(20) == 0
 
 
 def test_what_is_certain_to_fail_has_failed_at_once(

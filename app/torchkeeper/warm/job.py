@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import mending, sources
 from torchkeeper.warm.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.child import Tell, importing_torch, more, said, serve, when_orphaned
-from torchkeeper.warm.devices import check_compiler, choose_device
+from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
 from torchkeeper.warm.putback import put_back
@@ -112,6 +112,7 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         tell(device=about)
         if device == "cpu" and cell.source not in WITHOUT_TORCH:
             check_compiler()
+            check_place(_place())
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
