@@ -675,6 +675,16 @@ CATALOGUE: dict[str, Words] = {
         "Nothing was written.",
         "Choose another name, or add --force to replace it.",
     ),
+    "rest-gone": Words(
+        "Nothing is left that is not warm.",
+        "The recipes were changed, and make none of the cells that failed any more.",
+        "Warm the recipes as they are now, or verify the place.",
+    ),
+    "recipe-changed": Words(
+        "{file} is another since it was read.",
+        "Something else has written into it.",
+        "Overwrite it with what is here, read it again, or save what is here as another file.",
+    ),
     "recipe-unwritable": Words(
         "{file} cannot be written.",
         "{why}.",
