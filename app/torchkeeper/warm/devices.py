@@ -72,7 +72,7 @@ def check_place(place: str) -> None:
     """Raises Problem("place-blank") where nothing can be built for the CPU in a folder.
 
     PyTorch writes the paths of what is built into a command and splits that as a shell would
-    (run_compile_cmd in torch/_inductor/cpp_builder.py).
+    (_run_compile_cmd in torch/_inductor/cpp_builder.py).
     """
     if re.search(r"[\s'\"\\]", place):
         raise Problem("place-blank", place=place)
