@@ -10,7 +10,7 @@ from typing import Any
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import UserError, printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
 _TAIL, _SHOWN = 12, 20
@@ -32,13 +32,23 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
     for row in failed[:_SHOWN]:
-        problem = row.get("problem") or {}
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
-        output.complain(user_error(str(problem.get("code")), problem.get("params") or {}))
-        if problem.get("code") not in _SAYS_ALL:
+        output.complain(error := _error_of(row))
+        if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
     if len(failed) > _SHOWN:
         output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
+
+
+def complain(failed: Sequence[Answer]) -> None:
+    """What, why and remedy of cells that failed, and no more."""
+    for row in failed:
+        output.complain(_error_of(row))
+
+
+def _error_of(row: Answer) -> UserError:
+    problem = row.get("problem") or {}
+    return user_error(str(problem.get("code")), problem.get("params") or {})
 
 
 def _say_log(log: list[Any]) -> None:
@@ -120,11 +130,13 @@ class Live:
             self._at[cell["index"]] = ""
         else:
             self._at.pop(cell["index"], None)
-        if row.get("state") not in ("done", "failed", "cancelled") or len(self.rows) < 2:
+        if row.get("state") not in ("done", "failed", "cancelled"):
             return
         if self._json:
             output.emit({"cell": row})
             sys.stdout.flush()  # whoever reads it wants to know now
+            return
+        if len(self.rows) < 2:
             return
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
@@ -132,8 +144,7 @@ class Live:
             hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
             about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
         else:
-            problem = row.get("problem") or {}
-            about = user_error(str(problem.get("code")), problem.get("params") or {}).what
+            about = _error_of(row).what
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
         self._asker.say(printable(said))
 
