@@ -31,6 +31,7 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         head = [*(["RECIPE"] if several else []), "CELL", "STATE", *_NUMBERS, "DEVICE"]
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
+    failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
     for row in failed[:_SHOWN]:
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(error := _error_of(row))
@@ -125,6 +126,7 @@ class Live:
 
     def _ended(self, cell: Answer) -> None:
         row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
+        begun = row.get("state") == "compiling"
         row.update(cell)
         if row.get("state") == "compiling" and len(self.rows) > 1:
             self._at[cell["index"]] = ""
@@ -136,7 +138,7 @@ class Live:
             output.emit({"cell": row})
             sys.stdout.flush()  # whoever reads it wants to know now
             return
-        if len(self.rows) < 2:
+        if len(self.rows) < 2 or (row["state"] == "cancelled" and not begun):
             return
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
@@ -144,9 +146,9 @@ class Live:
             hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
             about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
         else:
-            about = _error_of(row).what
+            about = _error_of(row).what if row["state"] == "failed" else ""
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
-        self._asker.say(printable(said))
+        self._asker.say(printable(said.rstrip()))
 
     def rows_of(self, answer: Answer) -> list[Answer]:
         """All cells in their order, as the result has them or as they were told."""
