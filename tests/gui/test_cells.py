@@ -16,6 +16,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
+from torchkeeper.gui import findings
+from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.jobs import Job, State, cells_text
 from torchkeeper.gui.matrix.cells import Cells
@@ -25,6 +27,8 @@ from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.phases import spent, words
 from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
+from torchkeeper.gui.verifications import Beside
+from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import user_error
 
 Lab = tuple[float, float, float]
@@ -216,6 +220,70 @@ def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
     turn()
     assert pane.model.rowCount() == 1000
     assert sorted(turns)[-3] < SLICE
+
+
+def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.resize(900, 600)
+    pane.show()
+    cells = Cells()
+    cells.hear(some(2))
+    cells.hear({"cell": {"index": 0, "state": "compiling"}})
+    turns: list[float] = []
+    told = [("compiling", []), ("miss", [["codegen", 0.25]]), ("hit", [["codegen", 0.5]])]
+    for outcome_, phases in told:
+        for first in range(0, 500, 50):
+            begun = time.thread_time()
+            for number in range(first, first + 50):
+                cells.hear({"graph": {"cell": 0, "id": f"{number}/0", "outcome": outcome_,
+                                      "phases": phases}})  # fmt: skip
+                cells.hear({"log": f"{number} {'x' * 200}", "cell": 0})
+            pane.show_cells(cells)
+            pane._refresh()
+            QApplication.processEvents()
+            turns.append(time.thread_time() - begun)
+    cell = cells.rows[0]
+    assert (cell.count, cell.hits, cell.misses) == (500, 500, 0)
+    assert cell.phases is not None
+    assert sum(cell.phases) == cell.total == 250.0
+    assert pane.model.rowCount() == 502
+    assert pane.log.toPlainText().splitlines() == cell.lines()
+    assert pane.log.blockCount() == 200
+    assert sorted(turns)[-3] < SLICE
+    pane.choose(1)
+    assert pane.log.toPlainText() == ""
+
+
+def test_cells_of_a_large_verification_are_listed_up_to_a_point(qtbot: QtBot) -> None:
+    table = VerifiedCells()
+    qtbot.addWidget(table)
+    one = sample_cells.verified()
+    table.show_cells([{**one[n % len(one)], "index": n} for n in range(10_000)])
+    assert table.topLevelItemCount() == 501
+    assert table.items()[-1].text(0) == "and 9,500 more"
+
+
+def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    job = Job(1, "Warm", "warm", state=State.RUNNING)
+    findings.heard(job, some(1))
+    findings.heard(job, {"cell": {"index": 0, "state": "compiling"}})
+    graph = {"cell": 0, "id": "0/0", "name": "f", "outcome": "none", "seconds": 0.5}
+    assert findings.heard(job, {"graph": graph}) == "Graph f: compiled, no cache asked · 0.50 s"
+    # A script tells neither its device nor its threads.
+    script = {"index": 0, "state": "done", "graphs": 1, "seconds": 1.0, "device": "", "threads": 0}
+    findings.heard(job, {"cell": script})
+    pane.show_cells(job.cells)
+    pane.model.open(0)
+    assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]
+    assert pane.told(job.cells.rows[0]) == (
+        "Callable · done · 1 graph: 0 hit, 0 missed, 1 without a cache"
+    )
+    kept = Verified("/place", 0.0, {"torch": "", "device": "", "threads": 0}, "python", None)
+    assert Beside(kept, changed=False).more == ""
+    assert Beside(kept, changed=True).more.startswith("The place has changed")
 
 
 def test_an_outcome_says_what_is_not_warm() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, children, click
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, type_in
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.leaving import LeaveDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.window import Window
@@ -60,10 +61,27 @@ def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
 
 
 def test_all_that_runs_is_stopped(qtbot: QtBot, busy: tuple[Window, Job]) -> None:
-    window, _ = busy
+    window, job = busy
     dialog = asked(window)
     window.close()
     assert len([x for x in window.findChildren(LeaveDialog) if x.isVisible()]) == 1
+    click(qtbot, dialog.cancel)
+    # What is unsaved is asked about first, whatever becomes of the jobs.
+    editor = window.flows.edit_recipe("/nowhere/x.toml")
+    editor.text.setReadOnly(False)
+    type_in(qtbot, editor.text, "# more")
+    window.close()
+    for ask_again in (window.leave_jobs, window.stop_jobs):
+        [question] = [x for x in editor.findChildren(ConfirmDialog) if x.isVisible()]
+        click(qtbot, question.cancel)
+        assert not [x for x in window.findChildren(LeaveDialog) if x.isVisible()]
+        ask_again()
+    assert window.isVisible()
+    assert job.active
+    assert editor.unsaved
+    click(qtbot, next(x for x in editor.findChildren(ConfirmDialog) if x.isVisible()).go)
+    assert not editor.isVisible()
+    dialog = asked(window)
     with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         click(qtbot, dialog.stop)
     assert not window.isVisible()

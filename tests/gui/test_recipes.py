@@ -20,9 +20,10 @@ from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
-from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes import known, words
 from torchkeeper.gui.window import Window
 from torchkeeper.link import recipes, warmed
+from torchkeeper.link.words import UserError
 
 GOOD = """\
 [[callable]]
@@ -207,6 +208,64 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
     editor.close()
 
 
+def test_the_rest_is_what_is_not_warm_by_name(folder: Path) -> None:
+    file, other = folder / "small.toml", folder / "a.toml"
+    cell = "small, batch {}, {}"
+    other.write_text(GOOD)
+    folder.joinpath("odd.toml").unlink()
+    warm = [("a", cell.format(*way)) for way in ((2, "default"), (2, "max-autotune"))]
+    warm += [("small", cell.format(4, "default")), ("small", "of which nobody knows")]
+    file.write_text(GOOD.replace("[2, 4]", "[1, 2, 4]"))
+    found = known.wire([str(folder)], warm)
+    assert found["paths"] == [str(other), str(file)]
+    assert found["before"] == [("a", 2), ("small", 1)]
+    # Of the first the batch of 4; of the second all but its batch of 4 by default.
+    assert found["only"] == [2, 3, 4, 5, 6, 7, 9]
+    file.unlink()
+    other.write_text(GOOD.replace("[2, 4]", "[2]"))
+    with pytest.raises(UserError) as told:
+        known.wire([str(folder)], warm)
+    assert told.value.code == "rest-gone"
+
+
+def test_what_others_write_into_a_recipe_is_not_lost_unasked(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    file = folder / "small.toml"
+    # With the ends of lines of Windows, and a space that does not break.
+    content = ("# one\u00a0two\n" + GOOD).replace("\n", "\r\n").encode()
+    file.write_bytes(content)
+    editor = edited(qtbot, window, file)
+    assert not editor.changed
+    editor.text.go_to(1)
+    type_in(qtbot, editor.text, "# mine ")
+    theirs = content + b"# theirs\r\n"
+    file.write_bytes(theirs)
+
+    def asked() -> ConfirmDialog:
+        click(qtbot, editor.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in editor.findChildren(ConfirmDialog)),
+                        timeout=PATIENCE)  # fmt: skip
+        return next(x for x in editor.findChildren(ConfirmDialog) if x.isVisible())
+
+    click(qtbot, asked().cancel)
+    assert file.read_bytes() == theirs
+    assert editor.unsaved
+    click(qtbot, asked().go)
+    qtbot.waitUntil(lambda: not editor.changed, timeout=PATIENCE)
+    assert file.read_bytes() == b"# mine " + content
+    # Or what is in the file wins.
+    type_in(qtbot, editor.text, "# more ")
+    file.write_bytes(theirs)
+    dialog = asked()
+    [again] = (x for x in dialog.findChildren(QPushButton) if x.text() == "&Read it again")
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: "# theirs" in editor.text.toPlainText(), timeout=PATIENCE)
+    assert not editor.changed
+    editor.close()
+
+
 @pytest.mark.parametrize("source", words.SOURCES)
 def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
@@ -363,17 +422,19 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert page.cells.notice.isVisible()
     assert page.cells.log.toPlainText()
     assert not bundle.exists(), "not every cell is warm"
-    # What failed is warmed again, and nothing else.
+    # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
+    file.write_text(bad + text)
     click(qtbot, page.bad)
     again: Job = window.jobs.jobs[0]
     assert again is not job
     qtbot.waitUntil(lambda: not again.active, timeout=240_000)
     assert again.state is State.DONE, list(again.log)
-    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(2, "done"), (3, "done")]
+    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(0, "done"), (1, "done")]
     qtbot.waitUntil(bundle.exists, timeout=PATIENCE)
     idle(qtbot, window)
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
     qtbot.waitUntil(lambda: str(file) in warmed.last(), timeout=PATIENCE)
+    assert warmed.last()[str(file)][1:] == (str(place), 4, 0)
     for one in window.findChildren(WorkDialog):
         one.reject()

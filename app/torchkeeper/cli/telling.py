@@ -32,6 +32,11 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
     failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
+    bypassed = [row for row in rows if row.get("state") == "done" and row.get("bypasses")]
+    for row in bypassed[:_SHOWN]:
+        graphs = say.count(row["bypasses"], "graph", "graphs")
+        output.note(printable(f"{row.get('recipe')}: {row.get('name')}: PyTorch does not cache "
+                              f"{graphs} of it, which every program compiles again."))  # fmt: skip
     for row in failed[:_SHOWN]:
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(error := _error_of(row))
@@ -145,6 +150,8 @@ class Live:
         if row["state"] == "done":
             hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
             about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
+            if bypasses := row.get("bypasses"):
+                about += f", {bypasses:,} not cacheable"
         else:
             about = _error_of(row).what if row["state"] == "failed" else ""
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"

@@ -44,5 +44,5 @@ class BesideLine(QToolButton):
         self.setIcon(icons.icon(beside.icon, getattr(theme.shades(), beside.role)))
         text, elide = beside.line, Qt.TextElideMode.ElideRight
         self.setText(self.fontMetrics().elidedText(text, elide, self._room - _MARK - 12))
-        self.setToolTip(f"{text}\n{beside.more}")
+        self.setToolTip(f"{text}\n{beside.more}".rstrip())
         self.setAccessibleName(text)

@@ -215,19 +215,28 @@ class Engines(QObject):
         """The text of a recipe's file; the result is ``{"text"}``."""
         return self._ask_aside(listener, lambda: lookups.recipe_text(path))
 
-    def save_recipe(self, path: str, text: str, listener: Listener) -> int:
-        """Write a recipe, whole or not at all; the result is ``{"path"}``."""
-        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text))
+    def save_recipe(
+        self, path: str, text: str, listener: Listener, before: str | None = None
+    ) -> int:
+        """Write a recipe, whole or not at all; the result is ``{"path"}``. before: what is to be
+        there now; None: whatever it is.
+        """
+        return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, before))
 
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """The cells that recipes make; the result is ``{"made": Made}``."""
         some = list(names)
         return self._ask_aside(listener, lambda: lookups.recipe_cells(some))
 
-    def recipe_wire(self, names: Sequence[str], listener: Listener) -> int:
-        """Recipes as a request has them; the result is ``{"recipes", "paths"}``."""
+    def recipe_wire(
+        self, names: Sequence[str], listener: Listener,
+        warm: Sequence[tuple[str, str]] | None = None,
+    ) -> int:  # fmt: skip
+        """Recipes as a request has them; the result is ``{"recipes", "paths"}``, and where cells
+        are left out that are ``warm`` also ``{"only", "before"}`` (``gui.recipes.known.wire``).
+        """
         some = list(names)
-        return self._ask_aside(listener, lambda: lookups.recipe_wire(some))
+        return self._ask_aside(listener, lambda: lookups.recipe_wire(some, warm))
 
     def keep_warmed(
         self, counts: Sequence[tuple[str, int, int]], place: str, listener: Listener

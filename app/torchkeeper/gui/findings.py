@@ -155,7 +155,7 @@ def _graph(graph: dict[str, Any]) -> str:
         "hit": _tr("hit"),
         "miss": _tr("miss, compiled"),
         "bypass": _tr("not cacheable"),
-        "none": _tr("compiled"),
+        "none": _tr("compiled, no cache asked"),
     }.get(str(graph.get("outcome")), printable(str(graph.get("outcome"))))
     took = graph.get("seconds")
     time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""

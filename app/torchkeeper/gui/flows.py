@@ -208,17 +208,18 @@ class Flows(QObject):
                          asked)  # fmt: skip
 
     def warm_rest(self, job: Job) -> None:
-        """Warm the cells of a job that are not."""
+        """Warm the cells of a job that are not, as the recipes make them now."""
         from torchkeeper.gui.dialogs.working import WorkDialog
 
         asked, window = job.asked, self._window
         names = ("device", "threads", "portable", "limit_s", "jobs")
         options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
-        only = [cell.index for cell in job.cells.bad]
-        if job.place is None or not only:
+        if job.place is None or not job.cells.bad:
             return
+        good = [(cell.recipe, cell.name) for cell in job.cells.rows if cell.good]
+        warm = [*(asked.get("warm") or ()), *good]
         again = window.operations.warm(
-            str(asked["python"]), asked["recipes"], job.place, options, asked.get("then"), only
+            str(asked["python"]), asked["recipes"], job.place, options, asked.get("then"), warm
         )
         dialog = WorkDialog(window, window.jobs)
         self._open(dialog)
@@ -227,7 +228,8 @@ class Flows(QObject):
     def _warmed(self, job: Job) -> None:
         """Note which recipes are warm now, and do what was to follow."""
         window, asked = self._window, job.asked
-        labels: dict[str, list[int]] = {}
+        # Of one that warms the rest, what was warm before counts, too.
+        labels = {recipe: [count, 0] for recipe, count in asked.get("before") or ()}
         for cell in job.cells.rows:
             counts = labels.setdefault(cell.recipe, [0, 0])
             counts[not cell.good] += 1
@@ -235,8 +237,9 @@ class Flows(QObject):
         if len(paths) == len(labels) and job.place is not None:
             counted = zip(paths, labels.values(), strict=True)
             window.engines.keep_warmed(
-                [(path, done, failed) for path, (done, failed) in counted], job.place, Listener()
-            )
+                [(path, done, failed) for path, (done, failed) in counted], job.place,
+                Listener(result=lambda _: self._warmed_noted()),
+            )  # fmt: skip
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
             return
@@ -244,6 +247,10 @@ class Flows(QObject):
             window.operations.export(job.place, Selection(), then.bundle, True, self._builders())
         if then.server:
             window.operations.copy(job.place, Selection(), then.server, False, False)
+
+    def _warmed_noted(self) -> None:
+        if (dialog := self._recipes_dialog()) is not None:
+            dialog.refresh()
 
     def _builders(self) -> dict[str, Any] | None:
         from torchkeeper.gui.dialogs.exporting import maker_of

@@ -98,11 +98,11 @@ def recipe_text(path: str) -> dict[str, Any]:
     return known.text(path)
 
 
-def recipe_saved(path: str, text: str) -> dict[str, Any]:
+def recipe_saved(path: str, text: str, before: str | None) -> dict[str, Any]:
     """A text is in its file. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.save(path, text)
+    return known.save(path, text, before)
 
 
 def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
@@ -112,11 +112,13 @@ def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
     return known.made(names)
 
 
-def recipe_wire(names: Sequence[str]) -> dict[str, Any]:
+def recipe_wire(
+    names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
+) -> dict[str, Any]:
     """Recipes as a request has them. Raises UserError."""
     from torchkeeper.gui.recipes import known
 
-    return known.wire(names)
+    return known.wire(names, warm)
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:

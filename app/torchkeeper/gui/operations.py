@@ -93,33 +93,33 @@ class Operations(QObject):
         into: str,
         options: Mapping[str, Any] | None = None,
         then: Then | None = None,
-        only: Sequence[int] = (),
+        warm: Sequence[tuple[str, str]] | None = None,
     ) -> Job:
         """Compile recipes (BUILTIN, files and folders) into a place.
 
         options: device, threads, portable, limit_s and jobs, where not as usual. then: where it
-        goes afterwards, which is for whoever hears that it ``succeeded``. only: the cells, by
-        index; all without.
+        goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells, each as
+        its recipe and its name, that are left out; None for all.
         """
         params: dict[str, Any] = {"into": into, **(options or {})}
-        if only:
-            params["only"] = list(only)
-        start = _Start("warm", params, python=python, note=notes.of_warm, first=self._read(recipes))
+        first = self._read(recipes, warm)
+        start = _Start("warm", params, python=python, note=notes.of_warm, first=first)
         title = self.tr("Warm {}").format(_short(into))
-        asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then}
+        asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then,
+                 "warm": warm}  # fmt: skip
         return self._begin(title, "warm", into, start, asked)
 
     def _read(
-        self, recipes: Sequence[str]
+        self, recipes: Sequence[str], warm: Sequence[tuple[str, str]] | None = None
     ) -> Callable[[Job, Callable[[dict[str, Any]], None]], None]:
         """What reads the recipes, as they are now, before a job is asked for."""
 
         def first(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
             def read(found: dict[str, Any]) -> None:
-                job.asked["paths"] = found["paths"]
-                then({"recipes": found["recipes"]})
+                job.asked["paths"], job.asked["before"] = found["paths"], found.get("before")
+                then({name: found[name] for name in ("recipes", "only") if name in found})
 
-            self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read)))
+            self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read), warm))
 
         return first
 

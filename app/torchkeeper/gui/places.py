@@ -208,7 +208,7 @@ class PlacesModel(QAbstractListModel):
             if not place.exists:
                 lines.append(_tr("There is nothing at this path now"))
             if beside is not None:
-                lines += [beside.line, beside.more]
+                lines += [line for line in (beside.line, beside.more) if line]
             return "\n".join(line for line in lines if line)
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted

@@ -63,15 +63,17 @@ class Beside(NamedTuple):
     def more(self) -> str:
         """What else is worth a line in a tooltip."""
         result = self.one.result
+        torch, threads = result["torch"], result["threads"]
+        # A script does not tell them.
         parts = [
-            _tr("torch {}").format(result["torch"]),
+            _tr("torch {}").format(torch) if torch else "",
             result["device"],
-            say.count(result["threads"], "thread", "threads"),
+            say.count(threads, "thread", "threads") if threads else "",
         ]
-        said = " · ".join(parts)
+        lines = [" · ".join(part for part in parts if part)]
         if self.changed:
-            said += "\n" + _tr("The place has changed since: verify it again")
-        return said
+            lines.append(_tr("The place has changed since: verify it again"))
+        return "\n".join(line for line in lines if line)
 
 
 def _tr(text: str) -> str:

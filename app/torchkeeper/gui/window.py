@@ -649,7 +649,7 @@ class Window(Shell):
 
             event.ignore()
             if self._leaving is None:
-                self._leaving = LeaveDialog(self, active, self.leave_jobs, self.close_surely)
+                self._leaving = LeaveDialog(self, active, self.leave_jobs, self.stop_jobs)
                 self._leaving.finished.connect(self._stays)
                 self._leaving.open()
             return
@@ -674,12 +674,19 @@ class Window(Shell):
 
     def leave_jobs(self) -> None:
         """Hide; close when the last job has ended, whatever came of it."""
+        if self._kept_open():
+            return
         self.settings.setValue("window/geometry", self.saveGeometry())
         for dialog in self.findChildren(QDialog):
             dialog.close()
         self.hide()
         self.jobs.finished.connect(lambda *_: QTimer.singleShot(0, self, self._end_alone))
         self._end_alone()
+
+    def stop_jobs(self) -> None:
+        """Stop what runs, and close."""
+        if not self._kept_open():
+            self.close_surely()
 
     def _end_alone(self) -> None:
         # A job that has ended may have another follow it, which is there by now.

@@ -19,6 +19,8 @@ from torchkeeper.warm.options import RUNS
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
+#: Cells that are listed.
+_CELLS = 500
 _MARK = Qt.ItemDataRole.UserRole
 
 
@@ -167,7 +169,8 @@ class VerifiedCells(_Table):
         self.clear()
         several = len({cell["recipe"] for cell in cells}) > 1
         items = []
-        for cell in sorted(cells, key=lambda one: bool(one["good"])):
+        in_order = sorted(cells, key=lambda one: bool(one["good"]))
+        for cell in in_order[:_CELLS]:
             name, recipe = printable(cell["name"], 200), printable(cell["recipe"], 80)
             if several and not name.startswith(recipe):
                 name = f"{recipe} · {name}"
@@ -189,16 +192,22 @@ class VerifiedCells(_Table):
             for column in (0, 5):
                 item.setToolTip(column, tip(item.text(column)))
             items.append(item)
+        if len(in_order) > _CELLS:
+            more = QTreeWidgetItem([tr("and {} more").format(f"{len(in_order) - _CELLS:,}")])
+            more.setFirstColumnSpanned(True)
+            items.append(more)
         self.addTopLevelItems(items)
         self._paint()
 
     def _paint(self) -> None:
         shades = theme.shades()
+        good, bad = icons.icon("done", shades.good), icons.icon("error", shades.error)
+        colours = QColor(shades.text), QColor(shades.error)
         for item in self.items():
-            good = bool(item.data(0, _MARK))
-            item.setIcon(0, icons.icon(*(("done", shades.good) if good
-                                         else ("error", shades.error))))  # fmt: skip
-            item.setForeground(4, QColor(shades.text if good else shades.error))
+            mark = item.data(0, _MARK)
+            if mark is not None:
+                item.setIcon(0, good if mark else bad)
+                item.setForeground(4, colours[not mark])
 
 
 def _found(cell: dict[str, Any]) -> str:
@@ -250,4 +259,5 @@ def _words(outcome: str) -> str:
         "hit": tr("hit"),
         "miss": tr("miss, compiled"),
         "bypass": tr("not cacheable"),
+        "none": tr("no cache asked"),
     }.get(outcome, outcome)

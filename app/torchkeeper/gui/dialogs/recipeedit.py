@@ -56,6 +56,8 @@ class RecipeEditor(Dialog):
         self._engines = engines
         self._path, self._folder, self._line = path, folder, line
         self._saved_text: str | None = None
+        #: What is in the file, with the ends of lines that it has.
+        self._on_disk: str | None = None
         self._ticket: int | None = None
         self._sure = False
         self._then: Callable[[], object] | None = None
@@ -160,7 +162,11 @@ class RecipeEditor(Dialog):
     @property
     def changed(self) -> bool:
         """Whether there is something that is not in the file."""
-        return not self.text.isReadOnly() and self.text.toPlainText() != self._saved_text
+        return not self.text.isReadOnly() and self._written() != self._saved_text
+
+    def _written(self) -> str:
+        # A plain text would have spaces for those that do not break.
+        return self.text.document().toRawText().replace("\u2029", "\n")
 
     @property
     def unsaved(self) -> bool:
@@ -185,7 +191,8 @@ class RecipeEditor(Dialog):
             button.setEnabled(False)
 
     def _show(self, said: dict[str, str]) -> None:
-        self._saved_text = said["text"].replace("\r\n", "\n")
+        self._on_disk = said["text"]
+        self._saved_text = self._on_disk.replace("\r\n", "\n")
         self.text.setReadOnly(False)
         self.text.setPlainText(self._saved_text)
         self.text.document().setModified(False)
@@ -212,7 +219,7 @@ class RecipeEditor(Dialog):
     def _look(self) -> None:
         self._engines.forget(self._ticket)
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
-        text = self.text.toPlainText()
+        text = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
         self._ticket = self._engines.look_at_recipe(text, path, listener)
 
@@ -255,7 +262,7 @@ class RecipeEditor(Dialog):
         if not self._path:
             self._save_as(then)
         elif self.changed:
-            self._write(self._path, then)
+            self._write(self._path, then, self._on_disk)
         elif then is not None:
             then()
 
@@ -271,12 +278,17 @@ class RecipeEditor(Dialog):
         dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
         dialog.open()
 
-    def _write(self, path: str, then: Callable[[], object] | None) -> None:
-        text = self.text.toPlainText()
+    def _write(
+        self, path: str, then: Callable[[], object] | None, before: str | None = None
+    ) -> None:
+        """before: what is to be in the file now, where that is not to be lost."""
+        text = self._written()
+        of_windows = (self._on_disk or "").count("\r\n") * 2 > (self._on_disk or "").count("\n")
+        whole = text.replace("\n", "\r\n") if of_windows else text
 
         def written(_: dict[str, object]) -> None:
-            self._path, self._saved_text = path, text
-            self.text.document().setModified(self.text.toPlainText() != text)
+            self._path, self._saved_text, self._on_disk = path, text, whole
+            self.text.document().setModified(self._written() != text)
             self.notice.tell(None)
             self._title()
             self._look()
@@ -284,8 +296,29 @@ class RecipeEditor(Dialog):
             if then is not None:
                 then()
 
-        listener = Listener(result=written, failed=self.notice.tell)
-        self._engines.save_recipe(path, text, listener)
+        def failed(error: UserError) -> None:
+            if error.code == "recipe-changed":
+                self._overwrite(error, lambda: self._write(path, then))
+            else:
+                self.notice.tell(error)
+
+        listener = Listener(result=written, failed=failed)
+        self._engines.save_recipe(path, whole, listener, before)
+
+    def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
+        """Another program has written into the file: ask which of the two is to be lost."""
+        dialog = confirm(
+            self,
+            self.tr("Changed meanwhile"),
+            error.what,
+            f"{error.why} {error.remedy}",
+            self.tr("&Overwrite"),
+            go,
+        )
+        again = forms.button(self.tr("&Read it again"))
+        again.clicked.connect(dialog.reject)
+        again.clicked.connect(self._read)
+        dialog.add_way(again)
 
     def _warm(self) -> None:
         self._save(lambda: self.warm.emit(self._path))

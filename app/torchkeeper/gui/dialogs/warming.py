@@ -41,7 +41,6 @@ def cores() -> int:
 def _spin(least: int, most: int) -> QSpinBox:
     made = QSpinBox()
     made.setRange(least, most)
-    made.setFixedWidth(240)
     # A style sheet's padding does not reach the field in it.
     made.lineEdit().setTextMargins(6, 0, 0, 0)
     return made
@@ -117,16 +116,20 @@ class WarmDialog(WorkDialog):
         right.addSpacing(forms.GAP)
         right.addWidget(self.options)
         right.addSpacing(forms.GAP)
-        forms.field(
-            right, self.tr("Cells at a &time"), self.jobs_at_once,
-            self.tr("Each is a process with a torch of its own, which takes memory; they share "
-                    "the cores."),
-        )  # fmt: skip
-        right.addSpacing(forms.GAP)
-        forms.field(
-            right, self.tr("A ce&ll may take"), self.limit,
-            self.tr("Where its recipe has no limit: it alone fails then."),
-        )  # fmt: skip
+        several = forms.row(gap=16)
+        for text, spin, hint in (
+            (self.tr("Cells at a &time"), self.jobs_at_once,
+             self.tr("Each is a process with a torch of its own, which takes memory; they share "
+                     "the cores")),
+            (self.tr("A ce&ll may take"), self.limit,
+             self.tr("Where its recipe has no limit: it alone fails then")),
+        ):  # fmt: skip
+            one = forms.column()
+            forms.field(one, text, spin)
+            spin.setToolTip(hint)
+            spin.setAccessibleDescription(hint)
+            several.addLayout(one, 1)
+        right.addLayout(several)
         right.addStretch(1)
         both = forms.row(gap=32)
         both.addLayout(left, 5)

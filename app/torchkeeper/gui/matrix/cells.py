@@ -20,7 +20,7 @@ ENDED = frozenset({DONE, FAILED, CANCELLED})
 #: Cells of a job, graphs of a cell, and lines of its log that are kept.
 MOST = 100_000
 _GRAPHS = 500
-_LINES = 200
+LINES = 200
 _TEXT = 400
 
 
@@ -44,7 +44,8 @@ class CellState:
 
     began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended. found,
     of: its proof, where it has one. unfit: whether a verification does not call it good. graphs,
-    log: None while there is none. changed: whether the phases are to be added up again.
+    log: None while there is none. heard: lines of it that came one by one. changed: whether the
+    phases are to be added up again; total: all seconds in them, which is always known.
     """
 
     index: int
@@ -65,7 +66,9 @@ class CellState:
     error: UserError | None = None
     graphs: dict[str, Graph] | None = None
     log: list[str] | None = None
+    heard: int = 0
     changed: bool = False
+    total: float = 0.0
     _phases: Spent | None = None
 
     @property
@@ -98,12 +101,13 @@ class CellState:
         if self.log is None:
             self.log = []
         self.log.append(line[:2000])
-        if len(self.log) > 2 * _LINES:
-            del self.log[:-_LINES]
+        self.heard += 1
+        if len(self.log) > 2 * LINES:
+            del self.log[:-LINES]
 
-    def lines(self) -> list[str]:
-        """The end of its log."""
-        return [printable(line, 2000) for line in (self.log or ())[-_LINES:]]
+    def lines(self, last: int = LINES) -> list[str]:
+        """The end of its log, so many lines at most."""
+        return [printable(line, 2000) for line in (self.log or ())[-min(last, LINES) :]]
 
 
 @dataclass
@@ -175,8 +179,11 @@ class Cells:
         """What the result of the job says of its cells, which is the last word."""
         for one in result:
             if isinstance(one, dict):
-                if self.at(one.get("index")) is None:
+                cell = self.at(one.get("index"))
+                if cell is None:
                     self._add([one])
+                elif cell.ended and cell.state == one.get("state"):
+                    continue  # a finding has said the same
                 self._cell(one)
 
     def _add(self, some: Sequence[Any]) -> None:
@@ -216,7 +223,7 @@ class Cells:
             code = str(problem.get("code") or "warm-failed")
             cell.error = user_error(code, params if isinstance(params, dict) else {})
         if isinstance(log := one.get("log"), list) and log:
-            cell.log = [str(line)[:2000] for line in log[-_LINES:]]
+            cell.log = [str(line)[:2000] for line in log[-LINES:]]
         self._turn(cell, state)
 
     def _count(self, cell: CellState, one: dict[str, Any]) -> None:
@@ -243,13 +250,17 @@ class Cells:
         outcome = str(graph.get("outcome") or "compiling")[:20]
         name = str(graph.get("name") or (known.name if known else ident))[:_TEXT]
         said = known.said if known else False
-        cell.graphs[ident] = Graph(ident, name, outcome, took, spent(graph.get("phases")), said)
+        phases = spent(graph.get("phases"))
+        cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said)
         cell.changed = True
+        # Not added up from all graphs each time: there may be hundreds.
+        before = known.outcome if known else ""
+        cell.total += sum(phases) - (sum(known.phases) if known else 0.0)
         if not cell.ended:
-            every = [one.outcome for one in cell.graphs.values()]
-            cell.hits, cell.misses = every.count("hit"), every.count("miss")
-            cell.count = len(every)
-        self.longest = max(self.longest, sum(cell.phases or ()))
+            cell.hits += (outcome == "hit") - (before == "hit")
+            cell.misses += (outcome == "miss") - (before == "miss")
+            cell.count = len(cell.graphs)
+        self.longest = max(self.longest, cell.total)
         self.dirty.add(self._by_index[cell.index])
 
 

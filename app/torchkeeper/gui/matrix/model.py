@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
@@ -42,7 +43,7 @@ def outcome_words(outcome: str) -> str:
         "hit": _tr("hit"),
         "miss": _tr("miss"),
         "bypass": _tr("bypass"),
-        "none": _tr("compiled"),
+        "none": _tr("no cache"),
         "compiling": _tr("compiling"),
     }.get(outcome, printable(outcome, 20))
 
@@ -174,7 +175,9 @@ class CellsModel(QAbstractTableModel):
             return None
         if not self._bad_only:
             return row if row < len(self._shown) else None
-        return self._shown.index(row) if row in self._shown else None
+        # They are in order, and asked for with every line that is drawn.
+        at = bisect_left(self._shown, row)
+        return at if at < len(self._shown) and self._shown[at] == row else None
 
     def line(self, number: int) -> Line:
         """The cell, or the graph of one, that a line shows."""
@@ -259,7 +262,10 @@ class CellsModel(QAbstractTableModel):
         if column == PHASES:
             return "\n".join(phases.words(line.phases or [], whole)) or _tr("Nothing known yet")
         if isinstance(line, Graph):
-            return f"{_graph(line)}\n{outcome_words(line.outcome)}"
+            how = outcome_words(line.outcome)
+            if line.outcome == "none":
+                how = _tr("compiled, no cache asked")
+            return f"{_graph(line)}\n{how}"
         said = f"{name_of(line, True)}\n{state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said
 

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.copykey import CopyKey
-from torchkeeper.gui.matrix.cells import COMPILING, Cells, CellState
+from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
 from torchkeeper.gui.matrix.legend import Legend
 from torchkeeper.gui.matrix.model import (
@@ -77,6 +77,7 @@ class CellsPane(QWidget):
         self.log.setTabChangesFocus(True)
         self.log.setAccessibleName(self.tr("Log of the chosen cell"))
         self.log.setMinimumHeight(88)
+        self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.copy = forms.button(self.tr("Copy l&og"))
         self.copy.setAutoDefault(False)
@@ -85,7 +86,9 @@ class CellsPane(QWidget):
         self._chosen: int | None = None
         #: Whether the user has chosen a cell; before, it is the one that is compiled.
         self._touched = False
-        self._lines: list[str] = []
+        #: The log that is shown, and how many of its lines had come by then.
+        self._log: list[str] | None = None
+        self._heard = 0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_EVERY_MS)
@@ -111,7 +114,7 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        for column, width in ((HITS, 64), (MISSES, 76), (TIME, 84), (PHASES, 300)):
+        for column, width in ((HITS, 64), (MISSES, 92), (TIME, 84), (PHASES, 300)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 
@@ -146,7 +149,7 @@ class CellsPane(QWidget):
     def show_cells(self, cells: Cells) -> None:
         """Show these cells, or what has changed of them; soon, and not each time."""
         if cells is not self.model.cells:
-            self._chosen, self._touched, self._lines = None, False, []
+            self._chosen, self._touched = None, False
             self.bad.setChecked(False)
             self.model.show_cells(cells)
             self._refresh()
@@ -158,7 +161,7 @@ class CellsPane(QWidget):
         self._refresh()
         bad = self.model.cells.bad
         if bad and not self._touched:
-            self._go_to(self.model.cells.rows.index(bad[0]))
+            self._go_to(next(n for n, cell in enumerate(self.model.cells.rows) if cell is bad[0]))
 
     def choose(self, row: int) -> None:
         """Go to a cell, by its place among all, and stay there."""
@@ -226,13 +229,13 @@ class CellsPane(QWidget):
         if cell is None:
             self.name.setText("")
             self.facts.setText("")
-            self._show_log([])
+            self._show_log(None)
             return
         self.name.setText(name_of(cell, self.model.several))
         self.facts.setText(self.told(cell))
         if cell.error is not self.notice.error:
             self.notice.tell(cell.error)
-        self._show_log(cell.lines())
+        self._show_log(cell)
 
     def told(self, cell: CellState) -> str:
         """What came of a cell, in a line."""
@@ -243,6 +246,9 @@ class CellsPane(QWidget):
                     say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
                 )
             )
+            outcomes = [graph.outcome for graph in (cell.graphs or {}).values()]
+            if without := outcomes.count("none"):
+                parts[-1] += self.tr(", {} without a cache").format(f"{without:,}")
         if cell.of is not None:
             parts.append(
                 self.tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}")
@@ -253,22 +259,24 @@ class CellsPane(QWidget):
             parts.append(say.count(cell.threads, "thread", "threads"))
         return " · ".join(part for part in parts if part)
 
-    def _show_log(self, lines: list[str]) -> None:
+    def _show_log(self, cell: CellState | None) -> None:
         # Where there is nothing to read, the table has the room.
-        failed = self.notice.error is not None
-        self.log.setVisible(bool(lines))
-        self.copy.setVisible(bool(lines) or failed)
-        self._layout.setStretchFactor(self.detail, _DETAIL if lines else 0)
-        if lines == self._lines:
+        log, heard = (cell.log, cell.heard) if cell is not None else (None, 0)
+        self.log.setVisible(bool(log))
+        self.copy.setVisible(bool(log) or self.notice.error is not None)
+        self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
+        same = log is self._log
+        fresh, self._log, self._heard = heard - self._heard, log, heard
+        if cell is None or (same and not fresh):
+            if not log:
+                self.log.clear()
             return
         bar = self.log.verticalScrollBar()
         follow = bar.value() >= bar.maximum() - 4
-        fresh = lines[len(self._lines) :]
-        if self._lines and lines[: len(self._lines)] == self._lines:
-            self.log.appendPlainText("\n".join(fresh))
+        if same:
+            self.log.appendPlainText("\n".join(cell.lines(fresh)))
         else:
-            self.log.setPlainText("\n".join(lines))
-        self._lines = lines
+            self.log.setPlainText("\n".join(cell.lines()))
         if follow:
             bar.setValue(bar.maximum())
 

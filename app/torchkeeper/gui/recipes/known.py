@@ -153,12 +153,15 @@ def text(path: str) -> dict[str, Any]:
     return {"text": recipes.text_in(path)}
 
 
-def save(path: str, text: str) -> dict[str, Any]:
+def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     """Write a recipe, whole or not at all, in place of what is there; ``{"path"}``.
 
-    Raises UserError("recipe-unwritable").
+    before: what is to be there now, if anything is; None: whatever it is.
+    Raises UserError("recipe-changed" | "recipe-unwritable").
     """
     path = os.path.realpath(path)
+    if before is not None and _is_other(path, before):
+        raise user_error("recipe-changed", {"file": path})
     partial = ""
     try:
         mode = 0o666 & ~_umask()
@@ -180,6 +183,16 @@ def save(path: str, text: str) -> dict[str, Any]:
     return {"path": path}
 
 
+def _is_other(path: str, before: str) -> bool:
+    from torchkeeper.link import recipes
+
+    try:
+        # What is gone is nothing that could be lost.
+        return os.path.lexists(path) and recipes.text_in(path) != before
+    except UserError:
+        return True
+
+
 def _umask() -> int:
     # There is no way to ask for it but to set it, which other threads would notice.
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -191,29 +204,51 @@ def _umask() -> int:
 
 def made(names: Sequence[str]) -> dict[str, Any]:
     """``{"made": Made}``: the cells of recipes, files and folders. Raises UserError."""
-    from torchkeeper.artifacts.entry import Problem
     from torchkeeper.link import recipes
-    from torchkeeper.warm.expanding import cells_of
-    from torchkeeper.warm.recipe import of_request
 
-    try:
-        sent = recipes.wire(names)
-        every = of_request(sent)
-        cells = cells_of(every)
-    except Problem as e:
-        raise user_error(e.code, e.params) from e
-    return {"made": Made([(c.recipe, c.name, c.source) for c in cells], len(every), sent)}
+    sent = recipes.wire(names)
+    return {"made": Made(*_cells(sent), sent)}
 
 
-def wire(names: Sequence[str]) -> dict[str, Any]:
+def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> dict[str, Any]:
     """``{"recipes", "paths"}``: as a request has them, and the file of each, or BUILTIN.
 
-    Raises UserError.
+    warm: the cells, each as its recipe and its name, that are to be left out. Then there are also
+    ``{"only", "before"}``: the indexes of the others, and for each path what its recipe is called
+    and how many of its cells are left out. By name, because a recipe that was corrected may number
+    its cells in another way.
+    Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.link import recipes
 
     paths = recipes.chosen(names)
-    return {"recipes": recipes.wire(paths), "paths": paths}
+    sent = recipes.wire(paths)
+    if warm is None:
+        return {"recipes": sent, "paths": paths}
+    left_out, only = set(warm), []
+    before: dict[str, int] = {}
+    for index, (recipe, name, _) in enumerate(_cells(sent)[0]):
+        out = (recipe, name) in left_out
+        before[recipe] = before.get(recipe, 0) + out
+        if not out:
+            only.append(index)
+    if not only:
+        raise user_error("rest-gone", {})
+    return {"recipes": sent, "paths": paths, "only": only, "before": list(before.items())}
+
+
+def _cells(sent: Sequence[Any]) -> tuple[list[tuple[str, str, str]], int]:
+    """The cells of recipes as a request has them: recipe, name and source; and how many recipes."""
+    from torchkeeper.artifacts.entry import Problem
+    from torchkeeper.warm.expanding import cells_of
+    from torchkeeper.warm.recipe import of_request
+
+    try:
+        every = of_request(sent)
+        cells = cells_of(every)
+    except Problem as e:
+        raise user_error(e.code, e.params) from e
+    return [(cell.recipe, cell.name, cell.source) for cell in cells], len(every)
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str, Any]:
