@@ -20,6 +20,7 @@ from torchkeeper.warm import recipe as recipes
 
 PROGRAM = """
 import gc
+import os
 import sys
 import weakref
 import torch
@@ -37,6 +38,10 @@ class Net(nn.Module):
 
 class Weights(list):
     pass
+
+
+def inductor(graph, inputs):
+    return graph
 
 
 class Child(nn.Module):
@@ -91,6 +96,10 @@ def main():
     once.compile(backend=sys.argv[1])
     if sys.argv[1] == "eager":
         check_that_all_goes()
+        if (child := os.fork()) == 0:
+            torch.compile(lambda x: x - 1, backend=inductor)(torch.rand(2))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
         once(torch.rand(2, 16), scale=2.0)
         del once
         torch._dynamo.reset()
@@ -329,7 +338,10 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
 
 def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     """What is called is noted as it is, whatever the backend, and nothing of it is kept alive."""
-    (note,) = noted(tmp_path, PROGRAM, "-u", "eager")
+    child, note = noted(tmp_path, PROGRAM, "-u", "eager")
+    (alone,) = child["compiled"]
+    assert alone["name"] == "main.<locals>.<lambda>", "a fork tells of its own compiles alone"
+    assert alone["backend"] == "__main__.inductor", "which is not PyTorch's own"
     again = note["compiled"].pop()
     assert again["args"] == {"hidden": 4, "act": "relu"}
     assert again["calls"][0]["keywords"] == {"scale": 2.0}
