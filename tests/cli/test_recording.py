@@ -300,6 +300,7 @@ def test_secrets_of_the_program_are_not_written_down() -> None:
         ("hf_AbCdEf123456", model(plain, args={"hidden": 4, "token": "hf_AbCdEf123456"})),
         ("hf_AbCdEf123456", model(plain, args={"name": ["a", "hf_AbCdEf123456"]})),
         ("ab12", model(plain, args={"hidden": 4, "hubToken": "ab12"})),
+        ("bPxRfiCY", model(plain, args={"id": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKE7"})),
         ("4711", model(plain, args={"password": 4711})),
         ("sk-1234", thing(call(tensor(2), keywords={"key": "sk-1234"}))),
         ("SECRETTAG", thing(call({"list": ["Bearer SECRETTAG"]}))),
@@ -315,7 +316,8 @@ def test_secrets_of_the_program_are_not_written_down() -> None:
         call(tensor(2), 3, {"dtype": "int64"}),
         parameters=["x", "token", "passwords"],
         args={"pad_token": 3, "cls_token": True, "max_tokens": 512, "tokenizer": "gpt2",
-              "name": "Qwen2.5-VL-7B-Instruct", "dtype": "float8_e4m3fn", "author": "Ann"},
+              "name": "Qwen2.5-VL-7B-Instruct", "dtype": "float8_e4m3fn", "author": "Ann",
+              "path": "/data/Models/v12/CheckpointA", "like": "facebook/opt-1.3b"},
     )  # fmt: skip
     assert made(quiet).source == "callable"
     assert "tokenizer='gpt2'" in made(quiet).comment
