@@ -44,6 +44,7 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
         ({"into": "x", "threads": "2"}, "threads"),
         ({"into": "x", "threads": True}, "threads"),
         ({"into": "x", "portable": 1}, "portable"),
+        ({"into": "x", "each": 1}, "each"),
         ({"into": "x", "limit_s": True}, "limit_s"),
         ({"into": "x", "limit_s": float("nan")}, "limit_s"),
         ({"into": "x", "jobs": 0}, "jobs"),

@@ -45,13 +45,15 @@ _LEAVE = 60.0
 class Means:
     """What a crew works with: how many processes at most; what starts one for a cell, where so
     many share the cores; and what hears the ids of those that are gone, and whether others are
-    still at work. saves: they have something to do when there are no more cells.
+    still at work. saves: they have something to do when there are no more cells. each: a single
+    cell that fails does so as one of several, and raises nothing.
     """
 
     most: int
     start: Callable[[Cell, int], subprocess.Popen[bytes]]
     gone: Callable[[Collection[int], bool], None]
     saves: bool = False
+    each: bool = False
 
 
 class Crew:
@@ -221,7 +223,7 @@ class Crew:
         assert cell
         if problem.code == CODES.failed:
             problem = Problem(problem.code, **{"step": step, **problem.params})
-        if problem.code in FOR_ALL or self._total == 1:
+        if problem.code in FOR_ALL or (self._total == 1 and not self._means.each):
             raise problem
         if problem.code == "compiler-missing" and self._all_need(cell):
             raise problem

@@ -44,7 +44,7 @@ _CELLS = 200
 @dataclass(frozen=True)
 class Job:
     """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time.
+    it has them already; jobs: processes at a time; each: as ``crew.Means``.
     """
 
     place: str
@@ -54,13 +54,15 @@ class Job:
     threads: int | None = None
     portable: bool = False
     jobs: int = 1
+    each: bool = False
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Compile recipes into a folder, in processes of their own; returns what the wire promises.
 
-    Raises Problem for what holds for all cells, or of a single one; passes Cancelled on. In any
-    case no process of the job is left, and nothing half-written is.
+    Raises Problem for what holds for all cells, or of a single one where the request has no
+    ``each``; passes Cancelled on. In any case no process of the job is left, and
+    nothing half-written is.
     """
     job = checked(params)
     if all(_for_cpu(cell) for cell in job.cells):
@@ -115,7 +117,7 @@ def run(
     rows = [told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
         report.finding(cells=rows[begin : begin + _CELLS])
-    crew = Crew(job.cells, Means(most, start, gone, "save" in more), report)
+    crew = Crew(job.cells, Means(most, start, gone, "save" in more, job.each), report)
     crew.work()
     if crew.failed:
         gone((), False)
@@ -151,6 +153,8 @@ def checked(params: dict[str, Any]) -> Job:
         raise Problem("bad-request", field="threads")
     if not isinstance(portable, bool):
         raise Problem("bad-request", field="portable")
+    if not isinstance(each := params.get("each", False), bool):
+        raise Problem("bad-request", field="each")
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     jobs = params.get("jobs", 1)
@@ -164,7 +168,7 @@ def checked(params: dict[str, Any]) -> Job:
         cells = [cell for cell in cells if cell.index in set(only)]
         if len(cells) != len(set(only)):
             raise Problem("bad-request", field="only")
-    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs)
+    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs, each)
 
 
 def _for_cpu(cell: Cell) -> bool:
