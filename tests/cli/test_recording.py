@@ -35,6 +35,47 @@ class Net(nn.Module):
         return nn.functional.gelu(self.up(x)) * scale
 
 
+class Weights(list):
+    pass
+
+
+class Child(nn.Module):
+    def __init__(self, parent, weights):
+        super().__init__()
+
+    def forward(self, x):
+        return x.cos()
+
+
+class Parent(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.child = Child(self, weights)
+
+    def forward(self, x):
+        return self.child(x) + 1
+
+
+def check_that_all_goes():
+    # What is built and not compiled goes at once: a collector of garbage is not needed.
+    weights, made = Weights(), nn.Linear(2, 2)
+    kept = weakref.ref(weights), weakref.ref(made), weakref.ref(Net(2))
+    del weights, made
+    assert [one() for one in kept] == [None] * 3
+    weights = Weights()
+    parent = Parent(weights)
+    compiled = torch.compile(parent, backend="eager")
+    own = lambda x: x.sin() + len(weights)
+    function = torch.compile(own, backend="eager")
+    given = torch.rand(2)
+    function(compiled(given))
+    kept = [*map(weakref.ref, (weights, parent, parent.child, compiled, own, function, given))]
+    del weights, parent, compiled, own, function, given
+    torch._dynamo.reset()
+    gc.collect()
+    assert [one() for one in kept] == [None] * 7
+
+
 @torch.compile(backend=sys.argv[1])
 def op(x, y):
     return x.sin() @ y
@@ -49,6 +90,7 @@ def main():
     gone = weakref.ref(once)
     once.compile(backend=sys.argv[1])
     if sys.argv[1] == "eager":
+        check_that_all_goes()
         once(torch.rand(2, 16), scale=2.0)
         del once
         torch._dynamo.reset()
@@ -242,6 +284,34 @@ def test_secrets_are_not_written_down(tmp_path: Path) -> None:
     assert found.data["script"][0]["command"][-2:] == ["--steps", "3"]
 
 
+def test_secrets_of_the_program_are_not_written_down() -> None:
+    """Whatever it gives to what it compiles: by the names of arguments, or by how they look."""
+    plain = call(tensor(2))
+    for secret, one in (
+        ("hf_AbCdEf123456", model(plain, args={"hidden": 4, "token": "hf_AbCdEf123456"})),
+        ("hf_AbCdEf123456", model(plain, args={"name": ["a", "hf_AbCdEf123456"]})),
+        ("ab12", model(plain, args={"hidden": 4, "hubToken": "ab12"})),
+        ("4711", model(plain, args={"password": 4711})),
+        ("sk-1234", thing(call(tensor(2), keywords={"key": "sk-1234"}))),
+        ("SECRETTAG", thing(call({"list": ["Bearer SECRETTAG"]}))),
+        ("ab12", thing(call(tensor(2), "ab12"), parameters=["x", "api_key"])),
+        ("ab12", thing(call(tensor(2), keywords={"auth": {"tuple": ["ab12"]}}))),
+        ("me:pw", thing(plain, options={"trace": "https://me:pw@host"})),
+    ):
+        for more in ({}, {"backend": "eager"}, {"there": False}):
+            found = made({**one, **more})
+            assert secret not in tomltext.text_of(found.data, found.comment), (secret, more)
+            assert more or "what looks like a secret, " in found.why[0]
+    quiet = model(
+        call(tensor(2), 3, {"dtype": "int64"}),
+        parameters=["x", "token", "passwords"],
+        args={"pad_token": 3, "cls_token": True, "max_tokens": 512, "tokenizer": "gpt2",
+              "name": "Qwen2.5-VL-7B-Instruct", "dtype": "float8_e4m3fn", "author": "Ann"},
+    )  # fmt: skip
+    assert made(quiet).source == "callable"
+    assert "tokenizer='gpt2'" in made(quiet).comment
+
+
 def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
     """The user's own sitecustomize runs, and nothing of ours can be seen on the path."""
     own = tmp_path / "own"
@@ -269,6 +339,7 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
         "function", "__main__", True, True
     )  # fmt: skip
     assert {one["backend"] for one in note["compiled"]} == {"eager"}
+    assert (op["parameters"], net["parameters"]) == (["x", "y"], ["x", "scale"])
     assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True)]
     assert net["wants_grad"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)

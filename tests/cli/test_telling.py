@@ -46,6 +46,16 @@ def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> 
         assert text in said.err
 
 
+def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    heard = live(QUEUED)
+    heard({"cell": {**DONE, "bypasses": 1}})
+    assert capsys.readouterr().err == (
+        "done    small: f, batch 0  1 hit, 0 misses, 1 not cacheable  2.5 s\n"
+    )
+    tell(list(heard.rows.values()), [])
+    assert "small: f, batch 0: PyTorch does not cache 1 graph of it" in capsys.readouterr().err
+
+
 def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
     heard = live(QUEUED)
     assert heard.now() == ""

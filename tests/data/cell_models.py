@@ -38,6 +38,26 @@ def compiled(size):
     return torch.compile(Layer(size), backend="eager"), (torch.rand(2, size),)
 
 
+def _uncacheable():
+    """What has no uuid, PyTorch cannot put into a key."""
+    torch._inductor.config.post_grad_custom_post_pass = lambda graph: None
+
+
+def bypassed(size):
+    _uncacheable()
+    return product, (torch.rand(size, size), torch.rand(size, size))
+
+
+def partly(size):
+    @torch._dynamo.disable
+    def both(x, y):
+        first = torch.compile(product)(x, y)
+        _uncacheable()
+        return torch.compile(product)(first[1:], y)
+
+    return both, (torch.rand(size, size), torch.rand(size, size))
+
+
 def polluted(size):
     """Sets for the whole process what is in keys, and what is not."""
     torch.set_default_dtype(torch.float64)

@@ -49,6 +49,8 @@ FORWARD = {
             "keywords": {"scale": 3},
         },
         _example("exports", size=10),
+        _example("bypassed", size=12),
+        _example("partly", size=13),
         {
             "name": "takes",
             "function": "cell_models:takes",
@@ -203,8 +205,12 @@ def test_what_compiles(ran: Ran) -> None:
         assert (row["state"], row["graphs"], row["misses"]) == ("done", 1, 1), name
         assert (row["device"], row["proof"]) == ("cpu", None)
     # The user's own torch.compile is not compiled again: its backend makes no graphs of Inductor's.
-    assert (ran.cell("compiled")["state"], ran.cell("compiled")["graphs"]) == ("done", 0)
-    assert (ran.cell("takes")["state"], ran.cell("takes")["graphs"]) == ("done", 0)
+    # What takes all that a recipe can describe raises where it is not as described.
+    for name in ("compiled", "takes"):
+        assert ran.problem(name) == ("nothing-compiled", {"cell": name})
+    assert ran.problem("bypassed") == ("nothing-cached", {"cell": "bypassed", "bypasses": 1})
+    row = ran.cell("partly")
+    assert (row["state"], row["misses"], row["bypasses"]) == ("done", 1, 1)
     assert ran.cell("layer", "backward")["graphs"] == 2
     assert (ran.cell("layer", "exported")["state"], ran.cell("layer", "exported")["graphs"]) == (
         "done", 1)  # fmt: skip

@@ -11,16 +11,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.warm import crew, processes
+from torchkeeper.warm import processes, queueing
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.supervise import environment, of_cell, warm
+from torchkeeper.warm.workers import Worker, group_of
 
 Answer = dict[str, Any]
 NOTHING = "script-nothing"
@@ -79,10 +80,23 @@ def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: l
     assert report.steps[-1] == (7, 7, "cells")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_what_leaves_its_session_is_ended_too(folder: Path, tmp_path: Path) -> None:
+    # Each is with process 1 for its parent before its cell has ended.
+    away = ["sh", "-c", "setsid sleep 60 > /dev/null 2>&1 & echo $! >> escaped"]
+    twice = ["sh", "-c", "(setsid sh -c 'echo $$ >> escaped; exec sleep 60' &); sleep 0.2"]
+    warm({"into": str(tmp_path / "p"), "recipes": [recipe(folder, "a", away, twice)]}, Recorder())
+    escaped = (folder / "escaped").read_text().split()
+    assert len(escaped) == 2
+    assert [processes.family(int(pid)) for pid in escaped] == [set(), set()]
+
+
 def test_two_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(processes, "busy", lambda: False)
+    monkeypatch.setattr(queueing, "LONG", 0.05)
     said = ["sh", "-c", "echo compile with $TORCHINDUCTOR_COMPILE_THREADS; sleep 0.2"]
     asked = {"into": str(tmp_path / "place"), "recipes": [recipe(folder, "a", *[said] * 5)]}
     report = Recorder()
@@ -99,6 +113,30 @@ def test_two_at_a_time(
     assert sorted(when(report)) == [1, 4]
     assert not overlap(report, 1, 4)
     assert "compile with" in report.all("log")
+
+
+def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "busy", lambda: False)
+    cells = [Cell(index, "a", str(index), "callable", device="cpu") for index in range(20)]
+    queue = queueing.Queue(cells, 2)
+    one = Worker(cast("Any", None), group_of(cells[0]), cell=cells.pop(0))
+    queue.cells.pop(0)
+    assert queue.newcomer([one]) is None
+    queue.started(4.0)
+    queue.ended(20.0, first=True)  # with a header, and all that a process does but once
+    assert queue.newcomer([one]) is None
+    queue.ended(2.0, first=False)
+    assert queue.newcomer([one]) is queue.cells[0]
+    assert queue.share([one]) == 2
+    monkeypatch.setattr(processes, "busy", lambda: True)
+    assert queue.newcomer([one]) is None
+    monkeypatch.setattr(processes, "busy", lambda: False)
+    del queue.cells[8:]
+    assert queue.newcomer([one]) is None
+    # Another environment needs another process in any case.
+    other = Cell(20, "b", "b", "callable", device="cpu", environment={"X": "1"})
+    queue.cells.append(other)
+    assert queue.newcomer([one]) is other
 
 
 def test_no_more_than_there_is_room_for(
@@ -118,7 +156,6 @@ def test_a_gpu_is_used_by_one_process_at_a_time(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
-    monkeypatch.setattr(crew, "MANY", 1)
     nap = ["sleep", "0.2"]
     recipes = [
         recipe(folder, "one", nap, nap, environment={"X": "1"}),
@@ -136,6 +173,8 @@ def test_cancel_ends_all_at_once(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "cores", lambda: 8)
+    monkeypatch.setattr(processes, "busy", lambda: False)
+    monkeypatch.setattr(queueing, "LONG", 0.05)
     stubborn = ["sh", "-c", "trap '' TERM; echo up; sleep 60 & wait; sleep 60"]
     asked: list[float] = []
 

@@ -31,6 +31,11 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         head = [*(["RECIPE"] if several else []), "CELL", "STATE", *_NUMBERS, "DEVICE"]
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
+    bypassed = [row for row in rows if row.get("state") == "done" and row.get("bypasses")]
+    for row in bypassed[:_SHOWN]:
+        graphs = say.count(row["bypasses"], "graph", "graphs")
+        output.note(printable(f"{row.get('recipe')}: {row.get('name')}: PyTorch does not cache "
+                              f"{graphs} of it, which every program compiles again."))  # fmt: skip
     for row in failed[:_SHOWN]:
         problem = row.get("problem") or {}
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
@@ -131,6 +136,8 @@ class Live:
         if row["state"] == "done":
             hits, misses = (row.get(name) or 0 for name in ("hits", "misses"))
             about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
+            if bypasses := row.get("bypasses"):
+                about += f", {bypasses:,} not cacheable"
         else:
             problem = row.get("problem") or {}
             about = user_error(str(problem.get("code")), problem.get("params") or {}).what

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torchkeeper.link import runs
+from torchkeeper.link.hiding import is_secret
 from torchkeeper.warm.options import PRECOMPILE
 
 Note = Mapping[str, Any]
@@ -61,21 +61,31 @@ def variables(env: Any) -> dict[str, str]:
         and _KEPT.fullmatch(name)
         and not _DROPPED.fullmatch(name)
         and name != PRECOMPILE
-        and runs.hidden([value]) == [value]
+        and not is_secret(name, value)
     }
 
 
 def lines(one: Note) -> Iterator[str]:
     """What was compiled, for people: a line for each call."""
     args = one.get("args") if isinstance(one.get("args"), dict) else None
-    said = ", ".join(f"{key}={value!r}" for key, value in args.items()) if args else ""
+    told = {
+        key: "…" if is_secret(key, value) else repr(value) for key, value in (args or {}).items()
+    }
+    said = ", ".join(f"{key}={value}" for key, value in told.items())
     name = str(one.get("name")) + (f"({said})" if one.get("kind") == "model" else "")
     for call in dicts(one.get("calls")):
-        given = [*_list(call.get("inputs")), *_dict(call.get("keywords")).values()]
-        inputs = ", ".join(map(_input, given)) or "no inputs"
+        inputs = ", ".join(_input(value, key) for key, value in given(one, call)) or "no inputs"
         more = ", with backward" if call.get("backward") else ""
         more += ", which is not cached" if one.get("backend") in NOT_CACHED else ""
         yield f"{name}: {inputs}{more}"
+
+
+def given(one: Note, call: Note) -> Iterator[tuple[str, Any]]:
+    """The inputs of a call, each with its name; empty where that is not known."""
+    names = _list(one.get("parameters"))
+    for at, value in enumerate(_list(call.get("inputs"))):
+        yield str(names[at]) if at < len(names) else "", value
+    yield from _dict(call.get("keywords")).items()
 
 
 def _list(value: Any) -> list[Any]:
@@ -86,13 +96,15 @@ def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _input(value: Any) -> str:
+def _input(value: Any, name: str) -> str:
     if isinstance(value, dict) and isinstance(value.get("shape"), list):
         size = "x".join(map(str, value["shape"])) or "scalar"
         return f"{value.get('dtype')} {size} on {value.get('device')}"
+    if is_secret(name, value):
+        return "…"
     if isinstance(value, dict):
         for form in ("list", "tuple"):
             if isinstance(value.get(form), list):
-                return f"{form} of {', '.join(map(_input, value[form][:4]))}"
+                return f"{form} of {', '.join(_input(one, name) for one in value[form][:4])}"
         return "None" if "none" in value else str(next(iter(value.values()), ""))[:40]
     return repr(value)[:40]

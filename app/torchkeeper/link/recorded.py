@@ -12,8 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.link import runs
-from torchkeeper.link.noted import NOT_CACHED, Note, dicts, lines, of_environment, variables
+from torchkeeper.link.hiding import hidden, is_secret
+from torchkeeper.link.noted import (
+    NOT_CACHED,
+    Note,
+    dicts,
+    given,
+    lines,
+    of_environment,
+    variables,
+)  # fmt: skip
 from torchkeeper.link.references import Unnamed, reference
 from torchkeeper.warm import recipe as recipes
 from torchkeeper.warm.commands import is_python
@@ -50,7 +58,7 @@ def recipe_of(
 
     command: as the user gave it, in this folder, with ``env``. Nothing is imported.
     """
-    shown = runs.hidden(command)
+    shown = hidden(command)
     secret = shown != [*command]
     if is_python(shown[0]):
         shown[0] = "python"  # whichever the recipe is warmed with
@@ -146,6 +154,8 @@ def _items(one: Note, note: Note, folder: str) -> tuple[list[dict[str, Any]], li
         raise Unnamed(f"{name} is no function and no model, but a {one.get('type')}")
     if not one.get("there"):
         raise Unnamed(f"{name} is made inside a function, or has another name now")
+    if secret := _secret(one):
+        raise Unnamed(f"{name} is given what looks like a secret, {secret}, which no recipe has")
     made: dict[str, Any] = {}
     if one["kind"] == "model":
         if one.get("odd"):
@@ -172,6 +182,17 @@ def _items(one: Note, note: Note, folder: str) -> tuple[list[dict[str, Any]], li
             way["dtype"] = None if dtype == "float32" else dtype
         ways.append(way)
     return items, ways
+
+
+def _secret(one: Note) -> str:
+    """What it is given that looks like a secret, by name; empty without."""
+    named = [*_table(one.get("args")), *_table(one.get("options"))]
+    named += [each for call in dicts(one.get("calls")) for each in given(one, call)]
+    return next((key or "an input" for key, value in named if is_secret(key, value)), "")
+
+
+def _table(value: Any) -> list[tuple[str, Any]]:
+    return [(str(key), one) for key, one in value.items()] if isinstance(value, dict) else []
 
 
 def _check(call: Note, one: Note, name: str) -> None:

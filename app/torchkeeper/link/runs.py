@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.link import whole
+from torchkeeper.link.hiding import hidden
 from torchkeeper.link.words import user_error
 
 #: How many runs are kept, the latest.
@@ -28,23 +29,6 @@ _MAX_ARGUMENTS = 64
 _MAX_ARGUMENT = 300
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
-_URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
-_USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
-_HIDDEN = (
-    r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"
-    r"|(?:api|access|secret|private|signing)[-_]?key"
-    r"|auth(?:orization)?)"
-)
-_NAMED = re.compile(
-    rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
-    r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
-    re.IGNORECASE,
-)
-#: All of an argument is the secret's, and of a line of a shell the next word.
-_WHOLE = re.compile(rf"(-{{0,2}}[\w.-]*{_HIDDEN}=).+", re.IGNORECASE | re.DOTALL)
-_NEXT = re.compile(rf"(\s-{{1,2}}[\w.-]*{_HIDDEN}\s+)[^\s-]\S*", re.IGNORECASE)
-_OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
-
 #: What a run counts, each a number.
 TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
 _SECONDS = ("spent", "saved")
@@ -132,23 +116,6 @@ def discreet(command: Sequence[str]) -> tuple[str, ...]:
     if len(command) > _MAX_ARGUMENTS:
         found.append("…")
     return tuple(found)
-
-
-def hidden(command: Sequence[str]) -> list[str]:
-    """A command line with an ellipsis where a password or a token is, as far as can be told."""
-    found: list[str] = []
-    after = False
-    for argument in command:
-        if whole := _WHOLE.fullmatch(argument):
-            shown = f"{whole[1]}…"
-        else:
-            shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", argument))
-            shown = _NEXT.sub(r"\1…", _NAMED.sub(r"\1…", shown))
-        if after and not argument.startswith("-"):
-            shown = "…"
-        after = _OPTION.fullmatch(argument) is not None
-        found.append(shown)
-    return found
 
 
 def keep(

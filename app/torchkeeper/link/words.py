@@ -910,6 +910,20 @@ CATALOGUE: dict[str, Words] = {
         "otherwise its caches are turned off, or its backend is not inductor.",
         "Have the command run what is to be warmed, as “torchkeeper run -- COMMAND” shows it.",
     ),
+    "nothing-compiled": Words(
+        "{cell} had PyTorch look up no graph in its cache.",
+        "It ran well, but has nothing to compile, is kept from being compiled, is compiled by "
+        "another backend than inductor, or turns the caches off.",
+        "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
+        "it.",
+    ),
+    "nothing-cached": Words(
+        "Nothing of {cell} can be cached.",
+        "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
+        "every program will compile them again.",
+        "“torchkeeper run -- COMMAND” says why of each: most often a custom pass without a uuid, "
+        "or an operator that PyTorch does not cache.",
+    ),
     "script-missing": Words(
         "There is no file {file} to run.",
         "It is not in {folder}.",

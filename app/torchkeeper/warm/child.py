@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm import processes
 
 Tell = Callable[..., None]
 
@@ -89,6 +90,7 @@ def _request(handle: int) -> tuple[dict[str, Any], bytes]:
 
 
 def _watch(handle: int, rest: bytes) -> None:
+    marks = processes.marks()[-1:]  # before a recipe changes it; those before are others'
     with contextlib.suppress(OSError):
         while True:
             *lines, rest = rest.split(b"\n")
@@ -101,6 +103,7 @@ def _watch(handle: int, rest: bytes) -> None:
     for do in _LAST:
         with contextlib.suppress(Exception):
             do()
+    processes.end_outside(marks)
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)

@@ -23,19 +23,15 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
+from torchkeeper.warm.queueing import UNKNOWN, Queue
 from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
-from torchkeeper.warm.workers import Tagged, Worker, accelerator, group_of, send
+from torchkeeper.warm.workers import Tagged, Worker, group_of, send
 
 CODES = Codes("warm-failed", "warm-killed", "warm-timeout")
 #: What holds for every cell, whichever finds it out.
 FOR_ALL = ("disk-full", "place-unwritable")
 #: Seconds that importing torch may take where cells have a limit; it is not part of that.
 STARTUP = 60.0
-#: Seconds after which a cell is long enough for another process to be worth its start, and cells
-#: that are worth it if they are short.
-LONG, MANY = 10.0, 4
-#: A device that is none of those that have a name.
-UNKNOWN = "?"
 #: Seconds between two looks at the memory of a cell with a limit.
 _LOOK = 0.25
 #: Lines of its log that a failed cell has.
@@ -64,14 +60,12 @@ class Crew:
         self.rows = {cell.index: told_of(cell) for cell in cells}
         self.torch = ""
         self._total = len(cells)
-        self._queue = list(cells)
+        self._queue = Queue(cells, means.most)
         self._again: set[int] = set()
         self._means, self._report = means, report
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
         self._devices: list[Answer] = []
-        # What torch chooses where nobody names a device.
-        self._default = UNKNOWN if accelerator() else "cpu"
 
     def work(self) -> None:
         """Until all cells are done or have failed. No process is left, whatever is raised.
@@ -80,7 +74,7 @@ class Crew:
         """
         try:
             self._progress()
-            while self._queue or self._workers:
+            while self._queue.cells or self._workers:
                 self._report.check()
                 self._hand_out()
                 self._listen()
@@ -105,66 +99,27 @@ class Crew:
         """Something to do for those who have nothing, and more of them where it is worth it."""
         for worker in self._workers:
             if worker.cell is None and not worker.leaving:
-                cell = self._next(worker)
+                cell = self._queue.next(worker, self._workers)
                 if cell is not None:
                     self._give(worker, cell)
-                elif not any(group_of(one) == worker.group for one in self._queue):
+                elif not any(group_of(one) == worker.group for one in self._queue.cells):
                     send(worker, {"end": True})
                     worker.leaving, worker.clock = True, time.monotonic()
-        while self._queue and self._another() and (cell := self._next(None)) is not None:
-            worker = Worker(self._means.start(cell, self._share()), group_of(cell))
-            self._workers.append(worker)
-            process = worker.process
+        queue, workers = self._queue, self._workers
+        while cell := queue.newcomer(workers):
+            process = self._means.start(cell, queue.share(workers))
+            worker = Worker(process, group_of(cell))
+            workers.append(worker)
             assert process.stdout and process.stderr
             for pipe in (process.stdout, process.stderr):
                 os.set_blocking(pipe.fileno(), False)
                 self._selector.register(pipe, selectors.EVENT_READ, worker)
             self._give(worker, cell)
 
-    def _share(self) -> int:
-        """How many are at work soon, with one that is about to start."""
-        at_work = sum(not worker.leaving for worker in self._workers)
-        devices = {self._device(cell) for cell in self._queue}
-        most = self._means.most if None in devices else min(self._means.most, len(devices))
-        planned, left = 1, len(self._queue)
-        while planned < most and left - planned >= MANY * planned:
-            planned += 1
-        return max(planned, at_work + 1)
-
-    def _another(self) -> bool:
-        """Whether one more process is to be started."""
-        at_work = [worker for worker in self._workers if not worker.leaving]
-        if len(at_work) >= self._means.most:
-            return False
-        now = time.monotonic()
-        long = any(worker.begun and now > worker.clock + LONG for worker in at_work)
-        return not at_work or long or len(self._queue) >= MANY * len(at_work)
-
-    def _next(self, worker: Worker | None) -> Cell | None:
-        """The first cell that a process can take, or a new one: no two use a GPU at a time."""
-        taken = {one.device for one in self._workers if one is not worker and one.device}
-        for cell in self._queue:
-            if worker is not None and group_of(cell) != worker.group:
-                continue
-            device = self._device(cell)
-            if device is None or not taken & ({device, UNKNOWN} if device != UNKNOWN else taken):
-                return cell
-        return None
-
-    def _device(self, cell: Cell) -> str | None:
-        """The GPU of a cell by one name, None where it needs none; UNKNOWN while it may be any."""
-        if cell.source == "triton":
-            return None  # compiles for a GPU without one
-        name = cell.device or self._default
-        if name.startswith("cpu"):
-            return None
-        return name if ":" in name or name == UNKNOWN else f"{name}:0"
-
     def _give(self, worker: Worker, cell: Cell) -> None:
-        self._queue.remove(cell)
+        self._queue.cells.remove(cell)
         worker.cell, worker.begun = cell, False
-        device = self._device(cell)
-        worker.device = device or worker.device
+        worker.device = self._queue.device(cell) or worker.device
         worker.clock = time.monotonic()
         worker.state = State(lines=worker.state.lines)
         send(worker, {"cell": cell.to_json()})
@@ -204,11 +159,14 @@ class Crew:
         elif cell is None:
             return
         elif what == "begun":
-            worker.begun, worker.clock = True, time.monotonic()
+            now = time.monotonic()
+            if worker.fresh:
+                self._queue.started(now - worker.clock)
+            worker.begun, worker.clock = True, now
             if value["default"]:
-                self._default = str(value["default"])[:LOG_LINE]
+                self._queue.default = str(value["default"])[:LOG_LINE]
                 if worker.device == UNKNOWN:
-                    worker.device = self._device(cell)
+                    worker.device = self._queue.device(cell)
             self._tell(cell, "compiling")
         elif what == "step":
             worker.state.step = str(value["name"])[:LOG_LINE]
@@ -241,6 +199,7 @@ class Crew:
 
     def _done(self, worker: Worker, answer: Answer) -> None:
         assert worker.cell
+        self._queue.ended(answer["seconds"], worker.fresh)
         self._tell(worker.cell, "done", **answer)
         worker.cell, worker.fresh = None, False
         self._progress()
@@ -266,7 +225,7 @@ class Crew:
         """Whether what this cell lacks, every one that is left lacks, too."""
         return all(
             one.device == cell.device and one.source in ("callable", "exported", "builtin", "eager")
-            for one in self._queue
+            for one in self._queue.cells
         ) and not any(row["state"] == "done" for row in self.rows.values())
 
     def _look(self, worker: Worker) -> None:
@@ -284,16 +243,14 @@ class Crew:
         elif worker.leaving and (now > worker.clock + _LEAVE):
             self._gone(worker)
         elif worker.cell is not None:
-            limit, used = worker.cell.seconds, None
+            limit = worker.cell.seconds
             if limit is not None and not worker.begun:
                 limit = max(limit, STARTUP)
             if limit is not None and now > worker.clock + limit:
-                about = {"limit_s": worker.cell.seconds}
-                self._stop(worker, Problem(CODES.timeout, **about))
+                self._stop(worker, Problem(CODES.timeout, limit_s=worker.cell.seconds))
             elif worker.cell.memory is not None and now > worker.looked + _LOOK:
                 worker.looked = now
-                used = processes.memory(process.pid, worker.cell.memory)
-                if used is not None:
+                if used := processes.memory(process.pid, worker.cell.memory):
                     self._too_large(worker, used)
 
     def _too_large(self, worker: Worker, used: int) -> None:
@@ -305,7 +262,7 @@ class Crew:
             return
         # What others left in the process is not its own: once more, in one of its own.
         self._again.add(cell.index)
-        self._queue.insert(0, cell)
+        self._queue.cells.insert(0, cell)
         worker.cell = None
         self._gone(worker)
 

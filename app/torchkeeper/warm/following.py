@@ -80,7 +80,7 @@ def make_writable(place: str) -> bool:
 
 def launch(
     module: str, request: Mapping[str, Any], env: Mapping[str, str], home: str
-) -> subprocess.Popen[bytes]:
+) -> processes.Job:
     """Start ``main`` of a module of this package in a process and session of its own.
 
     It runs under this interpreter, in the folder ``home``, and is told the request in one line.
@@ -91,7 +91,7 @@ def launch(
     )
     # The folder or the zip that this very code came from.
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
-    process = subprocess.Popen(
+    process = processes.Job(
         [sys.executable, "-c", boot, source],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -104,8 +104,9 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         with put_back(None):
             work = sources.make(cell, wanted or "", tell)
             seconds, proof = _run(cell, work, job, tell)
+        _check_counts(cell, work, counts := _counts(None, work))
         told = {"seconds": seconds, "proof": proof, "device": wanted or "", "threads": 0}
-        return {**_counts(None, work), **told}
+        return {**counts, **told}
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
@@ -133,6 +134,7 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         if counters["inductor"][_UNWRITTEN]:
             make_writable(_place())
             raise Problem("warm-failed", why=_UNWRITTEN)
+        _check_counts(cell, work, counts)
     return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
 
 
@@ -178,6 +180,25 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:
             "misses": int(autograd["autograd_cache_miss"]),
         }
     return {**found, **work.counts}
+
+
+def _check_counts(cell: Cell, work: sources.Work, counts: Answer) -> None:
+    """That a cache has, or was given, some of what was compiled, or that there is a proof of it.
+
+    A graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
+    that is done here would make that one so.
+    Raises Problem("nothing-compiled", cell=…) and Problem("nothing-cached", cell=…, bypasses=…).
+    """
+    autograd = counts["autograd"]
+    # Of graphs that AOTAutograd's entries hold themselves, those alone are counted
+    # (bundled_autograd_cache in torch/_functorch/config.py).
+    looked_up = counts["hits"] + counts["misses"] + autograd["hits"]
+    if work.proof is not None or looked_up:
+        return
+    if counts["bypasses"]:
+        raise Problem("nothing-cached", cell=cell.name, bypasses=counts["bypasses"])
+    if not autograd["misses"]:
+        raise Problem("nothing-compiled", cell=cell.name)
 
 
 def _problem(error: BaseException, cell: Cell) -> Answer:

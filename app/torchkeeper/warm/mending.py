@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 import torchkeeper
-from torchkeeper.warm import sweep
+from torchkeeper.warm import processes, sweep
 
 #: Seconds to wait for the end of the process before.
 _PATIENCE = 10.0
@@ -33,6 +33,7 @@ def start(roots: Sequence[str]) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
+        env=processes.unmarked(),
         start_new_session=True,
     )
 

@@ -2,7 +2,8 @@
 
 torch starts compile workers (torch/_inductor/compile_worker/subproc_pool.py), and those start
 compilers. All of them stay in the job's process group; the parent links are followed as well, so
-that a recipe which starts a session of its own does not escape.
+that a recipe which starts a session of its own does not escape. What does so and loses its parent
+has the job's mark all the same: a variable in the environment that it was started with.
 """
 
 from __future__ import annotations
@@ -12,12 +13,68 @@ import os
 import signal
 import subprocess
 import time
+import uuid
+from typing import Any
 
+#: What the names of marks begin with: PyTorch writes down what begins with TORCH or TRITON
+#: (torch/_inductor/codecache.py), and a mark is another for each job.
+_MARK = "KEEPER_JOB_"
 #: Seconds until what was asked to end is made to end.
 GRACE = 0.5
 #: Seconds to wait for what was killed; only a process stuck in a device driver takes longer.
 PATIENCE = 5.0
 _TURN = 0.01
+
+
+class Job(subprocess.Popen[bytes]):
+    """A process whose environment has a mark, as that of all that it starts; ``end`` finds them."""
+
+    def __init__(self, command: list[str], env: dict[str, str], **more: Any) -> None:
+        self.mark = f"{_MARK}{uuid.uuid4().hex}"
+        super().__init__(command, env={**env, self.mark: "1"}, **more)
+
+
+def marks() -> list[str]:
+    """The marks of this process: its job's, and of a job that this one is within."""
+    return [name for name in os.environ if name.startswith(_MARK)]
+
+
+def unmarked() -> dict[str, str]:
+    """This process's environment for one that is to outlive its job."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_MARK)}
+
+
+def marked(mark: str) -> set[int]:
+    """The live processes with a mark that this user may look into, but for this one."""
+    wanted, found = b"\0" + mark.encode() + b"=", set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) != os.getpid():
+                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                    if wanted in b"\0" + file.read():
+                        found.add(int(name))
+    return found
+
+
+def end_outside(names: list[str]) -> None:
+    """Kill what has one of these marks and is not in this process's group, until none is left."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        left = {pid for name in names for pid in marked(name) if not _beside(pid)}
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if not left:
+            return
+        time.sleep(_TURN)
+
+
+def _beside(pid: int) -> bool:
+    """Whether a process is in this one's group, or gone."""
+    try:
+        return os.getpgid(pid) == os.getpgrp()
+    except (ProcessLookupError, PermissionError):
+        return True
 
 
 def _table() -> dict[int, tuple[int, int, int]] | None:
@@ -38,8 +95,10 @@ def _table() -> dict[int, tuple[int, int, int]] | None:
     return table or None
 
 
-def family(leader: int) -> set[int]:
-    """The live processes of the group and session ``leader`` leads, and all they started."""
+def family(leader: int, mark: str | None = None) -> set[int]:
+    """The live processes of the group and session ``leader`` leads, those with the mark, and all
+    they started.
+    """
     table = _table()
     if table is None:
         try:
@@ -48,6 +107,8 @@ def family(leader: int) -> set[int]:
             return set()
         return {leader}
     found = {pid for pid, (_, group, session) in table.items() if leader in (pid, group, session)}
+    if mark is not None:
+        found |= marked(mark) & set(table)
     while True:
         more = {pid for pid, (parent, _, _) in table.items() if parent in found} - found
         if not more:
@@ -114,6 +175,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def busy() -> bool:
+    """Whether more wants to run than there are cores, so that one more would only share them."""
+    try:
+        return os.getloadavg()[0] > 1.25 * cores()
+    except OSError:
+        return False
+
+
 def _signal(leader: int, members: set[int], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
@@ -127,12 +196,12 @@ def end(process: subprocess.Popen[bytes], grace: float = GRACE) -> set[int]:
 
     SIGTERM comes first because g++ then removes what it was writing; SIGKILL after ``grace``.
     """
-    leader = process.pid
+    leader, mark = process.pid, getattr(process, "mark", None)
     seen: set[int] = {leader}
     number = signal.SIGTERM
     begun = time.monotonic()
     while time.monotonic() < begun + grace + PATIENCE:
-        members = family(leader)
+        members = family(leader, mark)
         seen |= members
         if not members:
             break

@@ -202,8 +202,8 @@ class _Notes:
     def hear(self, metadata: Noted) -> None:
         """One record of the trace, live: the compile that it is about is under way."""
         compile_id = metadata.get("frame_id"), metadata.get("frame_compile_id")
-        if "dynamo_start" in metadata and compile_id not in self.of_compile:
-            self.begun(compile_id)
+        if "dynamo_start" in metadata:
+            self.begun(compile_id)  # ids begin again after torch._dynamo.reset()
         elif compile_id in self.of_compile:
             call = self.of_compile[compile_id]
             if "aot_joint_graph" in metadata and not call["backward"]:
@@ -219,6 +219,7 @@ class _Notes:
         frame = _calling()
         if frame is None or self.calls >= _CALLS:
             self.unseen += 1
+            self.of_compile.pop(compile_id, None)
             self.write()
             return
         seen = frame.f_locals
@@ -349,6 +350,16 @@ def _named(what: Any, is_it: Callable[[Any], bool]) -> Noted:
     }
 
 
+def _parameters(what: Any) -> list[str]:
+    """The names of what it takes; none where they are not known."""
+    import inspect
+
+    try:
+        return [name[:_TEXT] for name in inspect.signature(what).parameters][:_ARGUMENTS]
+    except (TypeError, ValueError):
+        return []
+
+
 def _function(what: Any) -> Noted:
     decorated = []
 
@@ -365,7 +376,7 @@ def _function(what: Any) -> Noted:
 
     kind = "function" if type(what).__name__ == "function" else "other"
     noted = {"kind": kind, "type": type(what).__name__, **_named(what, is_it)}
-    return {**noted, "decorated": decorated == [True]}
+    return {**noted, "parameters": _parameters(what), "decorated": decorated == [True]}
 
 
 def _model(model: Any) -> Noted:
@@ -388,6 +399,7 @@ def _model(model: Any) -> Noted:
     return {
         "kind": "model",
         **_named(cls, lambda found: found is cls),
+        "parameters": _parameters(model.forward),
         "args": _arguments(model),
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
