@@ -92,7 +92,7 @@ class RecipeEditor(Dialog):
         self.go.clicked.connect(self._warm)
         self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
-        self.resize(1000, 680)
+        self.resize(min(1080, self.screen().availableSize().width() - 40), 680)
         if path:
             self.text.setReadOnly(True)
             self._read()
@@ -140,7 +140,7 @@ class RecipeEditor(Dialog):
             page = QWidget()
             page.setLayout(layout)
             self.split.addWidget(page)
-        self.split.setSizes([592, 384])
+        self.split.setSizes([640, 392])
         self.split.setStretchFactor(0, 1)
         self.body.addWidget(self.where)
         self.body.addWidget(self.notice)

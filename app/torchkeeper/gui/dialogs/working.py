@@ -46,7 +46,7 @@ _HIGH = 440
 #: And with tables.
 _TALL = 600
 #: How wide and high it is with the cells of a warm-up.
-_WIDE, _HIGHEST = 960, 720
+_WIDE, _HIGHEST = 1040, 720
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
