@@ -232,6 +232,15 @@ def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_cell(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
 
 
+def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:
+    def group(name: str, kind: str = "function") -> Any:
+        return group_of(Cell(0, "a", "b", "callable", {kind: name}, str(tmp_path)))
+
+    assert group("a/m.py:f") == group("a/n.py:C", "factory") == group("./a/n.py:e", "example")
+    assert group("a/m.py:f") != group("b/m.py:f")
+    assert group("m.py:f") == group("m:f") == group("a.m:f") != group("a/m.py:f")
+
+
 def test_memory_is_that_of_a_whole_family() -> None:
     child = "import subprocess, sys; kept = b'x' * (30 << 20); "
     above = child + "subprocess.run([sys.executable, '-c', sys.argv[1]])"
