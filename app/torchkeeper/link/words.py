@@ -929,6 +929,12 @@ CATALOGUE: dict[str, Words] = {
         "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
         "it.",
     ),
+    "not-found-again": Words(
+        "{cell} was compiled, and is not found again: {found} of {of}.",
+        "{why}.",
+        "Programs would compile it again, too. The log may say why; see that nothing else writes "
+        "to the place, and that no variable in the recipe turns the cache off.",
+    ),
     "nothing-cached": Words(
         "Nothing of {cell} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
