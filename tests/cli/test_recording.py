@@ -20,6 +20,7 @@ from torchkeeper.warm import recipe as recipes
 
 PROGRAM = """
 import gc
+import os
 import sys
 import weakref
 import torch
@@ -37,6 +38,10 @@ class Net(nn.Module):
 
 class Weights(list):
     pass
+
+
+def inductor(graph, inputs):
+    return graph
 
 
 class Child(nn.Module):
@@ -91,6 +96,10 @@ def main():
     once.compile(backend=sys.argv[1])
     if sys.argv[1] == "eager":
         check_that_all_goes()
+        if (child := os.fork()) == 0:
+            torch.compile(lambda x: x - 1, backend=inductor)(torch.rand(2))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
         once(torch.rand(2, 16), scale=2.0)
         del once
         torch._dynamo.reset()
@@ -296,6 +305,7 @@ def test_secrets_of_the_program_are_not_written_down() -> None:
         ("hf_AbCdEf123456", model(plain, args={"hidden": 4, "token": "hf_AbCdEf123456"})),
         ("hf_AbCdEf123456", model(plain, args={"name": ["a", "hf_AbCdEf123456"]})),
         ("ab12", model(plain, args={"hidden": 4, "hubToken": "ab12"})),
+        ("bPxRfiCY", model(plain, args={"id": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKE7"})),
         ("4711", model(plain, args={"password": 4711})),
         ("sk-1234", thing(call(tensor(2), keywords={"key": "sk-1234"}))),
         ("SECRETTAG", thing(call({"list": ["Bearer SECRETTAG"]}))),
@@ -311,7 +321,8 @@ def test_secrets_of_the_program_are_not_written_down() -> None:
         call(tensor(2), 3, {"dtype": "int64"}),
         parameters=["x", "token", "passwords"],
         args={"pad_token": 3, "cls_token": True, "max_tokens": 512, "tokenizer": "gpt2",
-              "name": "Qwen2.5-VL-7B-Instruct", "dtype": "float8_e4m3fn", "author": "Ann"},
+              "name": "Qwen2.5-VL-7B-Instruct", "dtype": "float8_e4m3fn", "author": "Ann",
+              "path": "/data/Models/v12/CheckpointA", "like": "facebook/opt-1.3b"},
     )  # fmt: skip
     assert made(quiet).source == "callable"
     assert "tokenizer='gpt2'" in made(quiet).comment
@@ -334,7 +345,10 @@ def test_a_program_without_torch_is_as_before(tmp_path: Path) -> None:
 
 def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     """What is called is noted as it is, whatever the backend, and nothing of it is kept alive."""
-    (note,) = noted(tmp_path, PROGRAM, "-u", "eager")
+    child, note = noted(tmp_path, PROGRAM, "-u", "eager")
+    (alone,) = child["compiled"]
+    assert alone["name"] == "main.<locals>.<lambda>", "a fork tells of its own compiles alone"
+    assert alone["backend"] == "__main__.inductor", "which is not PyTorch's own"
     again = note["compiled"].pop()
     assert again["args"] == {"hidden": 4, "act": "relu"}
     assert again["calls"][0]["keywords"] == {"scale": 2.0}

@@ -87,3 +87,19 @@ def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None
     first, second = (json.loads(line)["cell"] for line in said.out.splitlines())
     assert first == {**QUEUED[0], **DONE}
     assert second["problem"]["code"] == "warm-failed"
+
+
+def test_what_is_cancelled_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    cancelled = [{"cell": {"index": n, "state": "cancelled"}} for n in (0, 1)]
+    heard = live(QUEUED)
+    heard({"cell": {"index": 0, "state": "compiling"}})
+    for what in cancelled:
+        heard(what)
+    assert capsys.readouterr().err == "cancelled small: f, batch 0\n", "it alone was begun"
+    tell(heard.rows_of({}), heard.rows_of({}))
+    assert capsys.readouterr().err == ""
+    heard = live(QUEUED, as_json=True)
+    for what in cancelled:
+        heard(what)
+    rows = [json.loads(line)["cell"] for line in capsys.readouterr().out.splitlines()]
+    assert [row["state"] for row in rows] == ["cancelled"] * 2

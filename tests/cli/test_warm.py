@@ -86,3 +86,21 @@ def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
     ran = tk("warm", "--into", tmp_path / "file" / "p")
     assert ran.code == 1
     assert "cannot be written" in ran.err
+
+
+def test_a_single_cell_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(
+        '[[script]]\ncommand = ["sh", "-c", "echo no >&2; exit 3"]\n'
+    )
+    warm = ["warm", tmp_path / "one.toml", "--into", tmp_path / "p", "--env", sys.executable]
+    ran = tk(*warm, "--json")
+    assert ran.code == 1
+    first, _ = ran.objects
+    cell, last = first["cell"], ran.result
+    assert (cell["state"], cell["problem"]["code"]) == ("failed", "script-failed")
+    assert "no" in cell["log"]
+    assert (last["failed"], last["done"], last["added"]) == (1, 0, 0)
+    said = tk(*warm)
+    assert (said.code, said.out) == (1, "")
+    assert ran.err, "in words, too"
+    assert ran.err in said.err

@@ -10,7 +10,7 @@ from typing import Any
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import say
-from torchkeeper.link.words import printable, user_error
+from torchkeeper.link.words import UserError, printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
 _TAIL, _SHOWN = 12, 20
@@ -18,7 +18,7 @@ _TAIL, _SHOWN = 12, 20
 _SAYS_ALL = frozenset({
     "module-missing", "name-missing", "not-callable", "device-missing", "exported-unreadable",
     "script-missing", "script-folder", "command-missing", "input-type", "kernel-target",
-    "triton-missing", "compiler-missing",
+    "triton-missing", "compiler-missing", "arguments-wrong", "place-blank",
 })  # fmt: skip
 #: Columns of a table of cells that are numbers.
 _NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")
@@ -31,19 +31,30 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
         head = [*(["RECIPE"] if several else []), "CELL", "STATE", *_NUMBERS, "DEVICE"]
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
+    failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
     bypassed = [row for row in rows if row.get("state") == "done" and row.get("bypasses")]
     for row in bypassed[:_SHOWN]:
         graphs = say.count(row["bypasses"], "graph", "graphs")
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}: PyTorch does not cache "
                               f"{graphs} of it, which every program compiles again."))  # fmt: skip
     for row in failed[:_SHOWN]:
-        problem = row.get("problem") or {}
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
-        output.complain(user_error(str(problem.get("code")), problem.get("params") or {}))
-        if problem.get("code") not in _SAYS_ALL:
+        output.complain(error := _error_of(row))
+        if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
     if len(failed) > _SHOWN:
         output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
+
+
+def complain(failed: Sequence[Answer]) -> None:
+    """What, why and remedy of cells that failed, and no more."""
+    for row in failed:
+        output.complain(_error_of(row))
+
+
+def _error_of(row: Answer) -> UserError:
+    problem = row.get("problem") or {}
+    return user_error(str(problem.get("code")), problem.get("params") or {})
 
 
 def _say_log(log: list[Any]) -> None:
@@ -120,16 +131,19 @@ class Live:
 
     def _ended(self, cell: Answer) -> None:
         row = self.rows.setdefault(cell["index"], {"index": cell["index"]})
+        begun = row.get("state") == "compiling"
         row.update(cell)
         if row.get("state") == "compiling" and len(self.rows) > 1:
             self._at[cell["index"]] = ""
         else:
             self._at.pop(cell["index"], None)
-        if row.get("state") not in ("done", "failed", "cancelled") or len(self.rows) < 2:
+        if row.get("state") not in ("done", "failed", "cancelled"):
             return
         if self._json:
             output.emit({"cell": row})
             sys.stdout.flush()  # whoever reads it wants to know now
+            return
+        if len(self.rows) < 2 or (row["state"] == "cancelled" and not begun):
             return
         seconds = row.get("seconds")
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
@@ -139,10 +153,9 @@ class Live:
             if bypasses := row.get("bypasses"):
                 about += f", {bypasses:,} not cacheable"
         else:
-            problem = row.get("problem") or {}
-            about = user_error(str(problem.get("code")), problem.get("params") or {}).what
+            about = _error_of(row).what if row["state"] == "failed" else ""
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
-        self._asker.say(printable(said))
+        self._asker.say(printable(said.rstrip()))
 
     def rows_of(self, answer: Answer) -> list[Answer]:
         """All cells in their order, as the result has them or as they were told."""

@@ -9,7 +9,7 @@ from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
-from torchkeeper.cli.telling import Live, tell
+from torchkeeper.cli.telling import Live, complain, tell
 from torchkeeper.link import carrying, interpreters, preparing, protected, recipes, say, warmed
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
@@ -127,7 +127,8 @@ def warm(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         live = Live(args.json, asker)
         try:
-            answer = {**asker.ask("warm", **params), "left": asker.left}
+            # As JSON a single cell that fails is told as of several.
+            answer = {**asker.ask("warm", **params, each=args.json), "left": asker.left}
         except UserError:
             live.say_tail()
             _say_nothing_went_on(args)
@@ -137,6 +138,8 @@ def warm(args: argparse.Namespace) -> int:
     if not args.json:
         tell(rows, failed)
         _advise(args)
+    elif len(rows) == 1:
+        complain(failed)
     _keep(paths, rows, args.into)
     answer |= {"bundle": None, "published": None}
     code = 1 if failed else 0

@@ -24,16 +24,15 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     Returns how many there are, and how many with a problem. Raises Problem as
     ``supervise.checked``.
     """
-    from torchkeeper.warm.foreseeing import problem_of
+    from torchkeeper.warm.foreseeing import foreseen
     from torchkeeper.warm.supervise import checked
 
     # What goes into no place at all is looked at in the same way as what goes into one.
-    found = checked({"into": "/", **params}).cells
+    every = checked({"into": "/", **params}).cells
     wrong = 0
     rows: list[dict[str, Any]] = []
-    for cell in found:
+    for cell, problem in zip(every, foreseen(every), strict=True):
         report.check()
-        problem = problem_of(cell)
         wrong += problem is not None
         told = None if problem is None else {"code": problem.code, "params": problem.params}
         rows.append({**_told(cell), "problem": told})

@@ -39,7 +39,10 @@ _TOKEN = re.compile(
 _RANDOM = (
     re.compile(r"[0-9a-f]{32,}", re.IGNORECASE),
     re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE),
-    re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=(?:.*\d){2})[A-Za-z\d+/]{24,}={0,2}"),
+    re.compile(
+        r"(?=.*[a-z])(?=.*[A-Z])(?=(?:.*\d){2})"
+        r"(?:[A-Za-z\d]{24,}|[A-Za-z\d+/]{40}|[A-Za-z\d+/]{22,}={1,2})"
+    ),
 )
 #: Names that give away a secret, wherever they stand in one; and as a word of it, for a text alone:
 #: a model has a ``pad_token`` that is a number.

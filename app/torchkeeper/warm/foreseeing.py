@@ -1,14 +1,21 @@
 """What can be known to go wrong with a cell before anything of it is imported or compiled.
 
-It looks at files alone. What it finds nothing wrong with may still fail; what it names, would.
+It looks at files alone. What it finds nothing wrong with may still fail; what it names, would:
+where that is not certain it says nothing.
 """
 
 from __future__ import annotations
 
+import difflib
+import importlib
 import importlib.util
+import keyword
 import os
+import re
 import shutil
+import sys
 import tokenize
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import commands
@@ -17,7 +24,26 @@ from torchkeeper.warm.cells import Cell
 #: Bytes of a source file that is looked into.
 _MOST = 2**20
 #: Words of a module that may give it names which stand nowhere in it.
-_HIDING = frozenset({"*", "__getattr__", "globals", "exec", "setattr", "vars"})
+_HIDING = frozenset({
+    "*", "__getattr__", "__dict__", "__class__", "__name__", "__import__", "globals", "locals",
+    "vars", "exec", "eval", "setattr", "modules", "import_module", "_getframe", "f_globals",
+    "currentframe", "f_back",
+})  # fmt: skip
+#: Where ``__name__`` gives no name to anybody.
+_HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__\s*\)")
+
+
+def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
+    """What is known of each of the cells of a job, in their order.
+
+    A script may write what a later cell of its folder names: of those nothing is known.
+    """
+    written: set[str | None] = set()
+    for cell in cells:
+        problem = None if cell.folder in written else problem_of(cell)
+        if cell.source == "script" and problem is None:
+            written.add(cell.folder)
+        yield problem
 
 
 def problem_of(cell: Cell) -> Problem | None:
@@ -25,7 +51,7 @@ def problem_of(cell: Cell) -> Problem | None:
     folder = cell.folder or os.getcwd()
     for key in ("example", "factory", "function", "kernel"):
         if isinstance(name := cell.item.get(key), str):
-            return _reference(name, folder)
+            return _reference(name, folder, cell)
     if cell.source == "script":
         return _script(cell, folder)
     if cell.source == "exported":
@@ -35,50 +61,86 @@ def problem_of(cell: Cell) -> Problem | None:
     return None
 
 
-def _reference(name: str, folder: str) -> Problem | None:
+def _reference(name: str, folder: str, cell: Cell) -> Problem | None:
     where, _, path = name.rpartition(":")
     first = path.partition(".")[0]
     if where.endswith(".py"):
         file = os.path.join(folder, where)
         if not os.path.isfile(file):
             return Problem("module-missing", module=where, folder=folder, missing=None)
-        return _named(file, where, first)
-    inside = os.path.join(folder, *where.split("."))
-    for file in (f"{inside}.py", os.path.join(inside, "__init__.py")):
-        if os.path.isfile(file):
-            return _named(file, where, first)
-    top = where.partition(".")[0]
-    if os.path.exists(os.path.join(folder, top)) or _known(top):
+        return _named([file], where, first)
+    top, *parts = where.split(".")
+    if top in sys.modules or top in sys.stdlib_module_names:
+        return None  # which may be found before what lies in the folder
+    above = [os.path.join(folder, top, *parts[:depth]) for depth in range(len(parts))]
+    inside = os.path.join(folder, top, *parts)
+    if os.path.isfile(f"{inside}.py") or os.path.isfile(os.path.join(inside, "__init__.py")):
+        if _holds(inside, first):
+            return None  # a module of its own, which anything may import
+        files = [f"{inside}.py", *(os.path.join(one, "__init__.py") for one in (inside, *above))]
+        return _named([file for file in files if os.path.isfile(file)], where, first)
+    if _holds(folder, top) or _known(top, cell):
         return None
     return Problem("module-missing", module=where, folder=folder, missing=None)
 
 
-def _known(module: str) -> bool:
-    """Whether this interpreter finds a module of this name; nothing is imported for a name without
-    dots.
+def _holds(folder: str, module: str) -> bool:
+    """Whether anything of a module's name lies in a folder, such as one that was built from C++."""
+    try:
+        return any(name.partition(".")[0] == module for name in os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return os.path.isdir(folder)
+
+
+def _known(module: str, cell: Cell) -> bool:
+    """Whether this interpreter finds a module of this name, or another way to look for it than
+    ours would; nothing is imported for a name without dots.
     """
+    if sys.flags.isolated or sys.flags.no_site:
+        return True
+    if any(name.startswith("PYTHON") for name in cell.environment):
+        return True
+    importlib.invalidate_caches()
     try:
         return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return True  # something odd, which only an import would tell
+    except Exception:  # noqa: BLE001  # something odd, which only an import would tell
+        return True
 
 
-def _named(file: str, module: str, name: str) -> Problem | None:
-    """Whether a name stands anywhere in a file, as a name and not in a text or comment."""
+def _named(files: Sequence[str], module: str, name: str) -> Problem | None:
+    """Whether a name stands anywhere in a module's file, or those of the packages it lies in: as a
+    name or in a text, and not in a comment.
+    """
     words = set()
     try:
-        if os.path.getsize(file) > _MOST:
-            return None
-        with tokenize.open(file) as stream:
-            for token in tokenize.generate_tokens(stream.readline):
-                if token.type == tokenize.NAME or token.string == "*":
-                    words.add((token.string, token.line.lstrip().startswith("from ")))
+        for file in files:
+            if os.path.getsize(file) > _MOST:
+                return None
+            with tokenize.open(file) as stream:
+                for token in tokenize.generate_tokens(stream.readline):
+                    if token.type == tokenize.COMMENT:
+                        continue
+                    if token.type != tokenize.NAME and name in token.string:
+                        return None
+                    if token.type == tokenize.NAME or token.string == "*":
+                        if token.string in _HIDING and not _is_harmless(token):
+                            return None
+                        words.add(token.string)
     except (OSError, SyntaxError, ValueError, tokenize.TokenError):
         return None  # importing it says better what is wrong
-    hiding = any(word in _HIDING and (word != "*" or imported) for word, imported in words)
-    if hiding or any(word == name for word, _ in words):
+    if name in words:
         return None
-    return Problem("name-missing", name=name, module=module, near="")
+    names = sorted(word for word in words if not keyword.iskeyword(word))
+    near = ", ".join(difflib.get_close_matches(name, names, 3)) or "—"
+    return Problem("name-missing", name=name, module=module, near=near)
+
+
+def _is_harmless(token: tokenize.TokenInfo) -> bool:
+    if token.string == "*":
+        return not token.line.lstrip().startswith("from ")
+    return token.string == "__name__" and _HARMLESS.match(token.line) is not None
 
 
 def _script(cell: Cell, folder: str) -> Problem | None:
@@ -91,6 +153,13 @@ def _script(cell: Cell, folder: str) -> Problem | None:
         missing = not os.path.isfile(os.path.join(folder, file))
         return Problem("script-missing", file=file, folder=folder) if missing else None
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    if commands.under("", command) is None and shutil.which(program) is None:
+    if commands.under("", command) is None and _unfound(program, cell):
         return Problem("command-missing", command=command[0])
     return None
+
+
+def _unfound(program: str, cell: Cell) -> bool:
+    paths = cell.environment.get("PATH", os.environ.get("PATH"))
+    if os.sep not in program and not all(map(os.path.isabs, (paths or "").split(os.pathsep))):
+        return False  # what such paths mean depends on the folder
+    return shutil.which(program, path=paths) is None

@@ -186,12 +186,18 @@ def _listen() -> None:
                 within.busy = False
 
     logger.addHandler(TorchkeeperRecorder())
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_notes.forget)
 
 
 class _Notes:
     """What this process has compiled."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as in a process that was forked: what was heard until then is another's."""
         self.compiled: list[Noted] = []
         self.by_id: dict[Any, Noted] = {}
         self.of_compile: dict[Any, Noted] = {}
@@ -440,9 +446,10 @@ def _ways(context: Any) -> Noted:
         "mode": None,
         "options": {},
     }
-    called = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None)
-    if called != "inductor":
-        noted["backend"] = str(called or type(backend).__name__)[:80]
+    # torch.compile puts _TorchCompileInductorWrapper or _TorchCompileWrapper around it.
+    function = getattr(backend, "compiler_fn", None)
+    if function is not None or getattr(backend, "compiler_name", None) != "inductor":
+        noted["backend"] = _backend(backend if function is None else function, backend)
         return noted
     noted["backend"] = "inductor"
     options = dict(getattr(backend, "config", {}))
@@ -455,6 +462,16 @@ def _ways(context: Any) -> Noted:
     if not all(_is_plain(value) for value in options.values()):
         return {**noted, "backend": "inductor with options that are no plain values"}
     return {**noted, "options": options}
+
+
+def _backend(function: Any, wrapper: Any) -> str:
+    """What people call a backend: one of PyTorch's by its name alone."""
+    home = str(getattr(function, "__module__", None) or type(function).__module__)
+    if home.startswith("torch."):
+        name = getattr(wrapper, "compiler_name", None) or getattr(function, "__name__", None)
+        return str(name or type(function).__name__)[:80]
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return f"{home}.{name}"[:80]
 
 
 def _settings() -> list[str]:

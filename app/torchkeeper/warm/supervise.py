@@ -19,9 +19,11 @@ from torchkeeper.stores import folder, places
 from torchkeeper.warm import expanding, processes, recipe, sweep
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.crew import Crew, Means
+from torchkeeper.warm.devices import check_place
 from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.told import summed, told_of
+from torchkeeper.warm.workers import accelerator
 
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
@@ -42,7 +44,7 @@ _CELLS = 200
 @dataclass(frozen=True)
 class Job:
     """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time.
+    it has them already; jobs: processes at a time; each: as ``crew.Means``.
     """
 
     place: str
@@ -52,15 +54,19 @@ class Job:
     threads: int | None = None
     portable: bool = False
     jobs: int = 1
+    each: bool = False
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Compile recipes into a folder, in processes of their own; returns what the wire promises.
 
-    Raises Problem for what holds for all cells, or of a single one; passes Cancelled on. In any
-    case no process of the job is left, and nothing half-written is.
+    Raises Problem for what holds for all cells, or of a single one where the request has no
+    ``each``; passes Cancelled on. In any case no process of the job is left, and
+    nothing half-written is.
     """
     job = checked(params)
+    if all(_for_cpu(cell) for cell in job.cells):
+        check_place(job.place)
     made = make_writable(job.place)
     headers = os.path.join(places.default_folder(), HEADERS)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
@@ -111,7 +117,7 @@ def run(
     rows = [told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
         report.finding(cells=rows[begin : begin + _CELLS])
-    crew = Crew(job.cells, Means(most, start, gone, "save" in more), report)
+    crew = Crew(job.cells, Means(most, start, gone, "save" in more, job.each), report)
     crew.work()
     if crew.failed:
         gone((), False)
@@ -147,6 +153,8 @@ def checked(params: dict[str, Any]) -> Job:
         raise Problem("bad-request", field="threads")
     if not isinstance(portable, bool):
         raise Problem("bad-request", field="portable")
+    if not isinstance(each := params.get("each", False), bool):
+        raise Problem("bad-request", field="each")
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise Problem("threads-out-of-range", threads=threads, most=MOST_THREADS)
     jobs = params.get("jobs", 1)
@@ -160,7 +168,14 @@ def checked(params: dict[str, Any]) -> Job:
         cells = [cell for cell in cells if cell.index in set(only)]
         if len(cells) != len(set(only)):
             raise Problem("bad-request", field="only")
-    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs)
+    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs, each)
+
+
+def _for_cpu(cell: Cell) -> bool:
+    """Whether PyTorch builds for the CPU what a cell compiles, as far as one can tell."""
+    if cell.source in ("script", "triton"):
+        return False
+    return cell.device == "cpu" or (cell.device is None and not accelerator())
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:

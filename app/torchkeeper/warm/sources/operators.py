@@ -22,7 +22,8 @@ def found(op: str) -> tuple[str, str, Any]:
     packet = getattr(getattr(torch.ops, space), name, None)
     if packet is None:
         near = difflib.get_close_matches(name, dir(getattr(torch.ops, space)), 3)
-        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=", ".join(near))
+        said = ", ".join(near) or "—"
+        raise Problem("name-missing", name=name, module=f"torch.ops.{space}", near=said)
     known = packet.overloads()
     overload = overload or "default"
     if overload not in known:
