@@ -50,6 +50,8 @@ def cells(text: str, **given: Any) -> list[Cell]:
         (CALLABLE + "args = { a = 1 }", "callable.args", "args-of-function"),
         ('[callable]\nfactory = "m:f"\nargs = { "a b" = 1 }', 'callable.args."a b"', "parameter"),
         ('[callable]\nfactory = "m:f"\nargs = { a = 1979-05-27 }', "callable.args.a", "plain"),
+        (CALLABLE + "[compile]\ngrad = 1", "compile.grad", "switch"),
+        (CALLABLE + "[compile]\ngrad = false\nbackward = true", "compile.grad", "grad-and-backward"),
         (CALLABLE + "inputs = [[1]]", "callable.inputs[0]", "input-list"),
         (CALLABLE + "inputs = [{}]", "callable.inputs[0]", "input-form"),
         (CALLABLE + "inputs = [{ shape = 3 }]", "callable.inputs[0].shape", "list"),
@@ -205,6 +207,11 @@ def test_what_a_recipe_says_goes_before_what_is_given_with_it() -> None:
     [own], [other] = cells(CALLABLE + said, **given), cells(CALLABLE, **given)
     assert (own.device, own.threads, own.portable, own.seconds) == ("cuda", 3, False, 5)
     assert (other.device, other.threads, other.portable, other.seconds) == ("cpu", 2, True, 9.0)
+
+
+def test_with_gradients_unless_it_says_otherwise() -> None:
+    assert [cell.grad for cell in cells(CALLABLE)] == [True]
+    assert [cell.grad for cell in cells(CALLABLE + "[compile]\ngrad = false")] == [False]
 
 
 def test_options_by_their_full_names_and_without_a_mode() -> None:
