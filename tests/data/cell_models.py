@@ -112,6 +112,10 @@ def crash(size):
     ctypes.string_at(0)
 
 
+def leaves(size):
+    sys.exit(3)
+
+
 def leave(size):
     os._exit(0)
 

@@ -222,6 +222,36 @@ def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
     assert sorted(turns)[-3] < SLICE
 
 
+def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.show()
+    cells = sample_cells.told(9, (4, 7), running=2)
+    cells.hear({"graph": {"cell": 7, "id": "7/0", "outcome": "miss"}})
+    pane.show_cells(cells)
+    pane.bad.setChecked(True)
+    pane.choose(7)
+    qtbot.waitUntil(lambda: pane.model.rowCount() == 3)
+    for index in (6, 10, 9):
+        cells.hear({"cell": {"index": index, "state": "failed"}})
+    pane.show_cells(cells)
+    pane._refresh()
+    assert [pane.model.row_of(line) for line in range(6)] == [4, 6, 7, 7, 9, 10]
+    assert pane.view.currentIndex().row() == 2
+    assert pane.cell is cells.rows[7]
+    turns: list[float] = []
+    for first in range(16, 1000, 100):
+        cells.hear(some(100, first))
+        for index in range(first, first + 100):
+            cells.hear({"cell": {"index": index, "state": "failed"}})
+        begun = time.thread_time()
+        pane._refresh()
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    assert pane.view.currentIndex().row() == 2
+    assert sorted(turns)[-2] < SLICE, turns
+
+
 def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBot) -> None:
     pane = CellsPane()
     qtbot.addWidget(pane)

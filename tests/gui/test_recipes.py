@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
-from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
@@ -117,6 +119,31 @@ def test_files_and_folders_are_kept_with_what_they_make(
     qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
     assert "none.toml" in dialog.notice.what.text()
     dialog.reject()
+
+
+def test_enter_does_one_thing(qtbot: QtBot, open_window: OpenWindow, folder: Path) -> None:
+    window = open_window()
+    dialog = shown(qtbot, window)
+    dialog.add([str(folder)])
+    qtbot.waitUntil(lambda: len(dialog._items()) == 4, timeout=PATIENCE)
+
+    def opened(path: Path) -> list[type]:
+        dialog.choose(str(path))
+        dialog.activateWindow()
+        dialog.tree.setFocus()
+        qtbot.waitUntil(dialog.tree.hasFocus, timeout=PATIENCE)
+        QTest.keyClick(dialog.tree, Qt.Key.Key_Return)
+        some = [x for x in window.findChildren(Dialog) if x.isVisible() and x is not dialog]
+        for one in some:
+            # At once, while what it has asked for is under way.
+            one.reject()
+        idle(qtbot, window)
+        return [type(one) for one in some]
+
+    assert opened(folder / "small.toml") == [WarmDialog]
+    assert opened(folder / "odd.toml") == [RecipeEditor]
+    assert not window.findChildren(RecipeEditor)
+    dialog.close()
 
 
 def test_recipes_that_are_dropped_on_the_window_are_kept(

@@ -82,8 +82,12 @@ FORWARD = {
         _function("one input", [2, 2]),
         _function("refused", [2, 3], [2, 3]),
         _example("size missing", "layer") | {"args": {}},
-        {"name": "elsewhere", **SQUARE},
+        {"name": "no argument", "factory": "cell_models:Layer", "args": {"size": 3, "siez": 1}},
+        {"name": "after again", **SQUARE},
+        {"name": "elsewhere", **SQUARE, "inputs": [{"shape": [5, 5], "device": "cuda:77"}, 1]},
+        _example("leaves"),
         _example("unwritten", size=9),
+        _example("leave"),
         _example("crash"),
         _function("after the crash", [7, 7], [7, 7]),
         _function("refused again", [2, 4], [2, 4]),
@@ -194,7 +198,8 @@ def test_every_cell_is_told(ran: Ran) -> None:
     told = [found["cell"] for found in ran.findings if isinstance(found.get("cell"), dict)]
     for index, row in enumerate(result["cells"]):
         mine = [one["state"] for one in told if one["index"] == index]
-        assert mine == ["compiling", row["state"]]
+        foretold = row["state"] == "failed" and row["problem"]["code"] == "module-missing"
+        assert mine == ([] if foretold else ["compiling"]) + [row["state"]]
     problems = [row["problem"]["code"] for row in result["cells"] if row["state"] == "failed"]
     assert set(problems) <= set(CATALOGUE)
 
@@ -250,10 +255,9 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         [found] = [number for number, one in enumerate(lines, 1) if text in one]
         return f"{models}:{found}"
 
-    assert ran.problem("no module") == (
-        "module-missing", {"module": "cell_modles", "folder": folder})  # fmt: skip
-    assert ran.problem("no file") == (
-        "module-missing", {"module": "models/cells.py", "folder": folder})  # fmt: skip
+    for name, module in (("no module", "cell_modles"), ("no file", "models/cells.py")):
+        missing = {"module": module, "folder": folder, "missing": None}
+        assert ran.problem(name) == ("module-missing", missing)
     assert ran.problem("needs") == (
         "module-needs", {"module": "needs_more", "missing": "no_such_package"})  # fmt: skip
     code, params = ran.problem("no syntax")
@@ -278,7 +282,17 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         assert (code, params["where"]) == ("inputs-refused", line("return x @ y"))
         assert "2" in params["why"], params
     code, params = ran.problem("size missing")
-    assert (code, params["where"]) == ("inputs-refused", line("def layer"))
+    assert (code, params["where"]) == ("arguments-wrong", line("def layer"))
+    code, params = ran.problem("no argument")
+    assert (code, params["where"]) == ("arguments-wrong", line("class Layer"))
+    assert "got an unexpected keyword argument 'siez'" in params["why"]
+    assert ran.problem("elsewhere") == ("device-missing", {"device": "cuda:77"})
+    code, params = ran.problem("leaves")
+    assert (code, params["where"]) == ("callable-raised", line("sys.exit(3)"))
+    assert params["why"] == "SystemExit: 3"
+    code, params = ran.problem("leave")
+    assert code == "warm-failed"
+    assert params["why"] == "Its process ended by itself, with exit status 0"
     code, params = ran.problem("unwritten")
     assert (code, params["why"]) == ("warm-failed", "fxgraph_cache_write_error")
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"

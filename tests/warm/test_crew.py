@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.warm import processes, queueing
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.supervise import environment, of_cell, warm
+from torchkeeper.warm.foretold import foretold
+from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of
 
 Answer = dict[str, Any]
@@ -58,7 +60,13 @@ def overlap(report: Recorder, first: int, second: int) -> bool:
     return a < d and c < b
 
 
-def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: list[int]) -> None:
+def test_what_ends_a_process_ends_one_cell(
+    folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     recipes = [
         recipe(folder, "a", ["true"], ["sh", "-c", "kill -9 $PPID; sleep 60"], ["true"]),
         recipe(folder, "b", ["sleep", "60"], ["true"], limits={"seconds": 0.5}),
@@ -78,6 +86,7 @@ def test_what_ends_a_process_ends_one_cell(folder: Path, tmp_path: Path, jobs: l
     # What is over its memory in a process that others have used has a second one to itself.
     assert len(jobs) == 1 + 3 + 1
     assert report.steps[-1] == (7, 7, "cells")
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -230,6 +239,85 @@ def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed == {**environment("/place", 3, True), "X": "1"}
     monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "5")
     assert of_cell(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
+
+
+def test_what_takes_too_much_beside_others_is_tried_alone() -> None:
+    queue = queueing.Queue([Cell(n, "a", str(n), "callable") for n in range(2)], 2)
+    worker = Worker(cast(Any, None), group_of(queue.cells[0]), fresh=False)
+    queue.alone.add(0)
+    following = queue.next(worker, [worker])
+    assert following is queue.cells[1]
+    # A process of its own is worth its start, for nothing else can take it.
+    assert queue.newcomer([worker]) is queue.cells[0]
+    queue.cells.remove(following)
+    assert queue.next(worker, [worker]) is None
+    assert not queue.left_for(worker)
+
+
+def test_a_path_that_cannot_be_compiled_into(tmp_path: Path) -> None:
+    for name in ("a b", "a'b", "a\\b"):
+        place = tmp_path / name
+        with pytest.raises(Problem) as failure:
+            warm({"into": str(place), "recipes": ["builtin"], "device": "cpu"}, Recorder())
+        assert (failure.value.code, place.exists()) == ("place-blank", False)
+
+
+def test_a_thread_that_goes_on_holds_no_process_up(folder: Path) -> None:
+    source = (
+        "import threading, time\n"
+        "from torchkeeper.warm import child\n"
+        "child.LEAVE = 0.2\n"
+        "def work(job, tell):\n"
+        "    threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "    return job\n"
+        "child.serve(work)\n"
+    )
+    command = [sys.executable, "-c", source]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdin
+        assert started.stdout
+        started.stdin.write(b'{"a": 1}\n')
+        started.stdin.flush()
+        assert started.stdout.readline() == b'{"result": {"a": 1}}\n'
+        assert started.wait(20) == 0
+
+
+def test_what_is_certain_to_fail_has_failed_at_once(
+    folder: Path, tmp_path: Path, jobs: list[int]
+) -> None:
+    exported = {"data": {"exported": {"file": "made.pt2"}}, "folder": str(folder)}
+    recipes = [
+        {**exported, "name": "too early"},
+        recipe(folder, "a", ["true"], ["no-such-program"], ["none.py"]),
+        recipe(folder, "b", ["no-such-program"], environment={"PATH": "/usr/bin:/bin"}),
+    ]
+    report = Recorder()
+    asked = {"into": str(tmp_path / "place"), "recipes": recipes}
+    result = warm(asked, report)
+    codes = [row["problem"]["code"] for row in result["cells"]]
+    missing = "command-missing"
+    assert codes == ["exported-unreadable", NOTHING, missing, "script-missing", missing]
+    states = [(one["index"], one["state"]) for one in report.all("cell") if isinstance(one, dict)]
+    assert [*states[:3], states[3]] == [
+        (0, "failed"), (2, "failed"), (3, "failed"), (1, "compiling")]  # fmt: skip
+    assert report.steps[0] == (3, 5, "cells")
+    # A cell before it may make the file.
+    [cell] = checked({**asked, "recipes": [{**exported, "name": "later"}]}).cells
+    maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))
+    assert list(foretold([replace(cell, index=1)])) == [1]
+    assert foretold([maker, replace(cell, index=1)]) == {}
+    with pytest.raises(Problem) as failure:
+        warm({**asked, "only": [3]}, Recorder())
+    assert failure.value.code == "script-missing"
+
+
+def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:
+    def group(name: str, kind: str = "function") -> Any:
+        return group_of(Cell(0, "a", "b", "callable", {kind: name}, str(tmp_path)))
+
+    assert group("a/m.py:f") == group("a/n.py:C", "factory") == group("./a/n.py:e", "example")
+    assert group("a/m.py:f") != group("b/m.py:f")
+    assert group("m.py:f") == group("m:f") == group("a.m:f") != group("a/m.py:f")
 
 
 def test_memory_is_that_of_a_whole_family() -> None:

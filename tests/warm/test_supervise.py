@@ -117,7 +117,10 @@ def test_an_exit_without_a_word(fake_torch: Any, tmp_path: Path) -> None:
     fake_torch("import os; os._exit(7)")
     problem = problem_of({"into": str(tmp_path / "place")})
     assert problem.code == "warm-failed"
-    assert problem.params == {"why": "exit status 7", "step": None}
+    assert problem.params == {
+        "why": "Its process ended by itself, with exit status 7",
+        "step": None,
+    }
 
 
 def test_memory_that_runs_out(fake_torch: Any, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ _TAIL, _SHOWN = 12, 20
 _SAYS_ALL = frozenset({
     "module-missing", "name-missing", "not-callable", "device-missing", "exported-unreadable",
     "script-missing", "script-folder", "command-missing", "input-type", "kernel-target",
-    "triton-missing", "compiler-missing",
+    "triton-missing", "compiler-missing", "arguments-wrong", "place-blank",
 })  # fmt: skip
 #: Columns of a table of cells that are numbers.
 _NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -10,6 +12,8 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QLineEdit,
+    QListWidget,
+    QListWidgetItem,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -18,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.inspector.rows import tip
 
 #: The grid everything is laid out on.
 GAP = 8
@@ -52,6 +57,14 @@ def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") 
         control.setAccessibleDescription(help_text)
         layout.addWidget(label(help_text, "muted", wrap=True))
     return name
+
+
+def list_up(where: QListWidget, texts: Sequence[str]) -> None:
+    """Add texts to a list, each with all of it where the pointer rests."""
+    for text in texts:
+        item = QListWidgetItem(text)
+        item.setToolTip(tip(text))
+        where.addItem(item)
 
 
 def button(text: str, *, primary: bool = False, danger: bool = False) -> QPushButton:

@@ -279,6 +279,8 @@ QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }
 QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabBar::tab:first {{ margin-left: 8px; }}
 QListView#places {{ background: {s.window}; }}
+QListWidget {{ padding: 4px 0; }}
+QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
 QTreeView::item {{ padding: 4px 6px; }}
 QHeaderView {{ background: {s.raised}; border: none; }}

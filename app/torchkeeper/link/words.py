@@ -71,6 +71,12 @@ CATALOGUE: dict[str, Words] = {
         "{why}.",
         "Check its owner and permissions, and that its file system is not read-only.",
     ),
+    "place-blank": Words(
+        "Nothing can be compiled into {place}.",
+        "Its path has a blank, a quote or a backslash, and PyTorch does not quote what it hands to "
+        "the C++ compiler.",
+        "Choose a folder without them; it can be copied afterwards.",
+    ),
     "place-protected": Words(
         "{place} is read-only.",
         "You marked it so: nothing is changed in it, by the window or by a command.",
@@ -778,6 +784,12 @@ CATALOGUE: dict[str, Words] = {
         "{why} ({where})",
         "Correct the inputs in the recipe: how many there are, their shapes and their types.",
     ),
+    "arguments-wrong": Words(
+        "{name} does not take the recipe's arguments.",
+        "{why} ({where})",
+        "Correct “args” in the recipe. Sizes, device and dtype are given too where it has "
+        "parameters of these names.",
+    ),
     "input-type": Words(
         "{found} cannot be an input.",
         "Inputs are tensors, numbers, texts, and PyTorch's types, devices and layouts.",
@@ -921,6 +933,12 @@ CATALOGUE: dict[str, Words] = {
         "another backend than inductor, or turns the caches off.",
         "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
         "it.",
+    ),
+    "not-found-again": Words(
+        "{cell} was compiled, and is not found again: {found} of {of}.",
+        "{why}.",
+        "Programs would compile it again, too. The log may say why; see that nothing else writes "
+        "to the place, and that no variable in the recipe turns the cache off.",
     ),
     "nothing-cached": Words(
         "Nothing of {cell} can be cached.",

@@ -12,6 +12,8 @@ from typing import Any
 SOURCES = ("builtin", "callable", "script", "exported", "eager", "triton")
 #: Those that PyTorch's own process state is of no matter to: they need no torch in the job.
 WITHOUT_TORCH = frozenset({"script", "triton"})
+#: What an item names Python by, as ``module:name`` or ``file.py:name``: it has at most one of them.
+REFERENCES = ("example", "factory", "function", "kernel")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -26,6 +27,10 @@ from torchkeeper.warm import processes
 
 Tell = Callable[..., None]
 
+#: The folder of ``home``, once it is known.
+_HOME: list[str] = []
+#: Seconds that a process may take to end once it has told its result.
+LEAVE = 3.0
 _MORE: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 #: What is done before the end of one whose engine is gone.
 _LAST: list[Callable[[], object]] = []
@@ -33,6 +38,7 @@ _LAST: list[Callable[[], object]] = []
 
 def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
     """Do the one piece of work that is asked for, tell its result, and exit: 0 done, 1 not done."""
+    _HOME.append(os.getcwd())
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     requests = os.dup(0)
     # From here on torch, compilers and recipes may print, and read, what they like.
@@ -63,7 +69,19 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
         tell(failed=said(e))
     sys.stdout.flush()
     sys.stderr.flush()
+    # A thread that the user's code left behind is not waited for as long as it likes.
+    threading.Thread(target=_leave, args=(status,), name="leave", daemon=True).start()
     sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    time.sleep(LEAVE)
+    os._exit(status)
+
+
+def home() -> str | None:
+    """The folder that this process was started in, which its engine removes, whatever happens."""
+    return _HOME[0] if _HOME else None
 
 
 def more() -> dict[str, Any]:

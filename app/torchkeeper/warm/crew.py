@@ -23,6 +23,7 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
+from torchkeeper.warm.foretold import foretold
 from torchkeeper.warm.queueing import UNKNOWN, Queue
 from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
 from torchkeeper.warm.workers import Tagged, Worker, group_of, send
@@ -63,7 +64,6 @@ class Crew:
         self.torch = ""
         self._total = len(cells)
         self._queue = Queue(cells, means.most)
-        self._again: set[int] = set()
         self._means, self._report = means, report
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
@@ -75,6 +75,7 @@ class Crew:
         Raises Problem for what holds for all of them, and passes Cancelled on.
         """
         try:
+            self._foretell()
             self._progress()
             while self._queue.cells or self._workers:
                 self._report.check()
@@ -97,6 +98,16 @@ class Crew:
         """The rows of the cells that have."""
         return [row for row in self.rows.values() if row["state"] == "failed"]
 
+    def _foretell(self) -> None:
+        """What is certain to fail has failed before hours of compiling, and not after them."""
+        for index, problem in foretold(self._queue.cells).items():
+            if self._total == 1:
+                raise problem
+            [cell] = [one for one in self._queue.cells if one.index == index]
+            self._queue.cells.remove(cell)
+            told = {"code": problem.code, "params": problem.params}
+            self._tell(cell, "failed", problem=told, seconds=0.0, log=[])
+
     def _hand_out(self) -> None:
         """Something to do for those who have nothing, and more of them where it is worth it."""
         for worker in self._workers:
@@ -104,7 +115,7 @@ class Crew:
                 cell = self._queue.next(worker, self._workers)
                 if cell is not None:
                     self._give(worker, cell)
-                elif not any(group_of(one) == worker.group for one in self._queue.cells):
+                elif not self._queue.left_for(worker):
                     send(worker, {"end": True})
                     worker.leaving, worker.clock = True, time.monotonic()
         queue, workers = self._queue, self._workers
@@ -258,12 +269,12 @@ class Crew:
     def _too_large(self, worker: Worker, used: int) -> None:
         cell = worker.cell
         assert cell
-        if worker.fresh or cell.index in self._again:
+        if worker.fresh or cell.index in self._queue.alone:
             about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
             self._stop(worker, Problem("cell-memory", **about))
             return
         # What others left in the process is not its own: once more, in one of its own.
-        self._again.add(cell.index)
+        self._queue.alone.add(cell.index)
         self._queue.cells.insert(0, cell)
         worker.cell = None
         self._gone(worker)

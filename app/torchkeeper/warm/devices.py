@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -65,6 +66,16 @@ def _device_name(torch: Any, device: str) -> str:
     with contextlib.suppress(Exception):
         return str(getattr(torch, torch.device(device).type).get_device_name(device))
     return device
+
+
+def check_place(place: str) -> None:
+    """Raises Problem("place-blank") where nothing can be built for the CPU in a folder.
+
+    PyTorch writes the paths of what is built into a command and splits that as a shell would
+    (_run_compile_cmd in torch/_inductor/cpp_builder.py).
+    """
+    if re.search(r"[\s'\"\\]", place):
+        raise Problem("place-blank", place=place)
 
 
 def check_compiler() -> None:

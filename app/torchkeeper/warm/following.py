@@ -35,6 +35,8 @@ _TAIL = 100
 #: Paths that are named of what was swept.
 _SWEPT = 50
 _LINE = 1 << 16
+#: What the last lines of a log that says why its process ended begin with, or those before them.
+_RAISED = ("Traceback (most recent call last):", "Fatal Python error:", "terminate called")
 
 
 #: Hears what a job tells: its name, and a value of which nothing is known.
@@ -245,7 +247,10 @@ def why_not(state: State, status: int, report: Report, codes: Codes) -> Problem:
     why = state.failed or last_words(list(state.tail))
     if status < 0:
         return Problem(codes.killed, signal=_signal_name(-status), why=why, step=state.step)
-    return Problem(codes.failed, why=why or f"exit status {status}", step=state.step)
+    if not state.failed and not any(line.startswith(_RAISED) for line in state.tail):
+        # What it said last is no reason: it left by itself, as with os._exit.
+        why = f"Its process ended by itself, with exit status {status}"
+    return Problem(codes.failed, why=why, step=state.step)
 
 
 def last_words(lines: list[str]) -> str | None:

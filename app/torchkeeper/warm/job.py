@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import mending, sources
 from torchkeeper.warm.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.child import Tell, importing_torch, more, said, serve, when_orphaned
-from torchkeeper.warm.devices import check_compiler, choose_device
+from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
 from torchkeeper.warm.putback import put_back
@@ -112,6 +112,7 @@ def _one(torch: Any, cell: Cell, job: Answer, tell: Tell) -> Answer:
         tell(device=about)
         if device == "cpu" and cell.source not in WITHOUT_TORCH:
             check_compiler()
+            check_place(_place())
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
@@ -147,7 +148,10 @@ def _run(
     torch: Any = None,
     device: str = "cpu",
 ) -> tuple[float, Answer | None]:
-    """Seconds that the steps took, or the proof that stands for them, and what it proved."""
+    """Seconds that the steps took, or the proof that stands for them, and what it proved.
+
+    Raises what the steps do, and after them Problem("not-found-again", cell, found, of, why).
+    """
     begun = time.monotonic()
     if job.get("prove") and work.proof is not None:
         proof = work.proof()
@@ -160,7 +164,16 @@ def _run(
     if torch is not None and device != "cpu":
         getattr(torch, torch.device(device).type).synchronize()
     seconds = time.monotonic() - begun
-    return seconds, None if work.proof is None else work.proof()
+    return seconds, None if work.proof is None else _proved(cell, work.proof())
+
+
+def _proved(cell: Cell, proof: Answer) -> Answer:
+    """What was just compiled has to be found again: else it is not warm, whatever was written."""
+    if proof["found"] < proof["of"]:
+        why = proof.get("why") or "What looks for it as programs do has found nothing"
+        counts = {name: proof[name] for name in ("found", "of")}
+        raise Problem("not-found-again", cell=cell.name, why=why, **counts)
+    return proof
 
 
 def _counts(graphs: Graphs | None, work: sources.Work) -> Answer:

@@ -22,12 +22,13 @@ UNKNOWN = "?"
 
 class Queue:
     """The cells that wait, in their order. default: the device that torch chooses where nobody
-    names one.
+    names one. alone: the indexes of those that are only for a process which nothing else has used.
     """
 
     def __init__(self, cells: Sequence[Cell], most: int) -> None:
         self.cells = list(cells)
         self.default = UNKNOWN if accelerator() else "cpu"
+        self.alone: set[int] = set()
         self._most = most
         # Seconds: of a start, and of a cell in a process that had compiled before.
         self._start: float | None = None
@@ -57,7 +58,12 @@ class Queue:
         groups = {worker.group for worker in at_work}
         # What no process that is there can take needs one in any case.
         other = next(
-            (one for one in self._free(None, workers) if group_of(one) not in groups), None
+            (
+                one
+                for one in self._free(None, workers)
+                if one.index in self.alone or group_of(one) not in groups
+            ),
+            None,
         )
         return self.next(None, workers) if other is None and self._worth(at_work) else other
 
@@ -75,11 +81,18 @@ class Queue:
         """The first cell that a process can take, or a new one: no two use a GPU at a time."""
         return next(self._free(worker, workers), None)
 
+    def left_for(self, worker: Worker) -> bool:
+        """Whether a process that has compiled before can still be of use."""
+        return any(self._fits(worker, cell) for cell in self.cells)
+
+    def _fits(self, worker: Worker, cell: Cell) -> bool:
+        return group_of(cell) == worker.group and cell.index not in self.alone
+
     def _free(self, worker: Worker | None, workers: Sequence[Worker]) -> Iterator[Cell]:
         # One that waits has its hands off the device that it had.
         taken = {one.device for one in workers if one is not worker and one.cell and one.device}
         for cell in self.cells:
-            if worker is not None and group_of(cell) != worker.group:
+            if worker is not None and not self._fits(worker, cell):
                 continue
             device = self.device(cell)
             if device is None or not taken & ({device, UNKNOWN} if device != UNKNOWN else taken):

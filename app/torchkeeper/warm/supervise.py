@@ -19,9 +19,11 @@ from torchkeeper.stores import folder, places
 from torchkeeper.warm import expanding, processes, recipe, sweep
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.crew import Crew, Means
+from torchkeeper.warm.devices import check_place
 from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.told import summed, told_of
+from torchkeeper.warm.workers import accelerator
 
 #: Kinds of files that no program can hit on.
 _SCRATCH = ("lock", "header", "unknown")
@@ -63,6 +65,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     nothing half-written is.
     """
     job = checked(params)
+    if all(_for_cpu(cell) for cell in job.cells):
+        check_place(job.place)
     made = make_writable(job.place)
     headers = os.path.join(places.default_folder(), HEADERS)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
@@ -165,6 +169,13 @@ def checked(params: dict[str, Any]) -> Job:
         if len(cells) != len(set(only)):
             raise Problem("bad-request", field="only")
     return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs, each)
+
+
+def _for_cpu(cell: Cell) -> bool:
+    """Whether PyTorch builds for the CPU what a cell compiles, as far as one can tell."""
+    if cell.source in ("script", "triton"):
+        return False
+    return cell.device == "cpu" or (cell.device is None and not accelerator())
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:

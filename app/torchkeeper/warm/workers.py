@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.cells import REFERENCES, Cell
 from torchkeeper.warm.following import State
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
@@ -56,9 +56,24 @@ def send(worker: Worker, what: dict[str, Any]) -> None:
 
 
 def group_of(cell: Cell) -> tuple[Any, ...]:
-    """What cells have to have in common to share a process."""
+    """What cells have to have in common to share a process.
+
+    The folder of a file that a cell names is part of it: what the file imports from beside it, may
+    have the name of another file's module, and Python has one module of a name.
+    """
     environment = tuple(sorted(cell.environment.items()))
-    return environment, cell.threads, cell.portable, cell.folder
+    return environment, cell.threads, cell.portable, cell.folder, _beside(cell)
+
+
+def _beside(cell: Cell) -> str | None:
+    """The folder of the Python file that a cell names; None where that is the recipe's."""
+    named = (cell.item.get(key) for key in REFERENCES)
+    files = [name.rpartition(":")[0] for name in named if isinstance(name, str)]
+    if not files or not files[0].endswith(".py"):
+        return None
+    above = cell.folder or os.getcwd()
+    home = os.path.dirname(os.path.realpath(os.path.join(above, files[0])))
+    return None if home == os.path.realpath(above) else home
 
 
 def accelerator() -> bool:

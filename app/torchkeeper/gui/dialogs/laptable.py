@@ -160,7 +160,7 @@ class VerifiedCells(_Table):
         super().__init__(
             tr("Cells of the verification"),
             [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
-            (232, 72, 72, 72, 176, 0), 5,
+            (316, 72, 72, 72, 168, 0), 5,
         )  # fmt: skip
         self.right(1, 2, 3)
 

@@ -51,7 +51,7 @@ class RecipeChoice(QWidget):
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.cells.setFixedHeight(rows * 20 + 10)
+        self.cells.setFixedHeight(rows * 22 + 10)
         whole = forms.column(gap=4)
         for widget in (self.combo, self.said, self.notice, self.cells):
             whole.addWidget(widget)
@@ -161,9 +161,10 @@ class RecipeChoice(QWidget):
             of = self.tr("{} of {}").format(count, say.count(made.recipes, "recipe", "recipes"))
             self.said.setText(of if several else count)
             shown = made.cells[:_MOST]
-            self.cells.addItems(
+            forms.list_up(
+                self.cells,
                 [printable(f"{r} · {n}" if several and not n.startswith(r) else n, 200)
-                 for r, n, _ in shown]
+                 for r, n, _ in shown],
             )  # fmt: skip
             if len(made.cells) > _MOST:
                 self.cells.addItem(self.tr("and {} more").format(f"{len(made.cells) - _MOST:,}"))

@@ -21,6 +21,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
 from torchkeeper.gui.recipes.tomledit import TomlEdit
@@ -59,6 +60,8 @@ class RecipeEditor(Dialog):
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
         self._ticket: int | None = None
+        #: Of reading and writing the file.
+        self._tickets: list[int] = []
         self._sure = False
         self._then: Callable[[], object] | None = None
         self.looked: Looked | None = None
@@ -89,7 +92,7 @@ class RecipeEditor(Dialog):
         self.go.clicked.connect(self._warm)
         self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
-        self.resize(1000, 680)
+        self.resize(min(1080, self.screen().availableSize().width() - 40), 680)
         if path:
             self.text.setReadOnly(True)
             self._read()
@@ -137,7 +140,7 @@ class RecipeEditor(Dialog):
             page = QWidget()
             page.setLayout(layout)
             self.split.addWidget(page)
-        self.split.setSizes([640, 300])
+        self.split.setSizes([640, 392])
         self.split.setStretchFactor(0, 1)
         self.body.addWidget(self.where)
         self.body.addWidget(self.notice)
@@ -183,7 +186,8 @@ class RecipeEditor(Dialog):
 
     def _read(self) -> None:
         self.notice.tell(None)
-        self._engines.recipe_text(self._path, Listener(result=self._show, failed=self._unread))
+        listener = Listener(result=self._show, failed=self._unread)
+        self._tickets.append(self._engines.recipe_text(self._path, listener))
 
     def _unread(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -232,7 +236,7 @@ class RecipeEditor(Dialog):
             item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
             item.setData(0, Qt.ItemDataRole.UserRole, (fault.line, fault.column))
             for column in (1, 2):
-                item.setToolTip(column, item.text(column))
+                item.setToolTip(column, tip(item.text(column)))
             self.faults.addTopLevelItem(item)
         self.text.mark(marks)
         self.faults.setVisible(bool(looked.faults))
@@ -249,7 +253,7 @@ class RecipeEditor(Dialog):
         count = say.count(len(looked.cells), "cell", "cells")
         self.makes.setText(self.tr("It makes {}").format(count))
         self.source.setText(words.source_title(looked.source))
-        self.cells.addItems([printable(name, 200) for name in looked.cells[:_CELLS]])
+        forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])
         if len(looked.cells) > _CELLS:
             self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
 
@@ -303,7 +307,7 @@ class RecipeEditor(Dialog):
                 self.notice.tell(error)
 
         listener = Listener(result=written, failed=failed)
-        self._engines.save_recipe(path, whole, listener, before)
+        self._tickets.append(self._engines.save_recipe(path, whole, listener, before))
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""
@@ -334,6 +338,9 @@ class RecipeEditor(Dialog):
 
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
+        for ticket in self._tickets:
+            # What is being written is written.
+            self._engines.leave(ticket, cancel=False)
         super().done(result)
 
     def _ask(self) -> None:

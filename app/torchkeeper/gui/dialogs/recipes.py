@@ -20,6 +20,7 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, RIGHT, columns, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
@@ -103,7 +104,7 @@ class RecipesDialog(Dialog):
             (self.add_file, self.tr("Put recipes that are there already on the list")),
             (self.add_folder, self.tr("Put a folder on the list, with all recipes in it")),
             (self.again, self.tr("Read the list and the recipes again")),
-            (self.edit, self.tr("Change the text of the recipe")),
+            (self.edit, self.tr("Change the text of the recipe; so does clicking it twice")),
             (self.remove, self.tr("Take it off the list; the file stays")),
         ):
             button.setToolTip(hint)
@@ -149,7 +150,11 @@ class RecipesDialog(Dialog):
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)
         self.tree.itemSelectionChanged.connect(self._chosen)
-        self.tree.itemActivated.connect(lambda *_: self._edit())
+        # Enter, too, is told as an activation, and then presses the default button besides.
+        self.tree.itemDoubleClicked.connect(lambda *_: self._edit())
+        for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            QShortcut(QKeySequence(key), self.tree, self._enter,
+                      context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.tree.customContextMenuRequested.connect(self._menu)
         self.faults.itemActivated.connect(self._go_to_fault)
@@ -311,7 +316,7 @@ class RecipesDialog(Dialog):
             item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
             item.setData(0, OF, fault.line)
             for column in (1, 2):
-                item.setToolTip(column, item.text(column))
+                item.setToolTip(column, tip(item.text(column)))
             self.faults.addTopLevelItem(item)
 
     # What can be done.
@@ -333,6 +338,13 @@ class RecipesDialog(Dialog):
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
             number = line if isinstance(line, int) and not isinstance(line, bool) else 1
             self._edit_(paths[0], number)
+
+    def _enter(self) -> None:
+        """What is chosen is warmed, or corrected where that cannot be."""
+        if self.go.isEnabled():
+            self._go()
+        else:
+            self._edit()
 
     def _remove(self) -> None:
         if self.remove.isEnabled():

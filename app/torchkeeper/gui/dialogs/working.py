@@ -46,7 +46,7 @@ _HIGH = 440
 #: And with tables.
 _TALL = 600
 #: How wide and high it is with the cells of a warm-up.
-_WIDE, _HIGHEST = 960, 720
+_WIDE, _HIGHEST = 1040, 720
 
 
 def page_of(layout: QVBoxLayout) -> QWidget:
@@ -129,6 +129,8 @@ class ProgressPage(QWidget):
         self.laps.setVisible(bool(job.laps))
         if job.cells:
             self._show_cells(job)
+        if job.kind == "warm":
+            self.cancel.setToolTip(self.tr("Stop at once; what is compiled by then stays"))
         if is_server(job.place or ""):
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)

@@ -19,6 +19,9 @@ NUMBERS = frozenset({HITS, MISSES, TIME})
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
+#: Lines that are put in between one by one; where there are more, all are new.
+_AT_ONCE = 200
+
 Line = CellState | Graph
 
 
@@ -112,15 +115,29 @@ class CellsModel(QAbstractTableModel):
         if not dirty:
             return
         if self._bad_only and (now := self._matching()) != self._shown:
+            self._show_more(now)
+        if self._open in dirty:
+            self.open(self._open)
+        dirty.clear()
+        self._changed()
+
+    def _show_more(self, now: list[int]) -> None:
+        """Show these lines, most of which are shown: what is chosen stays, and where it is."""
+        before = set(self._shown)
+        more = [row for row in now if row not in before]
+        if len(now) - len(more) < len(before) or len(more) > _AT_ONCE:
             kept = self._open
             self.beginResetModel()
             self._shown, self._open, self._graphs = now, None, []
             self.endResetModel()
             self.open(kept)
-        if self._open in dirty:
-            self.open(self._open)
-        dirty.clear()
-        self._changed()
+            return
+        for row in more:
+            at, position = bisect_left(self._shown, row), self._position(self._open)
+            line = at if position is None or at <= position else at + len(self._graphs)
+            self.beginInsertRows(QModelIndex(), line, line)
+            self._shown.insert(at, row)
+            self.endInsertRows()
 
     def tick(self) -> None:
         """Time has passed: what is compiled has taken longer."""

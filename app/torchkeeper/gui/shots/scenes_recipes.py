@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
 from torchkeeper.gui.dialogs.recipes import RecipesDialog
+from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.shots import sample_recipes
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.shots.stage import Stage, turn
@@ -56,7 +57,7 @@ def _editor(stage: Stage) -> None:
 
 def _warm(stage: Stage) -> None:
     engines = SampleEngines()
-    window = stage.window(engines)
+    window = stage.window(engines, settings={EXPORTED_TO: "/home/ada/bundles"})
     window.places.add("redis://cache.example:6379/0")
     dialog = window.flows.warm([sample_recipes.FOLDER])
     turn(0.1)

@@ -39,7 +39,7 @@ def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
         yield
     except (Problem, MemoryError, ModuleNotFoundError, SyntaxError):
         raise
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         if isinstance(e, OSError) and e.errno == errno.ENOSPC:
             raise
         kinds = {type(one).__name__ for one in _chain(e)}

@@ -22,7 +22,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     """The cell's model or function on the device, in its type, ready to be compiled.
 
     Raises Problem: "module-missing", "name-missing", "not-callable", "example-wrong",
-    "inputs-refused", "callable-raised"; what PyTorch raises passes through.
+    "arguments-wrong", "inputs-refused", "callable-raised"; what PyTorch raises passes through.
     """
     item = cell.item
     if "example" in item:
@@ -132,7 +132,7 @@ def _elsewhere(name: str, real: str) -> bool:
 
 def called(what: Callable[..., Any], item: Mapping[str, Any], cell: Cell, device: str) -> Any:
     """What it returns for the recipe's ``args``, and for device, dtype and sizes where it has
-    parameters of these names. Raises Problem("inputs-refused") and what it raises.
+    parameters of these names. Raises Problem("arguments-wrong") and what it raises.
     """
     import torch  # noqa: TID251
 
@@ -155,10 +155,20 @@ def called(what: Callable[..., Any], item: Mapping[str, Any], cell: Cell, device
         signature.bind(**arguments)
     except TypeError as e:
         name = getattr(what, "__qualname__", type(what).__name__)
-        code = getattr(what, "__code__", None)
-        where = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
-        raise Problem("inputs-refused", why=f"{name}{signature}: {e}"[:500], where=where) from e
+        why = f"{name}{signature}: {e}"[:500]
+        raise Problem("arguments-wrong", name=name, why=why, where=_line_of(what)) from e
     return what(**arguments)
+
+
+def _line_of(what: Callable[..., Any]) -> str:
+    """Where a function or a class begins."""
+    what = inspect.unwrap(what)
+    if not inspect.isroutine(what) and not inspect.isclass(what):
+        what = type(what)
+    try:
+        return f"{inspect.getsourcefile(what)}:{inspect.getsourcelines(what)[1]}"
+    except (OSError, TypeError):
+        return "?"
 
 
 def _example(name: str, given: Any) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:

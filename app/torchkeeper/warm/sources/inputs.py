@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.devices import choose_device
+
+#: Devices that every torch has.
+_EVERYWHERE = ("cpu", "meta")
 
 
 def of(item: Mapping[str, Any], device: str) -> tuple[list[Any], dict[str, Any]]:
@@ -38,9 +42,7 @@ def made(given: Any, device: str) -> Any:
     if "dtype" in given:
         return dtype(given["dtype"])
     if "device" in given:
-        import torch  # noqa: TID251
-
-        return torch.device(given["device"])
+        return _device(str(given["device"]))
     if "layout" in given:
         return _named(given["layout"], "layout")
     raise Problem("input-type", found=str(dict(given))[:200])
@@ -60,11 +62,22 @@ def _named(name: Any, kind: str) -> Any:
     return found
 
 
+def _device(name: str) -> Any:
+    import torch  # noqa: TID251
+
+    try:
+        return torch.device(name)
+    except RuntimeError as e:
+        raise Problem("device-missing", device=name) from e
+
+
 def _tensor(given: Mapping[str, Any], device: str) -> Any:
     import torch  # noqa: TID251
 
     kind = dtype(given["dtype"])
     shape, fill = given["shape"], given["fill"]
+    if _device(device).type not in _EVERYWHERE:
+        choose_device(torch, device)
     if fill == "randint":
         tensor = torch.randint(given["low"], given["high"], shape, device=device).to(kind)
     elif fill in ("zeros", "ones"):

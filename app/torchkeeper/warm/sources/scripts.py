@@ -22,6 +22,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import commands, trace
 from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.child import home
 from torchkeeper.warm.foreseeing import problem_of
 from torchkeeper.warm.graphs import Graph
 from torchkeeper.warm.items import name_of
@@ -81,7 +82,8 @@ def _traced() -> Iterator[tuple[str, frozenset[str]]]:
         before = frozenset(trace.files_in(own)) if os.path.isdir(own) else frozenset[str]()
         yield own, before
         return
-    folder = tempfile.mkdtemp(prefix="torchkeeper-trace-")
+    # A script that is ended takes this process with it.
+    folder = tempfile.mkdtemp(prefix="torchkeeper-trace-", dir=home())
     try:
         yield folder, frozenset()
     finally:
