@@ -206,7 +206,12 @@ def test_how_it_is_compiled_is_said() -> None:
 
 def test_what_a_recipe_does_otherwise_is_said() -> None:
     said = "Called without gradients, and with nothing that has any: step."
-    assert said in made(thing(call(tensor(2), grad=False))).comment
+    without = thing(call(tensor(2), grad=False))
+    mixed = made(without, thing(call(tensor(2), grad=True), name="other"))
+    assert said in mixed.comment
+    assert "grad" not in mixed.data["compile"]
+    assert made(without).data["compile"]["grad"] is False
+    assert "Called without" not in made(without).comment
     for one in (
         thing(call(tensor(2), grad=True)),
         model(call(tensor(2), grad=False), wants_grad=True),

@@ -79,6 +79,7 @@ EXPECTED: dict[str, str] = {
     "mode": "expected one of {known}",
     "in-matrix": "this is in [matrix], too; say it in one place.",
     "mode-and-options": "PyTorch takes a mode or options, not both.",
+    "grad-and-backward": "without gradients there is nothing to go backward from.",
     "dynamic-eager": "an eager operator is compiled for the shapes it says, never for any.",
     "option": "expected a text, a number, true or false",
     "seconds": "expected seconds above 0 and up to {most}",

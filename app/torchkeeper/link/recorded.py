@@ -68,7 +68,8 @@ def recipe_of(
     try:
         data = _understood(notes, os.path.dirname(out))
         head.append("It is the program's own models and functions, each with the inputs it had.")
-        if without := sorted({str(one["name"]) for one in compiled if _without_grad(one)}):
+        without = sorted({str(one["name"]) for one in compiled if _without_grad(one)})
+        if without and data.get("compile", {}).get("grad") is not False:
             # A key of AOTAutograd's holds whether gradients are on (autograd_cache.py).
             head.append(f"Called without gradients, and with nothing that has any: "
                         f"{', '.join(without[:10])}. Their graphs will hit; AOTAutograd's own "
@@ -131,6 +132,15 @@ def _callables(notes: Sequence[Note], folder: str) -> dict[str, Any]:
     settings = {name: value for name, value in merged.items() if value not in (None, False, {})}
     if merged.get("dynamic") is False:
         settings["dynamic"] = False
+    calls = [
+        call
+        for note in notes
+        for one in dicts(note.get("compiled"))
+        if one.get("backend") not in NOT_CACHED
+        for call in dicts(one.get("calls"))
+    ]
+    if all(call.get("grad") is False and not call.get("backward") for call in calls):
+        settings["grad"] = False
     for note in notes:
         settings.update(of_environment(note))
     data: dict[str, Any] = {"callable": items}

@@ -25,7 +25,8 @@ class Cell:
     checked, by its source. folder: where the recipe lies (an absolute path): what it names is
     relative to that, and modules are looked for there; None for the built-in one.
     device, dtype, mode: None for the default of each. sizes: the names that shapes use.
-    dynamic: as torch.compile takes it. backward: whether gradients are computed, too. options:
+    dynamic: as torch.compile takes it. backward: whether gradients are computed, too. grad:
+    False for calls under torch.no_grad() or inference_mode(). options:
     Inductor's. environment: variables to set. threads, portable: as ``supervise.environment``.
     seconds, memory: what it may take, in seconds and bytes; None without a limit.
     """
@@ -43,6 +44,7 @@ class Cell:
     dynamic: bool | None = None
     fullgraph: bool = False
     backward: bool = False
+    grad: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     threads: int | None = None

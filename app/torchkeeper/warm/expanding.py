@@ -102,6 +102,7 @@ def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) 
         dynamic=settings.get("dynamic"),
         fullgraph=settings.get("fullgraph", False),
         backward=settings.get("backward", False),
+        grad=settings.get("grad", True),
         options=options,
         environment=dict(recipe.environment),
         threads=settings.get("threads"),

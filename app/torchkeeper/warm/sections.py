@@ -20,7 +20,8 @@ SECTIONS = ("name", "about", *KINDS, "matrix", "compile", "environment", "limits
 #: torch.compile's modes (torch/_inductor/__init__.py, list_mode_options).
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 COMPILE = (
-    "mode", "dynamic", "fullgraph", "backward", "options", "device", "dtype", "threads", "portable",
+    "mode", "dynamic", "fullgraph", "backward", "grad", "options", "device", "dtype", "threads",
+    "portable",
 )  # fmt: skip
 #: Of these, what has a meaning for each source.
 COMPILES = {
@@ -159,6 +160,8 @@ def _compile(found: Faults, data: dict[str, Any], kinds: Sequence[str]) -> None:
             _options(found, value, here)
         else:
             found.switch(value, here)
+    if settings.get("grad") is False and settings.get("backward") is True:
+        found.add((*where, "grad"), "grad-and-backward", "grad", at_key=True)
     modes = [settings.get("mode"), *(_listed(matrix.get("mode")))]
     moded = any(mode not in (None, "default") for mode in modes)
     if settings.get("options") and moded and "mode" in COMPILES[kinds[0] if kinds else "callable"]:

@@ -16,6 +16,8 @@ def work(cell: Cell, what: Any, inputs: Sequence[Any], keywords: Mapping[str, An
     """Compiled as the cell says, unless it is already, and run once with these inputs.
 
     Forward only is without gradients where anything would have one: as a program that serves.
+    Whether they are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
+    _record_runtime_state): a cell with ``grad`` False warms both.
     Raises Problem("inputs-refused") where the inputs are not as many as it takes.
     """
     _check_inputs(what, inputs, keywords)
@@ -27,7 +29,7 @@ def work(cell: Cell, what: Any, inputs: Sequence[Any], keywords: Mapping[str, An
         with blamed(cell):
             if not cell.backward:
                 needs = any(t.requires_grad for t in _all_tensors(what, inputs, keywords))
-                with torch.set_grad_enabled(torch.is_grad_enabled() and not needs):
+                with torch.set_grad_enabled(cell.grad and torch.is_grad_enabled() and not needs):
                     run(*inputs, **keywords)
                 return
             outputs = [t for t in tensors(run(*inputs, **keywords)) if t.requires_grad]
