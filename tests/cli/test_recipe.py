@@ -173,3 +173,21 @@ def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:
     assert isinstance(sent, dict)
     assert json.loads(json.dumps(sent)) == sent
     assert (sent["name"], sent["folder"]) == ("other", str(tmp_path))
+
+
+def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
+    """Each cell by its name, with its recipe's where several have it, or by its number."""
+    (tmp_path / "models.py").write_text("def f(x): ...")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.toml").write_text(
+            '[callable]\nfunction = "models:f"\ninputs = [{ shape = ["batch"] }]\n'
+            "[matrix]\nbatch = [1, 2]\n"
+        )
+    dry = ("warm", tmp_path, "--into", tmp_path / "c", "--dry-run", "--json")
+    for only, found in ((["f, batch 2"], [1, 3]), (["b: f, batch 2"], [3]), (["3", "0"], [0, 3])):
+        ran = tk(*dry, *(word for one in only for word in ("--only", one)))
+        assert (ran.code, [row["index"] for row in ran.objects[:-1]]) == (0, found)
+    wrong = tk(*dry, "--only", "f, batch 3")
+    assert wrong.code == 2
+    assert "Names that are like it: f, batch 2" in wrong.err
+    assert tk(*dry, "--only", "4").code == 2

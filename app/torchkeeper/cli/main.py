@@ -53,6 +53,7 @@ _WRONG = frozenset(
         "key-ambiguous",
         "kinds-differ",
         "recipe-unknown",
+        "cell-unknown",
         "recipe-wrong",
         "recipe-syntax",
         "recipe-too-large",

@@ -10,7 +10,16 @@ from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
 from torchkeeper.cli.telling import Live, complain, tell
-from torchkeeper.link import carrying, interpreters, preparing, protected, recipes, say, warmed
+from torchkeeper.link import (
+    carrying,
+    interpreters,
+    picking,
+    preparing,
+    protected,
+    recipes,
+    say,
+    warmed,
+)
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
@@ -73,6 +82,8 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", metavar="N", type=_jobs, default=1,
                          help="so many cells at a time, as far as cores and memory go; by default "
                          "one")  # fmt: skip
+    command.add_argument("--only", metavar="CELL", action="append", help="this cell only, by its "
+                         "name or its number from 0; may be given several times")  # fmt: skip
     command.add_argument("--limit", metavar="SECONDS", type=_limit, help="what a cell may take "
                          "whose recipe has no limit: it alone fails then")  # fmt: skip
     command.add_argument("--bundle", metavar="FILE", type=looking.path, help="then write all of "
@@ -120,6 +131,8 @@ def warm(args: argparse.Namespace) -> int:
     params = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
         params["limit_s"] = args.limit
+    if args.only:
+        params["only"] = picking.indexes(params["recipes"], args.only)
     if args.dry_run:
         return cells(args, params)
     _look_ahead(args)
@@ -140,7 +153,8 @@ def warm(args: argparse.Namespace) -> int:
         _advise(args)
     elif len(rows) == 1:
         complain(failed)
-    _keep(paths, rows, args.into)
+    if not args.only:
+        _keep(paths, rows, args.into)
     answer |= {"bundle": None, "published": None}
     code = 1 if failed else 0
     if not failed:

@@ -165,7 +165,7 @@ def _items(one: Note, note: Note, folder: str) -> tuple[list[dict[str, Any]], li
     if not one.get("there"):
         raise Unnamed(f"{name} is made inside a function, or has another name now")
     if secret := _secret(one):
-        raise Unnamed(f"{name} is given what looks like a secret, {secret}, which no recipe has")
+        raise Unnamed(f"{name} is given what looks like a secret, {secret}, which is not kept")
     made: dict[str, Any] = {}
     if one["kind"] == "model":
         if one.get("odd"):

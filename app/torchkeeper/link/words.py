@@ -610,6 +610,11 @@ CATALOGUE: dict[str, Words] = {
         "is:stale; a leading - negates.",
     ),
     # Warming
+    "cell-unknown": Words(
+        "There is no cell “{cell}”.",
+        "The recipes have none of this name, nor as many. Names that are like it: {near}.",
+        "“torchkeeper recipe show” lists the cells of a recipe; they are numbered from 0.",
+    ),
     "recipe-unknown": Words(
         "There is no recipe “{recipe}”.",
         "It is neither a file nor a folder, nor “builtin”.",
