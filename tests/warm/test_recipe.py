@@ -51,7 +51,7 @@ def cells(text: str, **given: Any) -> list[Cell]:
         ('[callable]\nfactory = "m:f"\nargs = { "a b" = 1 }', 'callable.args."a b"', "parameter"),
         ('[callable]\nfactory = "m:f"\nargs = { a = 1979-05-27 }', "callable.args.a", "plain"),
         (CALLABLE + "[compile]\ngrad = 1", "compile.grad", "switch"),
-        (CALLABLE + "[compile]\ngrad = false\nbackward = true", "compile.grad", "grad-and-backward"),
+        (CALLABLE + "[compile]\ngrad=false\nbackward=true", "compile.grad", "grad-and-backward"),
         (CALLABLE + "inputs = [[1]]", "callable.inputs[0]", "input-list"),
         (CALLABLE + "inputs = [{}]", "callable.inputs[0]", "input-form"),
         (CALLABLE + "inputs = [{ shape = 3 }]", "callable.inputs[0].shape", "list"),
