@@ -21,7 +21,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.warm import processes, queueing
 from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.foretold import foretold
+from torchkeeper.warm.foreseeing import foreseen
 from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of
 
@@ -288,7 +288,7 @@ def test_what_is_certain_to_fail_has_failed_at_once(
     exported = {"data": {"exported": {"file": "made.pt2"}}, "folder": str(folder)}
     recipes = [
         {**exported, "name": "too early"},
-        recipe(folder, "a", ["true"], ["no-such-program"], ["none.py"]),
+        recipe(folder, "a", ["no-such-program"], ["none.py"], ["true"]),
         recipe(folder, "b", ["no-such-program"], environment={"PATH": "/usr/bin:/bin"}),
     ]
     report = Recorder()
@@ -296,18 +296,18 @@ def test_what_is_certain_to_fail_has_failed_at_once(
     result = warm(asked, report)
     codes = [row["problem"]["code"] for row in result["cells"]]
     missing = "command-missing"
-    assert codes == ["exported-unreadable", NOTHING, missing, "script-missing", missing]
+    assert codes == ["exported-unreadable", missing, "script-missing", NOTHING, missing]
     states = [(one["index"], one["state"]) for one in report.all("cell") if isinstance(one, dict)]
     assert [*states[:3], states[3]] == [
-        (0, "failed"), (2, "failed"), (3, "failed"), (1, "compiling")]  # fmt: skip
+        (0, "failed"), (1, "failed"), (2, "failed"), (3, "compiling")]  # fmt: skip
     assert report.steps[0] == (3, 5, "cells")
     # A cell before it may make the file.
     [cell] = checked({**asked, "recipes": [{**exported, "name": "later"}]}).cells
     maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))
-    assert list(foretold([replace(cell, index=1)])) == [1]
-    assert foretold([maker, replace(cell, index=1)]) == {}
+    assert None not in foreseen([replace(cell, index=1)])
+    assert list(foreseen([maker, replace(cell, index=1)])) == [None, None]
     with pytest.raises(Problem) as failure:
-        warm({**asked, "only": [3]}, Recorder())
+        warm({**asked, "only": [2]}, Recorder())
     assert failure.value.code == "script-missing"
 
 

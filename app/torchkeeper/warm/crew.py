@@ -23,7 +23,7 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
-from torchkeeper.warm.foretold import foretold
+from torchkeeper.warm.foreseeing import foreseen
 from torchkeeper.warm.queueing import UNKNOWN, Queue
 from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
 from torchkeeper.warm.workers import Tagged, Worker, group_of, send
@@ -100,10 +100,13 @@ class Crew:
 
     def _foretell(self) -> None:
         """What is certain to fail has failed before hours of compiling, and not after them."""
-        for index, problem in foretold(self._queue.cells).items():
+        cells = list(self._queue.cells)
+        for cell, problem in zip(cells, foreseen(cells), strict=True):
+            # Of a name that is missing, its import says more.
+            if problem is None or problem.code == "name-missing":
+                continue
             if self._total == 1:
                 raise problem
-            [cell] = [one for one in self._queue.cells if one.index == index]
             self._queue.cells.remove(cell)
             told = {"code": problem.code, "params": problem.params}
             self._tell(cell, "failed", problem=told, seconds=0.0, log=[])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import json
 import keyword
 import os
 import re
@@ -19,8 +20,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import commands
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.cells import REFERENCES, Cell
 
+#: Sources that run what a user wrote, which may make the files that later cells are about.
+_MAKERS = frozenset({"callable", "script"})
 #: Bytes of a source file that is looked into.
 _MOST = 2**20
 #: Words of a module that may give it names which stand nowhere in it.
@@ -36,13 +39,26 @@ _HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__
 def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
     """What is known of each of the cells of a job, in their order.
 
-    A script may write what a later cell of its folder names: of those nothing is known.
+    A script may write what a later cell of its folder names, and any code of a user's what a later
+    one loads: of those nothing is known.
     """
+    known: dict[str, Problem | None] = {}
     written: set[str | None] = set()
+    made = False
     for cell in cells:
-        problem = None if cell.folder in written else problem_of(cell)
-        if cell.source == "script" and problem is None:
-            written.add(cell.folder)
+        if cell.folder in written or (made and cell.source == "exported"):
+            yield None
+            continue
+        # The cells of a matrix are about the same files.
+        about = [cell.item.get(name) for name in (*REFERENCES, "command", "file", "folder", "op")]
+        key = json.dumps([cell.source, cell.folder, cell.environment, about])
+        if key not in known:
+            known[key] = problem_of(cell)
+        problem = known[key]
+        if problem is None and cell.source in _MAKERS:
+            made = True
+            if cell.source == "script":
+                written.add(cell.folder)
         yield problem
 
 
