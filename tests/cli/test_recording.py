@@ -16,7 +16,7 @@ from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from torchkeeper.link import recorded, recording, references, tomltext
 from torchkeeper.link.recorded import Recorded
-from torchkeeper.warm import recipe as recipes
+from torchkeeper.warm.recipes import recipe as recipes
 
 PROGRAM = """
 import gc

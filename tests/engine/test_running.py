@@ -13,7 +13,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import MAX_NEAR, explain_trace, held
 from torchkeeper.engine.session import Session
 from torchkeeper.link import causes
-from torchkeeper.warm import trace
+from torchkeeper.warm.traces import trace
 
 #: What is said of each change, and nothing else.
 SAID = {

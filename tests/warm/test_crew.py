@@ -20,8 +20,8 @@ from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.warm import processes, queueing
-from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.foreseeing import foreseen
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.foreseeing import foreseen
 from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of
 

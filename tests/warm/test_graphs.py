@@ -11,7 +11,7 @@ import pytest
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import devices, job
-from torchkeeper.warm.graphs import Graph, Graphs
+from torchkeeper.warm.traces.graphs import Graph, Graphs
 
 
 def heard(*records: tuple[Any, Any]) -> tuple[list[Graph], int]:

@@ -12,9 +12,9 @@ import pytest
 
 from tests.conftest import DATA
 from tests.warm.test_trace import read, record, written
-from torchkeeper.warm import phases, trace
-from torchkeeper.warm.graphs import Graph, Graphs
-from torchkeeper.warm.phases import Compile, Event
+from torchkeeper.warm.traces import phases, trace
+from torchkeeper.warm.traces.graphs import Graph, Graphs
+from torchkeeper.warm.traces.phases import Compile, Event
 
 Records = list[tuple[dict[str, Any], str | None]]
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import faults as looking
-from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.expanding import cells_of
-from torchkeeper.warm.recipe import MOST_CELLS, checked, faults, of_request
-from torchkeeper.warm.sections import bytes_of
+from torchkeeper.warm.recipes import faults as looking
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.expanding import cells_of
+from torchkeeper.warm.recipes.recipe import MOST_CELLS, checked, faults, of_request
+from torchkeeper.warm.recipes.sections import bytes_of
 from torchkeeper.warm.told import fitting
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'

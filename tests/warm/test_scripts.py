@@ -14,11 +14,12 @@ import pytest
 from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import commands, supervise, tail
-from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.graphs import Graph
+from torchkeeper.warm import commands, supervise
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Work, scripts
-from torchkeeper.warm.tail import Tail
+from torchkeeper.warm.traces import tail
+from torchkeeper.warm.traces.graphs import Graph
+from torchkeeper.warm.traces.tail import Tail
 
 #: Puts what was recorded where PyTorch would have written it, in two pieces.
 TRACING = """if True:

@@ -15,10 +15,10 @@ from torchkeeper.link import verified, verifying
 from torchkeeper.link.process import Engine
 from torchkeeper.stores.folder import Folder
 from torchkeeper.warm.caches import Used, led_to
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.ground import Ground
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.summing import of_cell, told
 from torchkeeper.warm.verify import runs_of
 

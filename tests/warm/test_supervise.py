@@ -19,7 +19,7 @@ from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.warm import crew, following, prepare, processes, supervise, workers
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipes.cells import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 

@@ -12,8 +12,8 @@ import pytest
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm import records, trace
-from torchkeeper.warm.trace import Trace
+from torchkeeper.warm.traces import records, trace
+from torchkeeper.warm.traces.trace import Trace
 
 CHANGES = ("shape", "dtype", "autotune", "threads", "precision", "line")
 

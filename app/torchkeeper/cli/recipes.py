@@ -8,7 +8,7 @@ import os
 from torchkeeper.cli import looking, output, warming
 from torchkeeper.link import examples, recipes, say
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.warm.recipe import BUILTIN
+from torchkeeper.warm.recipes.recipe import BUILTIN
 
 _HELP = """\
 examples:

@@ -24,7 +24,7 @@ from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.warm.options import MOST_JOBS
-from torchkeeper.warm.sections import MOST_SECONDS
+from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
 _EXAMPLES = """\
 examples:

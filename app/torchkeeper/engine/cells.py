@@ -6,7 +6,7 @@ from typing import Any
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipes.cells import Cell
 
 #: What is told of each, besides its target and what is wrong.
 _TOLD = (
@@ -24,7 +24,7 @@ def cells(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     Returns how many there are, and how many with a problem. Raises Problem as
     ``supervise.checked``.
     """
-    from torchkeeper.warm.foreseeing import foreseen
+    from torchkeeper.warm.recipes.foreseeing import foreseen
     from torchkeeper.warm.supervise import checked
 
     # What goes into no place at all is looked at in the same way as what goes into one.

@@ -9,8 +9,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.running import Held, Near, holding
 from torchkeeper.engine.session import Session
-from torchkeeper.warm import trace as traces
 from torchkeeper.warm.ground import Explain
+from torchkeeper.warm.traces import trace as traces
 
 #: Differences that are told of a graph; more fit no line.
 _MOST = 6

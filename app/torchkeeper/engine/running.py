@@ -24,8 +24,8 @@ from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.walking import file_at
 from torchkeeper.verdict import comparing
 from torchkeeper.verdict.comparing import Side
-from torchkeeper.warm import trace as traces
-from torchkeeper.warm.trace import Graph, Trace
+from torchkeeper.warm.traces import trace as traces
+from torchkeeper.warm.traces.trace import Graph, Trace
 
 #: Entries among which the nearest to a miss is looked for: the newest.
 MAX_NEAR = 5000

@@ -7,7 +7,8 @@ from typing import Any
 
 from torchkeeper.link import say
 
-#: What each phase is called, in the order in which a graph goes through them (warm/phases.py).
+#: What each phase is called, in the order in which a graph goes through them
+#: (warm/traces/phases.py).
 NAMES = {
     "dynamo": "dynamo",
     "pre_grad": "pre-grad passes",

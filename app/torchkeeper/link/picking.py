@@ -8,8 +8,8 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.link.words import user_error
-from torchkeeper.warm.expanding import cells_of
-from torchkeeper.warm.recipe import of_request
+from torchkeeper.warm.recipes.expanding import cells_of
+from torchkeeper.warm.recipes.recipe import of_request
 
 
 def indexes(sent: Sequence[Any], names: Sequence[str]) -> list[int]:

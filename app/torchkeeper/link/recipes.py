@@ -1,7 +1,7 @@
 """Recipes as files: read with every fault at its line, found in folders, sent, kept in a list.
 
 A recipe is looked at here before it is sent, so that what is wrong is told with the line it stands
-in; the engine looks again (``warm.recipe``).
+in; the engine looks again (``warm.recipes.recipe``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from torchkeeper.link import kept, say
 from torchkeeper.link.recipewords import expectation
 from torchkeeper.link.tomllines import Lines
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.warm.faults import said
-from torchkeeper.warm.recipe import BUILTIN, MOST_RECIPES, faults
+from torchkeeper.warm.recipes.faults import said
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, faults
 
 #: Bytes of a recipe at most; one of a thousand cells has a few thousand.
 MOST_BYTES = 256 * 1024

@@ -1,4 +1,4 @@
-"""The words for what a recipe should have said, by the codes of ``warm.faults``."""
+"""The words for what a recipe should have said, by the codes of ``warm.recipes.faults``."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from torchkeeper.link.noted import (
     variables,
 )  # fmt: skip
 from torchkeeper.link.references import Unnamed, reference
-from torchkeeper.warm import recipe as recipes
 from torchkeeper.warm.commands import is_python
-from torchkeeper.warm.sections import MODES
+from torchkeeper.warm.recipes import recipe as recipes
+from torchkeeper.warm.recipes.sections import MODES
 
 #: Reasons, and lines of what was compiled, that a recipe's comment has.
 _MOST_LINES = 60
@@ -54,7 +54,7 @@ class Recorded:
 def recipe_of(
     notes: Sequence[Note], command: Sequence[str], out: str, env: Mapping[str, str]
 ) -> Recorded:
-    """The recipe for the file ``out``, of what processes noted (``warm.recorder``).
+    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``).
 
     command: as the user gave it, in this folder, with ``env``. Nothing is imported.
     """

@@ -1,7 +1,7 @@
 """Has a program note what it compiles, and keeps what it noted: ``torchkeeper run --recipe``.
 
-``warm.recorder`` runs in the program. What it writes is the program's own say: bounded here, and
-looked at field by field where it becomes a recipe (``link.recorded``).
+``warm.traces.recorder`` runs in the program. What it writes is the program's own say: bounded here,
+and looked at field by field where it becomes a recipe (``link.recorded``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from torchkeeper.link import temporary
-from torchkeeper.warm import recorder
+from torchkeeper.warm.traces import recorder
 
 #: Processes whose notes are read, and bytes of one's.
 _FILES, _BYTES = 200, 32 << 20
@@ -30,7 +30,9 @@ def heard(env: dict[str, str]) -> Iterator[str]:
         site, notes = os.path.join(folder, "site"), os.path.join(folder, "notes")
         os.mkdir(site)
         os.mkdir(notes)
-        source = resources.files("torchkeeper.warm").joinpath("recorder.py").read_text("utf-8")
+        source = (
+            resources.files("torchkeeper.warm.traces").joinpath("recorder.py").read_text("utf-8")
+        )
         with open(os.path.join(site, "sitecustomize.py"), "w", encoding="utf-8") as file:
             file.write(source)
         env[recorder.FOLDER], env[recorder.HERE] = notes, site

@@ -18,8 +18,8 @@ from typing import Any
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.link import causes, travel, whole
-from torchkeeper.warm.cells import SOURCES
 from torchkeeper.warm.options import RUNS
+from torchkeeper.warm.recipes.cells import SOURCES
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300

@@ -21,10 +21,10 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.warm import following, processes
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, TURN, Codes, State
-from torchkeeper.warm.foreseeing import foreseen
 from torchkeeper.warm.queueing import UNKNOWN, Queue
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.foreseeing import foreseen
 from torchkeeper.warm.told import Answer, done_of, graph_of, told_of
 from torchkeeper.warm.workers import Tagged, Worker, group_of, send
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import mending, sources
-from torchkeeper.warm.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.child import Tell, importing_torch, more, said, serve, when_orphaned
 from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
-from torchkeeper.warm.graphs import LOGGER, Graph, Graphs
 from torchkeeper.warm.putback import put_back
+from torchkeeper.warm.recipes.cells import WITHOUT_TORCH, Cell
+from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
 
 #: What turns PyTorch's caches off (torch/compiler/config.py, torch/_inductor/config.py).
 _FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES")

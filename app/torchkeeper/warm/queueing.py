@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from torchkeeper.warm import processes
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.workers import Worker, accelerator, group_of
 
 #: Seconds after which a cell is long enough for another process to be worth its start: longer than

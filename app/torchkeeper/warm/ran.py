@@ -10,9 +10,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import supervise
 from torchkeeper.warm.caches import Used, alone
-from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.graphs import DECIDED
 from torchkeeper.warm.options import JUDGED
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.traces.graphs import DECIDED
 
 #: Graphs and objects that are named.
 MAX_GRAPHS = 500

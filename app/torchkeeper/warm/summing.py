@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Ran
+from torchkeeper.warm.recipes.cells import Cell
 
 _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 #: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;

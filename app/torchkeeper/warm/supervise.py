@@ -16,12 +16,13 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import folder, places
-from torchkeeper.warm import expanding, processes, recipe, sweep
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.crew import Crew, Means
 from torchkeeper.warm.devices import check_place
 from torchkeeper.warm.following import launch, limit_of, make_writable, tell_swept
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
+from torchkeeper.warm.recipes import expanding, recipe
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.told import summed, told_of
 from torchkeeper.warm.workers import accelerator
 

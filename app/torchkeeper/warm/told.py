@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from torchkeeper.warm import phases
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.following import LOG_LINE, finite
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.traces import phases
 
 #: What is counted of a cell, and summed over all.
 COUNTS = ("graphs", "hits", "misses", "bypasses")

@@ -35,10 +35,10 @@ from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.caches import Used, led_to
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.ground import Explain, Ground
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import Heard, Ran
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.summing import of_cell, told
 
 #: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.cells import REFERENCES, Cell
 from torchkeeper.warm.following import State
+from torchkeeper.warm.recipes.cells import REFERENCES, Cell
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")

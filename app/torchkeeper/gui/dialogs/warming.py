@@ -23,7 +23,7 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.places import Place
-from torchkeeper.warm.sections import MOST_SECONDS
+from torchkeeper.warm.recipes.sections import MOST_SECONDS
 
 #: Minutes that a cell may take at most.
 MOST_LIMIT = MOST_SECONDS // 60

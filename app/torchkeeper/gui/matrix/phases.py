@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.link import say
 
-#: As a job names them (warm/phases.py); what is none of them counts as the last.
+#: As a job names them (warm/traces/phases.py); what is none of them counts as the last.
 PHASES = ("dynamo", "pre_grad", "joint", "partition", "post_grad", "codegen", "build", "other")
 _OTHER = len(PHASES) - 1
 _NUMBERS = {name: number for number, name in enumerate(PHASES)}

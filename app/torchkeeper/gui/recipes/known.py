@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchkeeper.link.recipes import Fault
     from torchkeeper.link.warmed import Warmed
 
-#: How a request names the recipe that comes with Torchkeeper (warm/recipe.py).
+#: How a request names the recipe that comes with Torchkeeper (warm/recipes/recipe.py).
 BUILTIN = "builtin"
 
 
@@ -109,7 +109,7 @@ def _builtin(before: dict[str, Warmed]) -> Known:
 
 def _known(path: str, before: dict[str, Warmed]) -> Known:
     from torchkeeper.link import recipes
-    from torchkeeper.warm.recipe import checked, many
+    from torchkeeper.warm.recipes.recipe import checked, many
 
     stem = os.path.splitext(os.path.basename(path))[0]
     warmed = before.get(path)
@@ -126,8 +126,8 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
 def looked(text: str, path: str) -> dict[str, Any]:
     """``{"looked": Looked}``: what a recipe's text comes to; path: where it lies or will lie."""
     from torchkeeper.link import recipes
-    from torchkeeper.warm.expanding import cells_of
-    from torchkeeper.warm.recipe import checked
+    from torchkeeper.warm.recipes.expanding import cells_of
+    from torchkeeper.warm.recipes.recipe import checked
 
     data, faults = recipes.looked_at(text)
     if data is None or faults:
@@ -240,8 +240,8 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
 def _cells(sent: Sequence[Any]) -> tuple[list[tuple[str, str, str]], int]:
     """The cells of recipes as a request has them: recipe, name and source; and how many recipes."""
     from torchkeeper.artifacts.entry import Problem
-    from torchkeeper.warm.expanding import cells_of
-    from torchkeeper.warm.recipe import of_request
+    from torchkeeper.warm.recipes.expanding import cells_of
+    from torchkeeper.warm.recipes.recipe import of_request
 
     try:
         every = of_request(sent)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import SOURCES, Cell
+from torchkeeper.warm.recipes.cells import SOURCES, Cell
 
 #: How a source tells what it does, as ``child.Tell``.
 Tell = Callable[..., None]

@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Iterator
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
+from torchkeeper.warm.recipes.cells import Cell
 
 #: The user's frames in what Dynamo says (torch/_dynamo/exc.py: format_error_msg), innermost last.
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.M)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Work, inputs, running
 from torchkeeper.warm.sources.blame import blamed
 

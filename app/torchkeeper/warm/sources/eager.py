@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs, operators
 
 _LOGGER = "torch._inductor.aoti_eager"

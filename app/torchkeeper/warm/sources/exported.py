@@ -10,8 +10,8 @@ import traceback
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Work, inputs, running
 from torchkeeper.warm.sources.blame import blamed
 

@@ -1,7 +1,7 @@
 """The inputs that a recipe describes, made: tensors of a shape, and plain values.
 
-A description is a number, a text or a table (``checked`` in warm/recipe.py has held its form):
-``{shape, dtype, device, fill, low, high, requires_grad}``, ``{dtype}``, ``{device}``,
+A description is a number, a text or a table (``checked`` in warm/recipes/recipe.py has held its
+form): ``{shape, dtype, device, fill, low, high, requires_grad}``, ``{dtype}``, ``{device}``,
 ``{layout}``, ``{list}``, ``{tuple}``, ``{none = true}``.
 """
 

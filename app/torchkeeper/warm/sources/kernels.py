@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
 from torchkeeper.warm.child import said
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, unfound
 from torchkeeper.warm.sources.launching import Driver, given, taken, unlike
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work
 from torchkeeper.warm.sources.blame import blamed
 

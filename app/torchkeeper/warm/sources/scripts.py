@@ -20,14 +20,15 @@ from typing import IO, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm import commands, trace
-from torchkeeper.warm.cells import Cell
+from torchkeeper.warm import commands
 from torchkeeper.warm.child import home
-from torchkeeper.warm.foreseeing import problem_of
-from torchkeeper.warm.graphs import Graph
-from torchkeeper.warm.items import name_of
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.foreseeing import problem_of
+from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.sources import Step, Work
-from torchkeeper.warm.tail import Tail
+from torchkeeper.warm.traces import trace
+from torchkeeper.warm.traces.graphs import Graph
+from torchkeeper.warm.traces.tail import Tail
 
 _TRACE = "TORCH_TRACE"
 #: Seconds between two looks at the trace.

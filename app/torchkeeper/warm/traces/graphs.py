@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from torchkeeper.warm import phases
-from torchkeeper.warm.phases import Compile, Event, Part, Phase
+from torchkeeper.warm.traces import phases
+from torchkeeper.warm.traces.phases import Compile, Event, Part, Phase
 
 LOGGER = "torch.__trace"
 

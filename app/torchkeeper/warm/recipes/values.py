@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from torchkeeper.warm.faults import DEEPEST, Faults, Where, shown
+from torchkeeper.warm.recipes.faults import DEEPEST, Faults, Where, shown
 
 #: torch's dtypes that a tensor can be made of (torch/_C/_VariableFunctions, torch.dtype).
 FLOATS = (

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from torchkeeper.warm import items
-from torchkeeper.warm.faults import Faults, Where, shown
 from torchkeeper.warm.options import MOST_THREADS
-from torchkeeper.warm.values import DEVICE, DTYPES, NAME
+from torchkeeper.warm.recipes import items
+from torchkeeper.warm.recipes.faults import Faults, Where, shown
+from torchkeeper.warm.recipes.values import DEVICE, DTYPES, NAME
 
 #: The sources that a recipe can name, which is all but the built-in one.
 KINDS = ("callable", "script", "exported", "eager", "triton")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import records
-from torchkeeper.warm.graphs import Graph, Graphs
-from torchkeeper.warm.trace import MAX_FILES, files_in
+from torchkeeper.warm.traces import records
+from torchkeeper.warm.traces.graphs import Graph, Graphs
+from torchkeeper.warm.traces.trace import MAX_FILES, files_in
 
 #: Bytes of a file that are read at a time, and of all files until nobody follows any more.
 _PIECE = 8 << 20

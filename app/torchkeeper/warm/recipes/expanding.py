@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import items, values
-from torchkeeper.warm.cells import Cell
-from torchkeeper.warm.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
-from torchkeeper.warm.sections import ALL_AXES
+from torchkeeper.warm.recipes import items, values
+from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.recipes.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
+from torchkeeper.warm.recipes.sections import ALL_AXES
 
 #: Characters of a cell's name, but for a number that tells it from others.
 _LONGEST = 160

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from torchkeeper.warm import values
-from torchkeeper.warm.faults import Faults, Where, shown
+from torchkeeper.warm.recipes import values
+from torchkeeper.warm.recipes.faults import Faults, Where, shown
 
 #: The keys of an item, by source.
 KEYS = {

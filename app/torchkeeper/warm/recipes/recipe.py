@@ -2,7 +2,7 @@
 
 It is written as TOML beside the model it is for, read at home (``link.recipes``), sent as the same
 tables in JSON, and looked at here again, because nothing that came over a wire is believed. What
-each source takes is in ``warm.items``; what becomes of a recipe, in ``warm.expanding``.
+each source takes is in ``items``; what becomes of a recipe, in ``expanding``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import items, values
-from torchkeeper.warm.faults import Fault, Faults, said
-from torchkeeper.warm.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, flat, look
+from torchkeeper.warm.recipes import items, values
+from torchkeeper.warm.recipes.faults import Fault, Faults, said
+from torchkeeper.warm.recipes.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, flat, look
 
 BUILTIN = "builtin"
 #: Cells of all recipes of a request at most, and its recipes.

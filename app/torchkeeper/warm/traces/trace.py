@@ -1,9 +1,9 @@
 """Reads the structured trace that a program left: which graphs were looked up, and how that ended.
 
 With ``TORCH_TRACE=<folder>`` PyTorch writes a file for each process (``LazyTraceHandler`` in
-torch/_logging/_internal.py). What ``warm.graphs`` hears live is read here afterwards. A trace may
-come from anybody: nothing in it is followed, sizes and counts are bounded, and what is not
-understood is counted.
+torch/_logging/_internal.py). What ``warm.traces.graphs`` hears live is read here afterwards. A
+trace may come from anybody: nothing in it is followed, sizes and counts are bounded, and what is
+not understood is counted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import IO, Any
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm import phases
-from torchkeeper.warm.graphs import NAMELESS, OUTCOME, direction_of, id_of
-from torchkeeper.warm.phases import Compile, Part, Phase
-from torchkeeper.warm.records import Record, records
+from torchkeeper.warm.traces import phases
+from torchkeeper.warm.traces.graphs import NAMELESS, OUTCOME, direction_of, id_of
+from torchkeeper.warm.traces.phases import Compile, Part, Phase
+from torchkeeper.warm.traces.records import Record, records
 
 Factor = tuple[str, str, str]
 
