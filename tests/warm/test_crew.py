@@ -309,6 +309,7 @@ def test_what_is_certain_to_fail_has_failed_at_once(
     with pytest.raises(Problem) as failure:
         warm({**asked, "only": [2]}, Recorder())
     assert failure.value.code == "script-missing"
+    assert warm({**asked, "only": [2], "each": True}, Recorder())["failed"] == 1
 
 
 def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:

@@ -98,6 +98,11 @@ class Crew:
         """The rows of the cells that have."""
         return [row for row in self.rows.values() if row["state"] == "failed"]
 
+    @property
+    def _alone(self) -> bool:
+        """Whether there is but one cell, whose failure is that of the whole."""
+        return self._total == 1 and not self._means.each
+
     def _foretell(self) -> None:
         """What is certain to fail has failed before hours of compiling, and not after them."""
         cells = list(self._queue.cells)
@@ -105,7 +110,7 @@ class Crew:
             # Of a name that is missing, its import says more.
             if problem is None or problem.code == "name-missing":
                 continue
-            if self._total == 1:
+            if self._alone:
                 raise problem
             self._queue.cells.remove(cell)
             told = {"code": problem.code, "params": problem.params}
@@ -226,7 +231,7 @@ class Crew:
         assert cell
         if problem.code == CODES.failed:
             problem = Problem(problem.code, **{"step": step, **problem.params})
-        if problem.code in FOR_ALL or (self._total == 1 and not self._means.each):
+        if problem.code in FOR_ALL or self._alone:
             raise problem
         if problem.code == "compiler-missing" and self._all_need(cell):
             raise problem
