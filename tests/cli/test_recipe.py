@@ -28,9 +28,14 @@ def test_every_example_is_a_recipe_that_finds_its_files(tk: Tk, tmp_path: Path) 
     assert [row["name"] for row in rows if row["source"] == "callable"] == [
         "Small, batch 2", "Small, batch 4",
     ]  # fmt: skip
-    # What export_program.py has not written yet is all that is missing.
-    assert [row["problem"]["code"] for row in rows if row["problem"]] == ["exported-unreadable"]
-    assert (shown.code, result) == (1, {"result": {"cells": len(rows), "problems": 1}})
+    # What export_program.py has not written yet is all that is missing; among others, one of them
+    # might write it.
+    assert not [row for row in rows if row["problem"]]
+    alone = tk("recipe", "show", tmp_path / "exported.toml", "--json")
+    [problem] = [row["problem"]["code"] for row in alone.objects[:-1]]
+    assert problem == "exported-unreadable"
+    assert (shown.code, result) == (0, {"result": {"cells": len(rows), "problems": 0}})
+    assert (alone.code, alone.result) == (1, {"cells": 1, "problems": 1})
     listed = tk("recipe", "show", tmp_path / "triton.toml").out
     assert "add, hip:gfx942  triton  hip:gfx942" in listed
     assert listed.endswith("2 cells.\n")

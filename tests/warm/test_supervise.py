@@ -285,7 +285,7 @@ def test_nothing_here_imports_torch() -> None:
         "crew",
         "job",
         "workers",
-        "graphs",
+        "traces.graphs",
         "sources",
         "putback",
         "sweep",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
@@ -22,10 +23,17 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.inspector.rows import tip
 
 #: The grid everything is laid out on.
 GAP = 8
+#: Characters of a tooltip.
+_TIP = 2000
+
+
+def tip(text: str) -> str:
+    """A text as a tooltip that is wrapped, and in which nothing is markup."""
+    shown = html.escape(text if len(text) <= _TIP else text[:_TIP] + "…")
+    return f'<p style="white-space: pre-wrap">{shown}</p>'
 
 
 def label(text: str, role: str = "", *, wrap: bool = False) -> QLabel:

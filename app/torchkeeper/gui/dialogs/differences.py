@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.copykey import CopyKey
+from torchkeeper.gui.forms import tip
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.rows import tip
 from torchkeeper.link import explaining
 
 FACTOR, A, B = range(3)

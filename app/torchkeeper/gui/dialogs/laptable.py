@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import icons, theme
-from torchkeeper.gui.inspector.rows import tip
+from torchkeeper.gui.forms import tip
 from torchkeeper.gui.laps import Lap, about, progress, title, tr
 from torchkeeper.link import say, verifying
 from torchkeeper.link.words import printable

@@ -21,7 +21,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.inspector.rows import tip
+from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
 from torchkeeper.gui.recipes.tomledit import TomlEdit

@@ -20,7 +20,7 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.inspector.rows import tip
+from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, RIGHT, columns, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,17 +18,12 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QTableView
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.copykey import CopyKey
+from torchkeeper.gui.forms import tip
 
 Index = QModelIndex | QPersistentModelIndex
 
-#: Characters of a cell that are drawn, and of one that its tooltip shows.
-_CELL, _TIP = 300, 2000
-
-
-def tip(text: str) -> str:
-    """A text as a tooltip that is wrapped, and in which nothing is markup."""
-    shown = html.escape(text if len(text) <= _TIP else text[:_TIP] + "…")
-    return f'<p style="white-space: pre-wrap">{shown}</p>'
+#: Characters of a cell that are drawn.
+_CELL = 300
 
 
 class RowsModel(QAbstractTableModel):

@@ -8,7 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
-from torchkeeper.gui.inspector.rows import Index, tip
+from torchkeeper.gui.forms import tip
+from torchkeeper.gui.inspector.rows import Index
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
 from torchkeeper.link import say

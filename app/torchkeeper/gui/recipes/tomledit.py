@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.inspector.rows import tip
+from torchkeeper.gui.forms import tip
 
 _STRING = r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?"
 _TOKEN = re.compile(
