@@ -10,15 +10,11 @@ import re
 import time
 from collections import deque
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
     QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
-    QTextBlock,
     QTextCharFormat,
     QTextCursor,
     QTextLayout,
@@ -27,6 +23,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector import syntax
+from torchkeeper.gui.numbered import NumberedEdit
 
 #: Characters of a line that are shown.
 LINE = 2000
@@ -54,21 +51,7 @@ def _visible(match: re.Match[str]) -> str:
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"\\u{code:04x}"
 
 
-class _Numbers(QWidget):
-    """The line numbers beside the text."""
-
-    def __init__(self, edit: CodeEdit) -> None:
-        super().__init__(edit)
-        self._edit = edit
-
-    def sizeHint(self) -> QSize:
-        return QSize(self._edit.numbers_width(), 0)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        self._edit.paint_numbers(QPainter(self), event.rect())
-
-
-class CodeEdit(QPlainTextEdit):
+class CodeEdit(NumberedEdit):
     """The text. ``feed`` brings a page; ``settled`` tells that all of it is shown and coloured."""
 
     settled = Signal()
@@ -102,12 +85,9 @@ class CodeEdit(QPlainTextEdit):
         self._open_length = 0
         #: What is open after each block that has its colours.
         self._states: list[syntax.State] = []
-        self._numbers = _Numbers(self)
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._work)
-        self.blockCountChanged.connect(lambda *_: self._place_numbers())
-        self.updateRequest.connect(self._scrolled)
         theme.follow(self, self._paint)
 
     # The text.
@@ -217,54 +197,11 @@ class CodeEdit(QPlainTextEdit):
                 made.setFontWeight(600)
             self._formats[part] = made
         self._states.clear()
-        self._place_numbers()
+        self.place_numbers()
         self._timer.start()
 
-    # Line numbers.
-
-    def numbers_width(self) -> int:
-        """Pixels for the widest number."""
-        digits = max(3, len(str(self.blockCount())))
-        return self.fontMetrics().horizontalAdvance("0") * digits + 20
-
-    def _place_numbers(self) -> None:
-        width = self.numbers_width()
-        self.setViewportMargins(width, 0, 0, 0)
-        inner = self.contentsRect()
-        self._numbers.setGeometry(QRect(inner.left(), inner.top(), width, inner.height()))
-        self._numbers.update()
-
-    def _scrolled(self, _: QRect, by: int) -> None:
-        if by:
-            self._numbers.scroll(0, by)
-        else:
-            self._numbers.update()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place_numbers()
-
-    def paint_numbers(self, painter: QPainter, where: QRect) -> None:
-        """Draw the numbers of the lines that are in sight."""
-        shades = theme.shades()
-        painter.fillRect(where, QColor(shades.raised))
-        painter.setPen(QColor(shades.line))
-        painter.drawLine(self._numbers.width() - 1, where.top(),
-                         self._numbers.width() - 1, where.bottom())  # fmt: skip
-        if self._empty:
-            return
-        painter.setPen(QColor(shades.muted))
-        painter.setFont(self.font())
-        block: QTextBlock = self.firstVisibleBlock()
-        height = self.fontMetrics().height()
-        while block.isValid():
-            box = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            if box.top() > where.bottom():
-                return
-            if block.isVisible() and box.bottom() >= where.top():
-                at = QRect(0, round(box.top()), self._numbers.width() - 10, height)
-                painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(block.blockNumber() + 1))
-            block = block.next()
+    def is_numbered(self) -> bool:
+        return not self._empty
 
     def sight(self) -> tuple[int, int]:
         """The positions of the first and last character in sight."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import (
     QColor,
     QHelpEvent,
     QKeyEvent,
     QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
     QSyntaxHighlighter,
     QTextCharFormat,
     QTextCursor,
@@ -23,6 +20,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.forms import tip
+from torchkeeper.gui.numbered import NumberedEdit
 
 _STRING = r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?"
 _TOKEN = re.compile(
@@ -88,23 +86,11 @@ class _Colours(QSyntaxHighlighter):
             self.setFormat(start, length, self._formats[part])
 
 
-class _Numbers(QWidget):
-    """The line numbers beside the text."""
-
-    def __init__(self, edit: TomlEdit) -> None:
-        super().__init__(edit)
-        self._edit = edit
-
-    def sizeHint(self) -> QSize:
-        return QSize(self._edit.numbers_width(), 0)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        with QPainter(self) as painter:
-            self._edit.paint_numbers(painter, event.rect())
-
-
-class TomlEdit(QPlainTextEdit):
+class TomlEdit(NumberedEdit):
     """The text. ``mark`` says which lines have faults, which are told where the pointer rests."""
+
+    #: With room for a mark.
+    beside = 28
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -115,18 +101,15 @@ class TomlEdit(QPlainTextEdit):
         self.document().setDocumentMargin(8)
         self._faults: dict[int, str] = {}
         self._colours = _Colours(self.document())
-        self._numbers = _Numbers(self)
-        self.blockCountChanged.connect(lambda *_: self._place_numbers())
-        self.updateRequest.connect(self._scrolled)
         theme.follow(self, self._paint)
 
     # What is marked.
 
     def mark(self, faults: Mapping[int, str]) -> None:
         """Mark lines, counted from 1, each with what is wrong in it."""
-        self._faults = dict(faults)
+        self.marked = self._faults = dict(faults)
         self._underline()
-        self._numbers.update()
+        self.numbers.update()
 
     def go_to(self, line: int, column: int = 1) -> None:
         """Put the cursor there, both counted from 1."""
@@ -167,56 +150,7 @@ class TomlEdit(QPlainTextEdit):
         self.setFont(theme.monospace())
         self._colours.dress()
         self._underline()
-        self._place_numbers()
-
-    # Line numbers.
-
-    def numbers_width(self) -> int:
-        """Pixels for the widest number, and the mark before it."""
-        digits = max(3, len(str(self.blockCount())))
-        return self.fontMetrics().horizontalAdvance("0") * digits + 28
-
-    def _place_numbers(self) -> None:
-        width = self.numbers_width()
-        self.setViewportMargins(width, 0, 0, 0)
-        inner = self.contentsRect()
-        self._numbers.setGeometry(QRect(inner.left(), inner.top(), width, inner.height()))
-        self._numbers.update()
-
-    def _scrolled(self, _: QRect, by: int) -> None:
-        if by:
-            self._numbers.scroll(0, by)
-        else:
-            self._numbers.update()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place_numbers()
-
-    def paint_numbers(self, painter: QPainter, where: QRect) -> None:
-        """Draw the numbers of the lines that are in sight."""
-        shades, width = theme.shades(), self._numbers.width()
-        painter.fillRect(where, QColor(shades.raised))
-        painter.setPen(QColor(shades.line))
-        painter.drawLine(width - 1, where.top(), width - 1, where.bottom())
-        painter.setFont(self.font())
-        block = self.firstVisibleBlock()
-        height = self.fontMetrics().height()
-        while block.isValid():
-            box = self.blockBoundingGeometry(block).translated(self.contentOffset())
-            if box.top() > where.bottom():
-                return
-            number = block.blockNumber() + 1
-            wrong = number in self._faults
-            if wrong:
-                painter.setBrush(QColor(shades.error))
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.drawEllipse(6, round(box.top()) + height // 2 - 3, 7, 7)
-            painter.setPen(QColor(shades.error if wrong else shades.muted))
-            at = QRect(0, round(box.top()), width - 10, height)
-            painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(number))
-            block = block.next()
+        self.place_numbers()
 
     # Keys and tooltips.
 
