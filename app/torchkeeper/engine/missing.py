@@ -20,7 +20,10 @@ class _Quiet(Report):
     """Hears of a wish to end, and passes nothing else on."""
 
     def __init__(self, report: Report) -> None:
-        self.check = report.check  # type: ignore[method-assign]
+        self._report = report
+
+    def check(self) -> None:
+        self._report.check()
 
 
 def explainer(session: Session, params: dict[str, Any], report: Report) -> Explain:
