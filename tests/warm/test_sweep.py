@@ -7,6 +7,8 @@ import json
 import os
 import struct
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         put(tmp_path / "fxgraph" / "xx" / f".{GONE}.140.tmp")
         put(tmp_path / "fxgraph" / "xx" / f".{other.pid}.140.tmp")
+        put(tmp_path / "aoti_eager" / "aten" / "cpu" / f".{GONE}.140.tmp")
         put(tmp_path / "dynamo" / "code_state_a.pkl.tmp")
         folder = tmp_path / "triton" / "0" / KERNEL
         random = "12345678-1234-1234-1234-123456789abc"
@@ -119,6 +122,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
         put(tmp_path / "triton" / "0" / f"tmp.{random}" / "a.ttir")
         assert swept(tmp_path) == {
             f"fxgraph/xx/.{GONE}.140.tmp",
+            f"aoti_eager/aten/cpu/.{GONE}.140.tmp",
             "dynamo/code_state_a.pkl.tmp",
             f"triton/0/{KERNEL}/tmp.pid_{GONE}_{random}",
             f"triton/0/tmp.{random}",
@@ -190,3 +194,28 @@ def test_mend_takes_only_what_is_surely_useless(tmp_path: Path) -> None:
         f"{KEY}.h.gch",
         f"{KEY}.h_CxxBuild",
     }
+
+
+def test_what_a_job_without_an_engine_was_at_is_taken_away_once_it_is_gone(tmp_path: Path) -> None:
+    place, scratch = tmp_path / "place", tmp_path / "scratch"
+    old = put(place / "triton" / "0" / KERNEL / "a.ttir").parent
+    new = put(place / "triton" / "0" / ("B" * 52) / "a.ttir").parent
+    begun = time.time_ns()
+    os.utime(old, ns=(begun - 10**9,) * 2)
+    os.utime(new, ns=(begun + 10**9,) * 2)
+    put(scratch / "deep" / "file")
+    what = {"roots": [str(place)], "since": begun, "scratch": str(scratch)}
+    starts = f"from torchkeeper.warm import mending; mending.start({what!r}); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", starts], stdin=subprocess.PIPE, start_new_session=True
+    ) as job:
+        time.sleep(0.2)
+        assert new.exists()
+        assert scratch.exists()
+        job.communicate(b"\n")
+    deadline = time.monotonic() + 20
+    while scratch.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not scratch.exists()
+    assert not new.exists()
+    assert old.exists()

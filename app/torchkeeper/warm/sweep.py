@@ -91,7 +91,7 @@ def _is_a_caches(root: str, found: _Found) -> bool:
         home = shard or parts[0] == HEADERS
         place = (len(parts) == 2 and home) or len(parts) == 1
         return place and is_code_stem(found.name.partition(".")[0].removesuffix(_BUILD))
-    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton")
+    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton", "aoti_eager")
     return home or is_triton_key(parts[0]) or bool(_TRITON_TEMPORARY.fullmatch(parts[0]))
 
 
