@@ -28,7 +28,7 @@ class Whole(io.StringIO):
         text = self.getvalue()
         super().__exit__(kind, *rest)
         if kind is None and text:
-            # Named as PyTorch's own, which are swept (write_atomic in torch/_inductor/codecache.py).
+            # As PyTorch's own, so that it is swept (write_atomic in torch/_inductor/codecache.py).
             name = f".{os.getpid()}.{threading.get_ident()}.tmp"
             partial = os.path.join(os.path.dirname(self._path), name)
             with open(partial, "w", encoding="utf-8") as file:
