@@ -79,6 +79,27 @@ def test_what_is_being_built_is_not_trusted_however_whole(tmp_path: Path) -> Non
     assert (tmp_path / f"{KEY}.h").exists()
 
 
+def test_what_is_built_ahead_of_time_for_an_eager_operator(tmp_path: Path) -> None:
+    lib = tmp_path / "aoti_eager" / "aten" / "cpu" / "lib"
+    ahead = lib / ("c" + "d" * 51)
+    cut = put(ahead / f"{KEY}.wrapper.so", elf()[:-1])
+    weights = put(ahead / KEY / f"{OTHER}.weights.o", b"\x7fELF")
+    kernel = put(lib / "ca" / f"{OTHER}.so", b"")
+    whole = put(ahead / f"{OTHER}.wrapper.so", elf())
+    put(ahead / f"{KEY}.wrapper.cpp")
+    lock = put(lib / "locks" / f"{KEY}.lock")
+    with lock.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        # Its own lock, and of those without one it may be the one they are built under.
+        assert swept(tmp_path) == set()
+    put(ahead / f"{OTHER}.wrapper_CxxBuild" / "x.o", b"half")
+    assert {item.path for item in mend(str(tmp_path))} == {
+        str(cut), str(weights), str(kernel), str(ahead / f"{OTHER}.wrapper_CxxBuild"),
+    }  # fmt: skip
+    assert whole.exists()
+    assert (ahead / f"{KEY}.wrapper.cpp").exists()
+
+
 @pytest.mark.parametrize("lock", [KEY, OTHER], ids=["its own lock", "only another lock"])
 def test_what_somebody_else_is_building_stays(tmp_path: Path, lock: str) -> None:
     put(tmp_path / "ca" / f"{KEY}.main.so", b"half")
