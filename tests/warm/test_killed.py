@@ -112,7 +112,9 @@ def assert_told(warm: Warm) -> None:
 def test_worker_engine_command_and_window(place: Killing) -> None:
     choice = random.Random()
     soon = Moment(choice.randint(1, 12), 0.0)
-    one = Round("command", 1, (("worker", soon), ("command", soon)))
+    # The command while the next worker starts.
+    then = Moment(0, choice.uniform(0.2, 2))
+    one = Round("command", 1, (("worker", soon), ("command", then)))
     place.assert_well(play(place, one, choice))
     warm = place.start("window")
     assert warm.hear("begun")["begun"]
