@@ -25,7 +25,7 @@ from torchkeeper.link.noted import (
 from torchkeeper.link.references import Unnamed, reference
 from torchkeeper.warm.commands import is_python
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.sections import MODES
+from torchkeeper.warm.recipes.compiling import MODES
 
 #: Reasons, and lines of what was compiled, that a recipe's comment has.
 _MOST_LINES = 60
