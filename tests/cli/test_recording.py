@@ -309,7 +309,9 @@ def test_why_something_is_not_named() -> None:
     learned = call(tensor(4), symbols=True, order=1)
     other = model(plain, args={"hidden": 3}, frames=[7])
     assert "compiled in another way, too" in why(model(plain, learned, frames=[7]), other)
-    assert made(model(plain, learned, frames=[6]), other).source == "callable"
+    fixed, later = {**other, "dynamic": False}, {**other, "calls": [{**plain, "order": 2}]}
+    for harmless in ({**other, "frames": [6]}, fixed, later):
+        assert made(model(plain, learned, frames=[7]), harmless).source == "callable"
     assert "cannot be seen" in why(thing(plain), unseen=2)
     assert "nothing was heard" in why()
     assert made(thing(call(tensor(2), symbols=True), dynamic=True)).source == "callable"
@@ -452,28 +454,109 @@ def test_before_and_after_the_run(tk: Tk, recorded: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "none.toml").exists()
 
 
+#: What a user has: sizes that vary, a model that learns and serves, and ways of compiling.
+EVERYDAY = """
+import json
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(16, width)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.inner(x)).relu()
+
+
+def score(x, y, scale=1.0):
+    return (x @ y).sin() * scale
+
+
+def tuned(x, y):
+    return (x @ y) @ y
+
+
+def optioned(x, y):
+    return (x @ (x @ y)).cos()
+
+
+@torch.compile(fullgraph=True)
+def decorated(x):
+    return x.tanh() + 1
+
+
+def main():
+    scored = torch.compile(score)
+    for batch in (4, 8, 16):
+        scored(torch.rand(batch, 16), torch.rand(16, 16), scale=2.0)
+    net = Net(32)
+    compiled = torch.compile(net)
+    for batch in (6, 12):
+        net.train()
+        compiled(torch.rand(batch, 16)).sum().backward()
+        net.eval()
+        with torch.no_grad():
+            compiled(torch.rand(batch + 1, 16))
+    pair = torch.rand(5, 5), torch.rand(5, 5)
+    torch.compile(tuned, mode="max-autotune-no-cudagraphs")(*pair)
+    with torch.inference_mode():
+        torch.compile(optioned, options={"epilogue_fusion": False})(*pair)
+    decorated(pair[0])
+    fixed = torch.compile(Net(8).eval(), dynamic=False)
+    with torch.no_grad():
+        fixed(pair[0].new_ones(3, 16))
+    counters = torch._dynamo.utils.counters
+    fx, aot = counters["inductor"], counters["aot_autograd"]
+    print([fx[f"fxgraph_cache_{one}"] for one in ("hit", "miss", "bypass")]
+          + [aot[f"autograd_cache_{one}"] for one in ("hit", "miss", "bypass")])
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("as_script", [False, True])
-def test_what_is_recorded_is_warmed_and_then_hit(
-    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, as_script: bool,
-) -> None:  # fmt: skip
+def test_an_everyday_program_is_recorded_by_name_and_hits_all(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(header_folder))
     monkeypatch.chdir(tmp_path)
-    source = PROGRAM.replace("    torch.compile(lambda", "    # torch.compile(lambda")
-    source = source.replace("fullgraph=True, ", "")
-    if not as_script:
-        source = source.replace("    op(", "    with torch.no_grad(): op(")
-        source = source.replace("    net(", "    with torch.no_grad(): net(")
-        source = source.replace("backend=sys.argv[1]", "")
-    else:
-        source = source.replace("net(torch.rand(4, 16))", "net(torch.rand(4, 16)).sum().backward()")
-    (tmp_path / "serve.py").write_text(source)
-    program = ["--", torch_python, "serve.py", "inductor"]
-    out = tmp_path / "out.toml"
+    (tmp_path / "serve.py").write_text(EVERYDAY)
+    program, out = ["--", torch_python, "serve.py"], tmp_path / "out.toml"
+    ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program)
+    assert "\n[0, 11, 0, 0, 9, 0]\n" in f"\n{ran.out}", ran.out
+    assert "calls of the program's own models and functions" in ran.err
+    data = tomllib.loads(out.read_text())
+    names = [one.get("function", one.get("factory")) for one in data["callable"]]
+    assert [name.partition(":")[2] for name in names] == [
+        "score", "Net", "tuned", "optioned", "decorated", "Net",
+    ]  # fmt: skip
+    warmed = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python, timeout=600)
+    assert warmed.code == 0, warmed.err
+    ran = tk("run", "--into", tmp_path / "second", *program)
+    assert "\n[11, 0, 0, 9, 0, 0]\n" in f"\n{ran.out}", ran.out
+    proof = ("--recipe", out, "--quick", "--trust", "--env", torch_python, "--json")
+    proved = tk("verify", tmp_path / "second", *proof, timeout=600)
+    assert proved.code == 0, proved.err
+    assert [cell["good"] for cell in proved.result["cells"]] == [True] * 6
+
+
+@pytest.mark.slow
+def test_what_cannot_be_named_is_run_again_and_then_hit(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "serve.py").write_text(PROGRAM)
+    program, out = ["--", torch_python, "serve.py", "inductor"], tmp_path / "out.toml"
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program)
     assert "'hit': 0" in ran.out
-    assert next(iter(tomllib.loads(out.read_text()))) == ("script" if as_script else "callable")
+    assert next(iter(tomllib.loads(out.read_text()))) == "script"
+    assert "made inside a function" in ran.err
     ran = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python)
     assert ran.code == 0, ran.err
     ran = tk("run", "--into", tmp_path / "second", *program)

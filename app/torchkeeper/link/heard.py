@@ -110,7 +110,7 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
     it compiled. every: all that the process compiled. Raises Unnamed.
     """
     noted = [(call, one) for one in thing.noted for call in dicts(one.get("calls"))]
-    noted.sort(key=lambda both: int(both[0].get("order", 0)))
+    noted.sort(key=lambda both: _order(both[0]))
     for call, one in noted:
         _check(call, one, thing.name)
     calls = [call for call, _ in noted]
@@ -145,8 +145,13 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
     the same thing with other sizes, before.
     """
     frames = {frame for one in thing.noted for frame in one.get("frames") or ()}
+    last = max(_order(call) for call in calls if call.get("symbols"))
     for one in every:
-        if one not in thing.noted and frames & set(one.get("frames") or ()):
+        if one in thing.noted or not frames & set(one.get("frames") or ()):
+            continue
+        # What is never for any size neither learns nor tells (torch/_dynamo/pgo.py).
+        before = any(_order(call) < last for call in dicts(one.get("calls")))
+        if before and one.get("dynamic") is not False:
             raise Unnamed(
                 f"{thing.name} is compiled for any size, and its code is compiled in another way, "
                 "too: that takes the program's own order of calls"
@@ -157,6 +162,10 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
             raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
                           "another one: the program has said so of a tensor, or has learned it "
                           "before")  # fmt: skip
+
+
+def _order(call: Note) -> int:
+    return int(call.get("order", 0))
 
 
 def _given(call: Note) -> list[Any]:
