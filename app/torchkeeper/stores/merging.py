@@ -42,9 +42,10 @@ def listed(path: str) -> list[Listed]:
         if e.errno in (errno.ELOOP, errno.ENXIO):
             raise Problem("list-unreadable", path=path, why="It is not a regular file") from e
         raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Problem("list-unreadable", path=path, why="It is not a regular file")
     with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Problem("list-unreadable", path=path, why="It is not a regular file")
         data = stream.read(aoti_eager.MAX_LIST + 1)
     if len(data) > aoti_eager.MAX_LIST:
         raise Problem("list-unreadable", path=path, why="It is larger than any that PyTorch writes")
@@ -79,20 +80,25 @@ def lacks(
     return lacking
 
 
+def merged(there: Sequence[Listed], item: Listed) -> list[Listed]:
+    """Items of a list, and behind them one that takes the place of any for the same inputs."""
+    mine = aoti_eager.digest(item)
+    return [*(one for one in there if aoti_eager.digest(one) != mine), item]
+
+
 def put(path: str, item: Listed) -> list[Listed]:
     """Put an item into the list at a path, which is made if it is missing; the items for the same
     inputs that it takes the place of.
 
     Raises Problem as ``listed``, ``lacks`` and ``_locked``, and OSError.
     """
-    mine = aoti_eager.digest(item)
     with _locked(path):
         there = listed(path)
         if not lacks(path, there, item):
             return []
-        gone = [one for one in there if aoti_eager.digest(one) == mine]
-        _write(path, [*(one for one in there if one not in gone), item])
-        return gone
+        whole = merged(there, item)
+        _write(path, whole)
+        return [one for one in there if one not in whole]
 
 
 def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> list[Listed]:

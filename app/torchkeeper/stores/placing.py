@@ -138,7 +138,9 @@ class Target:
         made = alone.checked(b"".join(text), item.path, library).item
         path = os.path.join(self.root, inner + item.path.partition(MARK)[0])
         missing_folders(os.path.dirname(path), self.root)
-        there = [*merging.listed(path), *self._listed.get(path, ())]
+        there = merging.listed(path)
+        for one in self._listed.get(path, ()):
+            there = merging.merged(there, one)
         return (path, made) if merging.lacks(path, there, made, self._exists) else None
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
