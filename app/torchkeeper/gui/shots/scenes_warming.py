@@ -51,7 +51,7 @@ def _cells(stage: Stage) -> None:
     job.started = time.time() - 141.0
     all_warm = {**result, "done": 16, "failed": 0}
     window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
-    pane = dialog.progress.cells
+    pane = dialog.result_page.cells
     assert pane is not None
     stage.take("cells-done", dialog)
     pane.choose(sample_cells.UNCACHED)
