@@ -965,8 +965,8 @@ CATALOGUE: dict[str, Words] = {
         "Nothing of {cell} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
         "every program will compile them again.",
-        "“torchkeeper run -- COMMAND” says why of each: most often a custom pass without a uuid, "
-        "or an operator that PyTorch does not cache.",
+        "What it says of each is told beside this: most often a custom pass without a uuid, or an "
+        "operator that PyTorch does not cache.",
     ),
     "script-missing": Words(
         "There is no file {file} to run.",
