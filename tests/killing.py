@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from tests.conftest import DATA
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
+from torchkeeper.stores import places
 from torchkeeper.warm import processes
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +31,25 @@ NOTICE = 15.0
 #: What the processes of a warm-up run, in the order in which they start each other.
 _RUN = {"engine": "torchkeeper.engine.serve", "worker": "torchkeeper.warm.job"}
 _TURN = 0.01
+#: The end of a recipe of each source, one of its cells, and where entries are that one makes.
+_SOURCES = {
+    "callable": (
+        "[compile]\ndynamic = false",
+        "[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = [{n}] }}]",
+        "fxgraph/*/*",
+    ),
+    "eager": (
+        "[compile]\ndevice = 'cpu'",
+        "[[eager]]\nop = 'aten::sin'\ninputs = [{{ shape = [{n}] }}]",
+        "aoti_eager/*/*/lib/*/*.so",
+    ),
+    "triton": (
+        "",
+        "[[triton]]\nkernel = 'recipe_kernels.py:tuned'\ntargets = ['cuda:90', 'hip:gfx942']\n"
+        "signature = {{ x = '*fp32:16', n = 'i32' }}\nconstants = {{ scale = {n} }}",
+        "triton/*/*",
+    ),
+}
 
 
 class Moment(NamedTuple):
@@ -118,14 +138,16 @@ class Killing:
     python: str
     temporary: Path
     engine: Engine
+    source: str = "callable"
     place: Path = field(init=False)
     started: list[Warm] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.other_place()
 
-    def other_place(self) -> None:
-        """Go on in an empty place."""
+    def other_place(self, source: str = "callable") -> None:
+        """Go on in an empty place, with recipes of a source."""
+        self.source = source
         self.place = self.folder / f"place-{len(self.started)}"
         self.place.mkdir()
 
@@ -133,13 +155,7 @@ class Killing:
         """A warm-up of so many cells for each job: the first is the last of those that are there,
         the second what an earlier one was interrupted at.
         """
-        done = len(list(self.place.glob("fxgraph/*/*")))
-        sizes = [max(done, 1) + more for more in range(cells * jobs)]
-        recipe = self.folder / "recipe.toml"
-        recipe.write_text(
-            f"[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = ['n'] }}]\n"
-            f"[matrix]\nn = {sizes}\n[compile]\ndynamic = false\n"
-        )
+        recipe = self._recipe(cells * jobs)
         mark = f"KILLED_{uuid.uuid4().hex}"
         env = {**os.environ, "TMPDIR": str(self.temporary), mark: "1"}
         log = self.folder / f"log-{len(self.started)}"
@@ -159,6 +175,18 @@ class Killing:
         if by == "window":
             warm.ask(warm=str(recipe), jobs=jobs)
         return warm
+
+    def again(self, warm: Warm, cells: int = 16) -> None:
+        """The next one, in the same window."""
+        warm.ask(warm=str(self._recipe(cells)), jobs=1)
+
+    def _recipe(self, cells: int) -> Path:
+        head, one, entries = _SOURCES[self.source]
+        done = len(list(self.place.glob(entries)))
+        sizes = [max(done, 1) + more for more in range(cells)]
+        recipe = self.folder / "recipe.toml"
+        recipe.write_text("\n".join([*(one.format(n=n) for n in sizes), head]))
+        return recipe
 
     def wait(self, warm: Warm, moment: Moment) -> None:
         """Until a moment from now."""
@@ -221,11 +249,13 @@ def killing(folder: Path, python: str, header_folder: Path) -> Iterator[Killing]
     """A place in ``folder``, with a folder for temporary files of its own; the C++ header in that
     is the one in ``header_folder``.
     """
-    (folder / "cell_models.py").write_bytes((DATA / "cell_models.py").read_bytes())
+    for name in ("cell_models.py", "recipe_kernels.py"):
+        (folder / name).write_bytes((DATA / name).read_bytes())
     temporary = folder / "tmp"
     temporary.mkdir()
-    for shared in header_folder.glob("torchinductor_*"):
-        (temporary / shared.name).symlink_to(shared)
+    shared = header_folder / os.path.basename(places.default_folder())
+    shared.mkdir(exist_ok=True)
+    (temporary / shared.name).symlink_to(shared)
     with Engine() as engine:
         made = Killing(folder, python, temporary, engine)
         try:

@@ -79,20 +79,13 @@ def _moment(choice: random.Random, empty: bool) -> Moment:
 def play(place: Killing, one: Round, choice: random.Random) -> Warm:
     """Start it, kill, and see that all is well."""
     warm = place.start(one.by, one.jobs)
+    if warm.by == "window" and one.victims[0][0] != "window":
+        assert warm.hear("begun")["begun"]
     for victim, moment in one.victims:
-        if warm.by == "window" and victim != "window":
-            assert warm.hear("begun")["begun"]
         place.wait(warm, moment)
         warm.kill(victim, choice)
     if one.by == "window" and one.victims[-1][0] != "window":
-        told = warm.hear("ended")
-        assert (told["ended"], told["said"]) == (
-            "failed", "Failed: The engine stopped before it was done.",
-        )  # fmt: skip
-        warm.ask(look=True)
-        seen = warm.hear("bar")
-        assert seen["visible"]
-        assert "SIGKILL" in seen["bar"]
+        assert_told(warm)
         warm.process.terminate()
         assert warm.process.wait(20) == 0, warm.said
     status = warm.process.wait(20)
@@ -105,14 +98,32 @@ def play(place: Killing, one: Round, choice: random.Random) -> Warm:
     return warm
 
 
-def test_the_command_and_the_window(place: Killing) -> None:
+def assert_told(warm: Warm) -> None:
+    """The window is still there, and says that the engine is not."""
+    told = warm.hear("ended")
+    assert told == {"ended": "failed", "said": "Failed: The engine stopped before it was done."}
+    warm.ask(look=True)
+    seen = warm.hear("bar")
+    assert seen["visible"]
+    assert "It was ended by SIGKILL." in seen["bar"]
+
+
+def test_worker_engine_command_and_window(place: Killing) -> None:
     choice = random.Random()
-    once = Moment(choice.randint(1, 12), 0.0)
-    place.assert_well(
-        play(place, Round("command", 1, (("worker", once), ("command", once))), choice)
-    )
-    place.assert_well(play(place, Round("window", 1, (("engine", once),)), choice))
-    place.assert_well(play(place, Round("window", 1, (("window", once),)), choice))
+    soon = Moment(choice.randint(1, 12), 0.0)
+    one = Round("command", 1, (("worker", soon), ("command", soon)))
+    place.assert_well(play(place, one, choice))
+    warm = place.start("window")
+    assert warm.hear("begun")["begun"]
+    time.sleep(choice.uniform(0, 1))
+    warm.kill("engine", choice)
+    assert_told(warm)
+    place.again(warm)
+    assert warm.hear("begun")["begun"]
+    place.wait(warm, soon)
+    warm.kill("window", choice)
+    warm.process.wait(20)
+    place.assert_well(warm)
 
 
 @pytest.mark.slow
