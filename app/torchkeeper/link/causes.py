@@ -40,6 +40,8 @@ def cause(graph: Mapping[str, Any]) -> str:
         return printable(str(reason)) if reason else "PyTorch gives no reason"
     if code == "differs":
         return explaining.sentence(found)
+    if code == "failed":
+        return printable(f"Compiling it failed: {found.get('text') or 'PyTorch does not say why'}")
     if code == "said":  # by PyTorch or Triton, where they say it themselves
         return printable(str(found.get("text") or ""))
     return _CAUSES.get(code, printable(code))
