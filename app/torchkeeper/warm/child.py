@@ -3,8 +3,8 @@
 The engine (following.py) writes one JSON line with what to do to its standard input, and lines
 with more to do, where the work asks for them; it answers with JSON lines, each with one thing:
 ``result``, ``problem``, ``failed``, or what the work tells of itself. When its standard input
-closes, its engine is gone, and it ends with all it started; of the first line, ``roots`` are
-folders that are mended then, and ``scratch`` is one that goes (mending.py).
+closes, its engine is gone, and it ends with all it started; what the first line says of ``after``
+is seen to then (mending.py).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
             answers.write(json.dumps(what).encode() + b"\n")
 
     job, rest = _request(requests)
-    tidy = functools.partial(mending.start, job.get("roots") or [], job.get("scratch"))
+    tidy = functools.partial(mending.start, job.get("after") or {})
     arguments = (requests, rest, tidy)
     watch = threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True)
     watch.start()
