@@ -17,20 +17,24 @@ from filelock import FileLock
 
 from tests.conftest import RunPlain
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import Left, described, make, rewrite
+from tests.stores.building import NATIVE
+from tests.stores.test_bundle import Left, described, edit, make, rewrite
 from tests.stores.test_compare import look
 from torchkeeper.artifacts.aoti_eager import digest
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.link.words import CATALOGUE
 from torchkeeper.stores import export_plan, merging
+from torchkeeper.stores.building import Told, claims, environment
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import copy
+from torchkeeper.stores.export import export
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.importing import Imported, import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import read
+from torchkeeper.verdict import machine
 
 LISTS = Path("aoti_eager/aten/cpu")
 ABS = LISTS / "abs.json"
@@ -108,6 +112,45 @@ def test_a_bundle_brings_them_to_an_empty_folder(place: Path, bundle: Path, tmp_
     assert (tmp_path / "again.torchcache").read_bytes() == bundle.read_bytes()
     folder, ones = described(place)
     assert export_plan.plan(ones, folder, Report(), Left()).size == bundle.stat().st_size
+
+
+def claimed(place: Path, output: Path, native: dict[str, Any] | None) -> None:
+    folder, ones = described(place)
+    export(ones, folder, str(output), Report(), Left(), makers=environment(native))
+
+
+def test_a_bundle_says_in_whose_cache_they_were(place: Path, tmp_path: Path) -> None:
+    """And one that is made of it says the same; none of it, where it cannot be so."""
+    native = {**NATIVE, "cpu_flags": machine.cpu_flags()}
+    first, second = tmp_path / "1.torchcache", tmp_path / "2.torchcache"
+    claimed(place, first, native)
+    with Bundle(str(first), Report()) as opened, Reader() as reader:
+        assert claims(opened)["native"]["torch"] == NATIVE["torch"]
+        assert (claims(opened)["objects"], claims(opened)["built"]) == (3, 3)
+        assert {item.torch for item in opened.items()} == {NATIVE["torch"]}
+        assert [opened.built_with(item) for item in opened.items()] == [None] * 3
+        ones = [one for some in read(opened, opened.items(), reader, Report()) for one in some]
+        assert {one.entry.torch for one in ones} == {NATIVE["torch"]}
+        export(ones, opened, str(second), Report(), Left(), makers=Told(opened))
+    assert second.read_bytes() == first.read_bytes()
+    claimed(place, second, {**native, "cpu_flags": ["sse2"]})
+    with Bundle(str(second), Report()) as opened:
+        # They record more than such a CPU can.
+        said = [opened.claim(item) for item in opened.items()]
+        assert [one and (one["torch"], one["cpu_flags"]) for one in said] == [
+            (NATIVE["torch"], None)
+        ] * 3
+
+    def change(said: Any) -> None:
+        builts = [entry["built"] for entry in said["entries"]]
+        builts[0]["object"] = builts[1]["object"]
+        builts[1]["source"] = builts[2]["source"]
+        builts[2]["command"] = 0
+
+    edit(first, second, change)
+    with Bundle(str(second), Report()) as opened:
+        assert opened.refused == []
+        assert [opened.claim(item) for item in opened.items()] == [None] * 3
 
 
 @pytest.mark.torch

@@ -585,8 +585,8 @@ CATALOGUE: dict[str, Words] = {
     ),
     "kind-not-in-redis": Words(
         "A Redis cannot hold it.",
-        "PyTorch looks there for graphs, AOTAutograd entries and profiles only, and Triton for "
-        "kernels.",
+        "PyTorch looks there for graphs, AOTAutograd entries and profiles only, and Triton for its "
+        "kernels; for eager kernels PyTorch looks in folders.",
         "Export it to a bundle.",
     ),
     "ttl-wrong": Words(
