@@ -67,6 +67,8 @@ class RecipeEditor(Dialog):
         self._sure = False
         self._then: Callable[[], object] | None = None
         self.looked: Looked | None = None
+        #: The text that it is of, or that is being looked at.
+        self._looked_at: str | None = None
         self.where = forms.label("", "muted")
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.notice = Notice()
@@ -219,13 +221,15 @@ class RecipeEditor(Dialog):
 
     def _changed(self) -> None:
         self._title()
-        self._offer_form(None)
-        self._timer.start()
+        # Colours that change are told as a change of the text, too.
+        if self._written() != self._looked_at:
+            self._offer_form(None)
+            self._timer.start()
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
-        text = self._written()
+        text = self._looked_at = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
         self._ticket = self._engines.look_at_recipe(text, path, listener)
 
