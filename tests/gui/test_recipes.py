@@ -363,25 +363,118 @@ def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     assert "other" in form.wrong.text()
     form.sizes.setText("batch = 1, 8;")
     form.device.setEditText("cpu")
-    for box in (*form.modes.values(), form.dtypes["bfloat16"], form.backward):
+    for box in (*form.modes.values(), form.dtypes["bfloat16"]):
         box.setChecked(True)
     form.dynamic.setCurrentIndex(1)
+    form.gradients.setCurrentIndex(1)
     click(qtbot, form.go)
     [editor] = window.findChildren(RecipeEditor)
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     assert editor.looked is not None
     assert editor.looked.faults == []
-    assert len(editor.looked.cells) == 6
+    assert len(editor.looked.cells) == 8
     assert tomllib.loads(editor.text.toPlainText()) == {
         "callable": [{"factory": "models.py:small", "inputs": [
             {"shape": ["batch", 64], "dtype": "float32"}, {"shape": []}, 3, 0.5, True, "mean"]}],
-        "matrix": {"batch": [1, 8], "mode": ["default", "reduce-overhead", "max-autotune"]},
+        "matrix": {"batch": [1, 8], "mode": [
+            "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]},
         "compile": {"dtype": "bfloat16", "device": "cpu", "dynamic": False, "backward": True},
     }  # fmt: skip
     # It is worth asking about.
     editor.reject()
     assert editor.isVisible()
     click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
+
+
+KEPT = """\
+# Of ours.
+about = "it"
+
+[[callable]]
+factory = "models.py:small"  # the small one
+args = { width = 2 }
+inputs = [
+    # What comes in.
+    { shape = ["batch", 4], dtype = "float32" },
+    { shape = [4], dtype = "int64", fill = "randint", low = 0, high = 9 },
+    "mean",  # how
+]
+
+[matrix]
+batch = [2, 4]  # small
+dtype = ["bfloat16", "float32"]
+
+[compile]
+grad = false
+options = { epilogue_fusion = true }
+"""
+
+
+def test_a_recipe_is_changed_in_the_form_and_nothing_is_lost(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    file = folder / "kept.toml"
+    file.write_text(KEPT)
+    window = open_window()
+    dialog = shown(qtbot, window)
+    dialog.add([str(file)])
+    qtbot.waitUntil(lambda: dialog.selected() == [str(file)], timeout=PATIENCE)
+    dialog.fill_in.trigger()
+    dialog.close()
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: bool(editor.findChildren(RecipeForm)), timeout=PATIENCE)
+    [form] = editor.findChildren(RecipeForm)
+    assert form.reference.text() == "models.py:small"
+    assert form.inputs.toPlainText().splitlines() == [
+        "[batch, 4] float32",
+        '{ shape = [4], dtype = "int64", fill = "randint", low = 0, high = 9 }',
+        "mean",
+    ]
+    assert form.sizes.text() == "batch = 2, 4"
+    assert form.form.dtypes == ["bfloat16", "float32"]
+    assert form.gradients.currentData() == "no-grad"
+    # As it is, it stays as it is.
+    click(qtbot, form.go)
+    assert not editor.changed
+    click(qtbot, editor.form)
+    form = editor.findChildren(RecipeForm)[-1]
+    form.reference.setText("models.py:large")
+    form.inputs.setPlainText(form.inputs.toPlainText().replace("mean", "sum\n3"))
+    form.sizes.setText("batch = 2, 8; seq = 16")
+    form.dtypes["bfloat16"].setChecked(False)
+    form.gradients.setCurrentIndex(1)
+    form.fullgraph.setChecked(True)
+    click(qtbot, form.go)
+    before, after = KEPT.splitlines(), editor.text.toPlainText().splitlines()
+    assert [line for line in after if line not in before] == [
+        'factory = "models.py:large"  # the small one', '    "sum",  # how', "    3,",
+        "batch = [2, 8]  # small", "seq = [16]", 'dtype = "float32"', "fullgraph = true",
+        "backward = true",
+    ]  # fmt: skip
+    assert [line for line in before if line not in after] == [
+        'factory = "models.py:small"  # the small one', '    "mean",  # how',
+        "batch = [2, 4]  # small", 'dtype = ["bfloat16", "float32"]', "grad = false",
+    ]  # fmt: skip
+    # It is one step back.
+    editor.text.undo()
+    assert editor.text.toPlainText() == KEPT
+    editor.reject()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
+     ('[[callable]]\nfunction = "m:f"\n' * 2, "there are several"),
+     ('[[callable]]\nfunction = "m"\n', "Correct what is wrong")],
+)  # fmt: skip
+def test_what_the_form_cannot_show_is_for_the_text(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path, text: str, why: str
+) -> None:
+    folder.joinpath("other.toml").write_text(text)
+    editor = edited(qtbot, open_window(), folder / "other.toml")
+    assert not editor.form.isEnabled()
+    assert why in editor.form.toolTip()
+    editor.reject()
 
 
 def test_what_a_recipe_makes_is_said_before_it_is_warmed(

@@ -69,7 +69,11 @@ class Flows(QObject):
         open_one = self._recipes_dialog()
         if open_one is None:
             open_one = RecipesDialog(
-                self._window, self._window.engines, self.edit_recipe, self.new_recipe, self.warm
+                self._window,
+                self._window.engines,
+                lambda path, line, form: self.edit_recipe(path, line, form=form),
+                self.new_recipe,
+                self.warm,
             )
         else:
             open_one.refresh()
@@ -83,15 +87,20 @@ class Flows(QObject):
         found = self._window.findChildren(RecipesDialog)
         return next((one for one in found if one.isVisible()), None)
 
-    def edit_recipe(self, path: str, line: int = 1) -> RecipeEditor:
-        """Edit the text of a recipe; one that is being edited already is shown."""
+    def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
+        """Edit the text of a recipe; one that is being edited already is shown. form: open the
+        form on it, too.
+        """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         editors = self._window.findChildren(RecipeEditor)
         editor = next((one for one in editors if one.isVisible() and one.path == path), None)
         if editor is None:
-            return self._edit(RecipeEditor(self._window, self._window.engines, path, line=line))
+            engines = self._window.engines
+            return self._edit(RecipeEditor(self._window, engines, path, line=line, form=form))
         editor.go_to_line(line)
+        if form:
+            editor.fill_in()
         editor.activateWindow()
         return editor
 

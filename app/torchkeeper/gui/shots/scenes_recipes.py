@@ -48,7 +48,10 @@ def _editor(stage: Stage) -> None:
     for box in (form.modes["default"], form.modes["max-autotune"], form.fullgraph):
         box.setChecked(True)
     stage.dialog("recipe-form", form)
-    stage.dialog("recipe-good", window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml"))
+    editor = window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml", form=True)
+    turn(0.1)
+    stage.dialog("recipe-form-again", editor.findChildren(RecipeForm)[-1])
+    stage.dialog("recipe-good", editor)
     editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
     turn(0.1)
     stage.dialog("recipe-faulty", editor)
