@@ -22,6 +22,8 @@ from torchkeeper.artifacts.entry import PORTABLE, Problem
 FORMAT = "torchcache"
 VERSION = 1
 NAME = "manifest.json"
+#: What ``ssh-keygen -Y sign`` makes of it, in a bundle that is signed.
+SIGNATURE = "manifest.json.sig"
 MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
 #: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it

@@ -72,7 +72,7 @@ class Bundle:
         self._stored: dict[str, int] = {}
         self._packed: dict[str, zipfile.ZipInfo] = {}
         self._zip: zipfile.ZipFile | None = None
-        self._file = _open(path)
+        self._file = open_file(path)
         try:
             self._read(report)
         except BaseException as e:
@@ -157,7 +157,7 @@ class Bundle:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             why = "It is not a whole zip file, its end may be missing"
             raise Problem("bundle-damaged", why=why) from e
-        members = _members(self._zip)
+        members = members_of(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
         listed = members[manifest.NAME]
@@ -339,7 +339,7 @@ def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
     return digest.hexdigest()
 
 
-def _open(path: str) -> BinaryIO:
+def open_file(path: str) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as e:
@@ -361,8 +361,8 @@ def _is_bomb(size: int, packed: int) -> bool:
     return size > BOMB_SIZE and size > BOMB_RATIO * packed
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members of a zip by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
     found: dict[str, zipfile.ZipInfo] = {}
     end = -1
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
