@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
@@ -71,6 +71,14 @@ def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
     editor = window.flows.edit_recipe(str(path))
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     return editor
+
+
+def drop(window: Window, *paths: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    window.dropEvent(event)
 
 
 def names(dialog: RecipesDialog) -> list[str]:
@@ -150,16 +158,38 @@ def test_recipes_that_are_dropped_on_the_window_are_kept(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(folder / "small.toml"))])
-    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    window.dropEvent(event)
+    drop(window, folder / "small.toml")
     qtbot.waitUntil(lambda: bool(window.findChildren(RecipesDialog)), timeout=PATIENCE)
     [dialog] = window.findChildren(RecipesDialog)
     qtbot.waitUntil(lambda: len(names(dialog)) == 2, timeout=PATIENCE)
     assert recipes.listed() == [str(folder / "small.toml")]
+    # A folder of nothing else is one of recipes; with a cache in it, it is a place.
+    drop(window, folder)
+    qtbot.waitUntil(lambda: len(names(dialog)) == 5, timeout=PATIENCE)
+    assert recipes.listed() == [str(folder / "small.toml"), str(folder)]
+    assert window.places.row_of(str(folder)) < 0
     dialog.reject()
+    (folder / "ab").mkdir()
+    (folder / "ab" / f"c{'k' * 51}.py").write_text("")
+    drop(window, folder)
+    listed(qtbot, window, folder)
+
+
+def test_for_an_exported_program_a_recipe_is_begun(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window()
+    program = tmp_path / "model.pt2"
+    program.write_bytes(b"PK")
+    drop(window, program)
+    qtbot.waitUntil(lambda: bool(window.findChildren(RecipeEditor)), timeout=PATIENCE)
+    [editor] = window.findChildren(RecipeEditor)
+    assert editor.text.toPlainText() == '[[exported]]\nfile = "model.pt2"\n'
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    assert editor.looked is not None
+    assert list(editor.looked.cells) == ["model"]
+    assert not editor.unsaved, "nothing is lost with it"
+    editor.reject()
 
 
 def test_a_text_is_looked_at_while_it_is_written(

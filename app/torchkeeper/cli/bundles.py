@@ -34,7 +34,7 @@ _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
     "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
-    "object-unproven",
+    "object-unproven", "kernel-of-device",
 })  # fmt: skip
 
 

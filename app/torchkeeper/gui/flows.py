@@ -108,12 +108,22 @@ class Flows(QObject):
         )
         window.engines.recipe_example(source, listener)
 
-    def _begin_recipe(self, text: str, *, written: bool = False) -> None:
-        """written: whether somebody would miss it."""
+    def new_recipe_for(self, programs: Sequence[str]) -> None:
+        """Begin a recipe for exported programs, beside the first of them."""
+        from torchkeeper.gui.recipes.forming import text_for
+
+        folder = os.path.dirname(os.path.abspath(programs[0]))
+        self._begin_recipe(text_for(programs, folder), folder=folder)
+
+    def _begin_recipe(self, text: str, *, written: bool = False, folder: str = "") -> None:
+        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
+        one was.
+        """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         window = self._window
-        folder = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+        kept = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+        folder = folder or kept
         editor = RecipeEditor(window, window.engines, text=text, folder=folder)
         editor.text.document().setModified(written)
         self._edit(editor)

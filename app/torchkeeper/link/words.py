@@ -281,6 +281,27 @@ CATALOGUE: dict[str, Words] = {
     "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
+    "kernel-of-device": Words(
+        "It is of use only where it was compiled.",
+        "The library of an eager kernel for {device} names the files of its GPU code by their "
+        "absolute paths.",
+        "Warm it where it is to be used.",
+    ),
+    "kernel-unloadable": Words(
+        "PyTorch could not load it: {why}.",
+        "In a list, such an item keeps PyTorch from using any kernel of its operator.",
+        "Compile it anew where it is from, or purge it there.",
+    ),
+    "list-unreadable": Words(
+        "The list of kernels that it belongs into cannot be read.",
+        "{path}: {why}.",
+        "Purge that list if it is of no use; nothing in it was changed.",
+    ),
+    "list-spoilt": Words(
+        "PyTorch would not find it: it takes none of a list of which a library is gone.",
+        "{path} names {library}, which is not there.",
+        "Purge what is broken there, and try again.",
+    ),
     "part-of-artifact": Words(
         "It is part of something that stays where it is.", "{path} is of use only there."
     ),
@@ -944,8 +965,8 @@ CATALOGUE: dict[str, Words] = {
         "Nothing of {cell} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
         "every program will compile them again.",
-        "“torchkeeper run -- COMMAND” says why of each: most often a custom pass without a uuid, "
-        "or an operator that PyTorch does not cache.",
+        "What it says of each is told beside this: most often a custom pass without a uuid, or an "
+        "operator that PyTorch does not cache.",
     ),
     "script-missing": Words(
         "There is no file {file} to run.",

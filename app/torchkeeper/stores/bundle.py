@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts import alone, layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
@@ -229,6 +229,8 @@ class Bundle:
                     raise Problem("size-wrong", path=file.path[:200])
                 files.append(File(path, file.size, sha256=file.sha256))
                 found[path] = layout.locate(path)
+            if entry.kind == "aoti_eager":
+                found = dict.fromkeys(found, alone.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
             if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
@@ -253,13 +255,20 @@ class Bundle:
         files.sort()
         path = files[0].path if kind == "code" else home
         self._items.append(Item(kind, entry.key, path, files))
-        if kind == "code" and entry.built and self.native:
+        if entry.built and self.native:
             self._take_build(entry.built, self._items[-1], self.native)
 
     def _take_build(self, built: Build, item: Item, native: dict[str, Any]) -> None:
         """Remember how an object was made, where that can be so; else nobody has said it."""
-        named = (built.source, built.object) == tuple(manifest.FILES + f.path for f in item.files)
-        if named and is_pair(item) and built.command < len(native["commands"]):
+        paths = [manifest.FILES + file.path for file in item.files]
+        if item.kind == "aoti_eager":
+            text, library = manifest.FILES + item.path, built.object
+            if built.command is None and built.source == text and library in paths:
+                self.built[item.path] = built
+                item.torch = native["torch"]
+            return
+        named = [built.source, built.object] == paths and is_pair(item)
+        if named and built.command is not None and built.command < len(native["commands"]):
             self.built[item.path] = built
 
     def built_with(self, item: Item) -> tuple[File, str] | None:
@@ -267,9 +276,18 @@ class Bundle:
         the manifest claims; None where it does not tell.
         """
         built = self.built.get(item.path)
-        if built is None or self.native is None:
+        if built is None or built.command is None or self.native is None:
             return None
         return item.files[0], self.native["commands"][built.command]
+
+    def claim(self, item: Item) -> dict[str, Any] | None:
+        """What the manifest claims of where an item's object was made, as of ``origin_from``, but
+        for a CPU that the object itself belies; None where it does not tell.
+        """
+        built = self.built.get(item.path)
+        if built is None or self.native is None:
+            return None
+        return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
 
     def _take_mega_cache(
         self,

@@ -1,7 +1,7 @@
-"""A process that mends folders once the one that started it is gone.
+"""A process that mends folders, and removes one, once the one that started it is gone.
 
 A job whose engine was killed has nobody to clean up after it, and cannot do so itself: until its
-very end it holds the locks of what it builds.
+very end it holds the locks of what it builds, and writes in its folder for temporary files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 import torchkeeper
+from torchkeeper.stores import temporary
 from torchkeeper.warm import processes, sweep
 
 #: Seconds to wait for the end of the process before.
@@ -20,15 +21,17 @@ _PATIENCE = 10.0
 _TURN = 0.02
 
 
-def start(roots: Sequence[str]) -> None:
-    """Have these folders mended once this process and its group are gone; does not wait."""
+def start(roots: Sequence[str], scratch: str | None = None) -> None:
+    """Have ``roots`` mended, and ``scratch`` removed, once this process and its group are gone;
+    does not wait.
+    """
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
         "from torchkeeper.warm.mending import main; main()"
     )
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     subprocess.Popen(
-        [sys.executable, "-c", boot, source, str(os.getpid()), *roots],
+        [sys.executable, "-c", boot, source, str(os.getpid()), scratch or "", *roots],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -39,14 +42,18 @@ def start(roots: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Wait, mend, exit. The arguments: the id of the process, and the folders."""
-    leader, *roots = sys.argv[1:]
+    """Wait, mend, exit. The arguments: the id of the process, the folder that goes or nothing, and
+    those that are mended.
+    """
+    leader, scratch, *roots = sys.argv[1:]
     deadline = time.monotonic() + _PATIENCE
     while _lives(int(leader)) and time.monotonic() < deadline:
         time.sleep(_TURN)
     for root in roots:
         if os.path.isdir(root):
             sweep.mend(root)
+    if scratch:
+        temporary.remove(scratch)
 
 
 def _lives(group: int) -> bool:

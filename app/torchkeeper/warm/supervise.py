@@ -83,7 +83,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        result = run(job, environment(job.place), home, report, gone, roots=list(marks))
+        env, left = environment(job.place), {"roots": list(marks), "scratch": home}
+        result = run(job, env, home, report, gone, **left)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -105,8 +106,8 @@ def run(
     cells, and sums.
 
     env: of the processes, but for what a cell asks for. more: of their request (``load``, ``save``,
-    ``prove``, ``roots``). gone: hears the ids of processes that ended before their time, and
-    whether others of the job are at work.
+    ``prove``; ``roots`` and ``scratch`` as child.py says). gone: hears the ids of processes that
+    ended before their time, and whether others of the job are at work.
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """
     most = _at_a_time(job, report)

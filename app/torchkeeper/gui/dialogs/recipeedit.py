@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHeaderView,
     QListWidget,
     QSplitter,
     QTreeWidget,
@@ -25,6 +24,7 @@ from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
 from torchkeeper.gui.recipes.tomledit import TomlEdit
+from torchkeeper.gui.trees import columns
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
@@ -107,11 +107,7 @@ class RecipeEditor(Dialog):
         faults.setRootIsDecorated(False)
         faults.setAllColumnsShowFocus(True)
         faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        header = faults.header()
-        header.setStretchLastSection(False)
-        header.resizeSection(0, 56)
-        header.resizeSection(1, 160)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        columns(faults, (56, 160, 0), 2)
         self.cells.setAccessibleName(self.tr("Cells that it makes"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)

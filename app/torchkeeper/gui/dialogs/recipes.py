@@ -22,8 +22,9 @@ from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
-from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, RIGHT, columns, item_of
+from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.trees import columns, right
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
@@ -90,7 +91,7 @@ class RecipesDialog(Dialog):
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
              self.tr("File")]
         )  # fmt: skip
-        tree.headerItem().setTextAlignment(CELLS, RIGHT)
+        right(tree, (CELLS,))
         columns(tree, (232, 144, 72, 200, 0), FILE)
         faults = self.faults
         faults.setAccessibleName(self.tr("What is wrong with it"))

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
@@ -21,7 +22,7 @@ from torchkeeper.gui.laps import about, title
 from torchkeeper.link.words import printable
 from torchkeeper.warm.options import RUNS
 
-#: What is verified, who runs it, which runs, and recipes, threads and portable.
+#: What is verified, who runs it, which runs, and recipes, device, threads and portable.
 Start = Callable[[Environment, list[str], dict[str, Any]], Job]
 
 
@@ -53,6 +54,7 @@ class VerifyDialog(WorkDialog):
         self.environment = EnvironmentChoice(environments)
         self.recipe = RecipeChoice(engines, recipes, rows=3)
         self.recipe.changed.connect(self._say)
+        self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self.options = CompileOptions(
             self.tr("As many as what is verified was made for."),
@@ -84,6 +86,9 @@ class VerifyDialog(WorkDialog):
         both = forms.row(gap=24)
         left, right = forms.column(), forms.column(gap=4)
         forms.field(left, self.tr("&Recipe"), self.recipe)
+        left.addSpacing(4)
+        forms.field(left, self.tr("&Device"), self.device)
+        left.addSpacing(4)
         left.addWidget(self.options)
         left.addStretch(1)
         runs = forms.label(self.tr("Runs to compare"), "heading")
@@ -124,9 +129,10 @@ class VerifyDialog(WorkDialog):
         self.add_choice(page_of(body))
 
     def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
-        """Begin with what it was warmed with: the interpreter, threads and portable."""
+        """Begin with what it was warmed with: the interpreter, device, threads and portable."""
         if python:
             self.environment.choose(python)
+        self.device.suggest(str(options.get("device") or ""))
         threads = options.get("threads")
         if threads or options.get("portable"):
             self.options.suggest(threads, bool(options.get("portable")))
@@ -158,6 +164,7 @@ class VerifyDialog(WorkDialog):
     def _say(self) -> None:
         facts = self.environment.facts
         self.options.say(facts)
+        self.device.say(facts)
         able = facts is not None and environment.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip("" if able else self.environment.about.text())
@@ -166,6 +173,8 @@ class VerifyDialog(WorkDialog):
         env = self.environment.one
         if env is not None and env.torch:
             told = {"recipes": self.recipe.names, **self.options.params}
+            if device := self.device.device:
+                told["device"] = device
             self.follow(self._start(env, self.chosen, told))
 
     def done(self, result: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QTimer
+from PySide6.QtCore import QModelIndex, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,39 +19,13 @@ from torchkeeper.gui.copykey import CopyKey
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
 from torchkeeper.gui.matrix.legend import Legend
-from torchkeeper.gui.matrix.model import (
-    CELL,
-    HITS,
-    MISSES,
-    PHASES,
-    TIME,
-    CellsModel,
-    name_of,
-    state_words,
-)
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
+from torchkeeper.gui.matrix.words import name_of, told, uncached
 
 #: Milliseconds between two looks at what has changed.
 _EVERY_MS = 100
 #: How the table and the log share the room.
 _TABLE, _DETAIL = 3, 2
-
-
-def source_words(source: str) -> str:
-    """What is compiled, by the kind of its source."""
-    return {
-        "builtin": _tr("Built in"),
-        "callable": _tr("Callable"),
-        "script": _tr("Script"),
-        "exported": _tr("Exported program"),
-        "eager": _tr("Eager operator"),
-        "triton": _tr("Triton kernel"),
-    }.get(source, printable(source, 40))
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Cells", text)
 
 
 class CellsPane(QWidget):
@@ -71,6 +45,9 @@ class CellsPane(QWidget):
         self.bad.toggled.connect(self._only_bad)
         self.name = forms.label("", "heading", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
+        self.uncached = forms.label("", "warning", wrap=True)
+        self.uncached.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.uncached.hide()
         self.notice = Notice()
         self.log = QPlainTextEdit()
         self.log.setReadOnly(True)
@@ -114,7 +91,7 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        for column, width in ((HITS, 64), (MISSES, 92), (TIME, 84), (PHASES, 300)):
+        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, 300)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 
@@ -129,6 +106,7 @@ class CellsPane(QWidget):
         below.setContentsMargins(0, 4, 0, 0)
         below.addLayout(line)
         below.addWidget(self.facts)
+        below.addWidget(self.uncached)
         below.addWidget(self.notice)
         below.addWidget(self.log, 1)
         self.detail = QWidget()
@@ -229,41 +207,23 @@ class CellsPane(QWidget):
         if cell is None:
             self.name.setText("")
             self.facts.setText("")
+            self.uncached.hide()
             self._show_log(None)
             return
         self.name.setText(name_of(cell, self.model.several))
-        self.facts.setText(self.told(cell))
+        self.facts.setText(told(cell))
+        self.uncached.setText(uncached(cell))
+        self.uncached.setVisible(bool(self.uncached.text()))
         if cell.error is not self.notice.error:
             self.notice.tell(cell.error)
         self._show_log(cell)
-
-    def told(self, cell: CellState) -> str:
-        """What came of a cell, in a line."""
-        parts = [source_words(cell.source), state_words(cell.state)]
-        if cell.count:
-            parts.append(
-                self.tr("{}: {} hit, {} missed").format(
-                    say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
-                )
-            )
-            outcomes = [graph.outcome for graph in (cell.graphs or {}).values()]
-            if without := outcomes.count("none"):
-                parts[-1] += self.tr(", {} without a cache").format(f"{without:,}")
-        if cell.of is not None:
-            parts.append(
-                self.tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}")
-            )
-        if cell.device:
-            parts.append(printable(cell.device, 60))
-        if cell.threads:
-            parts.append(say.count(cell.threads, "thread", "threads"))
-        return " · ".join(part for part in parts if part)
 
     def _show_log(self, cell: CellState | None) -> None:
         # Where there is nothing to read, the table has the room.
         log, heard = (cell.log, cell.heard) if cell is not None else (None, 0)
         self.log.setVisible(bool(log))
-        self.copy.setVisible(bool(log) or self.notice.error is not None)
+        said = self.notice.error is not None or not self.uncached.isHidden()
+        self.copy.setVisible(bool(log) or said)
         self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
         same = log is self._log
         fresh, self._log, self._heard = heard - self._heard, log, heard
@@ -286,7 +246,8 @@ class CellsPane(QWidget):
         cell = self.cell
         if cell is not None:
             said = str(cell.error).splitlines() if cell.error else []
-            text = [name_of(cell, True), self.told(cell), *said, "", *cell.lines()]
+            head = [name_of(cell, True), told(cell), *uncached(cell).splitlines()]
+            text = [*head, *said, "", *cell.lines()]
             QGuiApplication.clipboard().setText("\n".join(text) + "\n")
 
     def _copy_rows(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,6 +73,17 @@ def text_of(form: Form) -> str:
     from torchkeeper.link import tomltext
 
     return tomltext.text_of(data_of(form))
+
+
+def text_for(programs: Sequence[str], folder: str) -> str:
+    """A recipe that lies in ``folder``, for exported programs."""
+    from torchkeeper.link import tomltext
+
+    items = []
+    for path in map(os.path.abspath, programs):
+        beside = os.path.dirname(path) == folder
+        items.append({"file": os.path.basename(path) if beside else path})
+    return tomltext.text_of({"exported": items})
 
 
 def _input(line: str) -> Any:
