@@ -171,9 +171,12 @@ def _write_signed(
 def _opened(path: str) -> Iterator[_Opened | None]:
     """A bundle's manifest and signature; None for a mega-cache."""
     with open_file(path) as stream:
-        if megacache.looks_like(stream.read(12)):
+        head = stream.read(12)
+        if megacache.looks_like(head):
             yield None
             return
+        if head[:2] != b"PK":
+            raise Problem("not-a-bundle", file=path)
         try:
             with zipfile.ZipFile(stream) as archive:
                 members = members_of(archive)
@@ -190,7 +193,7 @@ def _opened(path: str) -> Iterator[_Opened | None]:
             problem.params.setdefault("file", path)
             raise
         except ZIP_ERRORS as e:
-            raise Problem("not-a-bundle", file=path) from e
+            raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
         yield _Opened(stream, members, whole, signature)
 
 
