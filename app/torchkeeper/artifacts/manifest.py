@@ -26,6 +26,8 @@ VERSION = 2
 #: Kinds that no manifest of version 1 has.
 _SINCE_2 = frozenset({"aoti_eager"})
 NAME = "manifest.json"
+#: What ``ssh-keygen -Y sign`` makes of it, in a bundle that is signed.
+SIGNATURE = "manifest.json.sig"
 MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
 #: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it
