@@ -65,6 +65,9 @@ def test_signatures_can_be_required(
     refused = tk("import", file, "--into", into, "--trust", **config)
     assert (refused.code, into.exists()) == (1, False)
     assert "signed by nobody" in refused.err
+    copied = tk("copy", file, into, "--trust", **config)
+    assert (copied.code, into.exists()) == (1, False)
+    assert "signed by nobody" in copied.err
     assert "signers require off" in refused.err
     assert tk("sign", file, "--key", key, **config).code == 0
     assert "not among your signers" in tk("import", file, "--into", into, "--trust", **config).err

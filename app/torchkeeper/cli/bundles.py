@@ -21,9 +21,10 @@ from torchkeeper.cli.carrying import (
 from torchkeeper.link import carrying, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
-from torchkeeper.link.signing import check_key, check_policy, signed_by
+from torchkeeper.link.signing import check_key, check_policy
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.signing import signed_by
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "

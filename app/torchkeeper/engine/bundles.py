@@ -164,13 +164,15 @@ def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str |
 def import_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
-    ``manifests`` says what the bundles were when they were looked at (``_check_same``).
+    ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
+    who must have signed them (``check_vouched``).
     Rows say what was placed: ``{kind, key, path}``, the path in the folder. The result is an
     Imported, and how many objects were ``renamed``.
     """
     rows = Rows(report)
     renamed = 0
     with _open(params, report) as bundles:
+        check_vouched(params, bundles, report)
         _check_same(params, bundles)
         offered = _offered(session, params, bundles, report)
 
@@ -185,6 +187,15 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         done = import_bundles(list(offered), path_of(params, "into"), report, left, placed)
     rows.send()
     return {**asdict(done), "renamed": renamed}
+
+
+def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Report) -> None:
+    """Where a request has ``vouched``, a file of allowed signers: as ``stores.signing.check``."""
+    if params.get("vouched"):
+        from torchkeeper.stores.signing import check
+
+        for bundle in bundles:
+            check(bundle, path_of(params, "vouched"), report)
 
 
 def _check_same(params: dict[str, Any], bundles: Iterable[Bundle]) -> None:

@@ -13,17 +13,19 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts import manifest
 from torchkeeper.link import kept, temporary, whole
 from torchkeeper.link.words import user_error
-from torchkeeper.stores.signing import NAMESPACE, fingerprint
+from torchkeeper.stores.signing import NAMESPACE, fingerprint, signed_by
 
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
 Ask = Callable[..., dict[str, Any]]
 
+#: The operations that bring what is in a bundle to a place.
+_BRINGING = ("import", "copy")
 #: The list that holds what the user requires, and what stands in it.
 _POLICY, _REQUIRED = "trust", "signatures-required"
 #: A name in the file: patterns and lists have a meaning of their own there.
@@ -96,21 +98,17 @@ def require(on: bool) -> None:
     kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
 
 
-def signed_by(signature: dict[str, Any]) -> str:
-    """In words who signed a bundle, as the operation ``signature`` tells it."""
-    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
-    return {
-        "trusted": f"by {signature['signer']} ({key})",
-        "unknown": f"by a key that is not among your signers ({key})",
-        "unchecked": f"by {key}, which could not be checked: there is no ssh-keygen here",
-    }.get(str(signature["status"]), "by nobody")
+def vouched(op: str) -> dict[str, str]:
+    """What is to be said with an operation so that an engine holds it to what the user requires:
+    nothing, or the ``vouched`` of ``stores.signing.check``. Raises UserError.
+    """
+    return {"vouched": signers_file()} if op in _BRINGING and required() else {}
 
 
-def check_policy(file: str, signature: dict[str, Any]) -> None:
+def check_policy(file: str, signature: Mapping[str, Any]) -> None:
     """Raise UserError("signature-required") where a bundle lacks what the user requires."""
     if signature["status"] != "trusted" and required():
-        how = "is signed " + signed_by(signature)
-        raise user_error("signature-required", {"file": file, "how": how})
+        raise user_error("signature-required", {"file": file, "how": signed_by(signature)})
 
 
 def check_key(key: str) -> str:

@@ -258,7 +258,7 @@ CATALOGUE: dict[str, Words] = {
     ),
     "signature-required": Words(
         "{file} is not imported.",
-        "You require signatures, and it {how}.",
+        "You require signatures, and it is signed {how}.",
         "Have it signed by one of your signers, add whoever signed it with “torchkeeper signers "
         "add”, or allow others again with “torchkeeper signers require off”.",
     ),

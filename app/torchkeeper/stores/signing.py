@@ -25,7 +25,7 @@ from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import exact
-from torchkeeper.stores.bundle import members_of, open_file
+from torchkeeper.stores.bundle import Bundle, members_of, open_file
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import ZIP_ERRORS
@@ -88,6 +88,29 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
         name = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", "replace")
         key = f"{name} {base64.b64encode(blob).decode()}"
         return Signature(status, signer, key, fingerprint(blob), digest)
+
+
+def signed_by(signature: Mapping[str, object]) -> str:
+    """In words who signed a bundle; signature: a Signature by the names of its fields."""
+    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
+    return {
+        "trusted": f"by {signature['signer']} ({key})",
+        "unknown": f"by a key that is not among your signers ({key})",
+        "unchecked": f"by {key}, which could not be checked: there is no ssh-keygen here",
+    }.get(str(signature["status"]), "by nobody")
+
+
+def check(bundle: Bundle, signers: str, report: Report) -> None:
+    """Raise Problem("signature-required", file=…, how=…) unless one of these signed a bundle,
+    Problem("bundle-changed") where its file is another one by now, and as ``signature_of``.
+    """
+    known = signers if os.path.exists(signers) else None
+    signature = signature_of(bundle.path, known, report)
+    if signature.status != "trusted":
+        how = signed_by(signature._asdict())
+        raise Problem("signature-required", file=bundle.path, how=how)
+    if signature.manifest != bundle.manifest_sha256:
+        raise Problem("bundle-changed", file=bundle.path)
 
 
 def fingerprint(blob: bytes) -> str:
