@@ -21,7 +21,7 @@ from torchkeeper.cli.carrying import (
 from torchkeeper.link import carrying, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
-from torchkeeper.link.signing import check_key, check_policy
+from torchkeeper.link.signing import check_key, check_policy, signers_file
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.signing import signed_by
@@ -171,9 +171,7 @@ def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tu
         if here is not None:
             asker.ask("know", python=here["python"], env=here["facts"])
             envs.append(here["python"])
-        answer = asker.ask("list", place=file, envs=envs)
-        if "format" in answer:
-            answer["signature"] = signing.signature_of(asker, file)
+        answer = asker.ask("list", place=file, envs=envs, signers=signers_file())
     if "format" not in answer:
         raise UserError(
             f"{file} is a folder.",

@@ -61,7 +61,7 @@ def signed(asker: Asker, file: str, key: str) -> Answer:
 
 def signature_of(asker: Asker, file: str) -> Answer:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
-    return asker.ask("signature", file=file, signers=signing.signers_if_any())
+    return asker.ask("signature", file=file, signers=signing.signers_file())
 
 
 def add_signers(command: argparse.ArgumentParser) -> None:

@@ -48,12 +48,6 @@ def signers_file() -> str:
     return os.path.join(os.path.dirname(kept.file(_POLICY)), "allowed_signers")
 
 
-def signers_if_any() -> str | None:
-    """The same, or None where there is no such file."""
-    path = signers_file()
-    return path if os.path.exists(path) else None
-
-
 def signers() -> list[Signer]:
     """All of them. Raises UserError("signers-unreadable")."""
     return [signer for line in _lines() if (signer := _signer(line)) is not None]

@@ -67,7 +67,8 @@ class _Opened(NamedTuple):
 
 
 def signature_of(path: str, signers: str | None, report: Report) -> Signature:
-    """Who signed a bundle. signers: a file of allowed signers as of ssh-keygen(1), or None.
+    """Who signed a bundle. signers: a file of allowed signers as of ssh-keygen(1), which need not
+    be there, or None.
 
     Raises as ``Bundle``, and of one that is signed Problem("signature-wrong", file=…, why=…),
     Problem("bundle-altered", file=…, part=…) where anything in it is not as it was signed.
@@ -104,8 +105,7 @@ def check(bundle: Bundle, signers: str, report: Report) -> None:
     """Raise Problem("signature-required", file=…, how=…) unless one of these signed a bundle,
     Problem("bundle-changed") where its file is another one by now, and as ``signature_of``.
     """
-    known = signers if os.path.exists(signers) else None
-    signature = signature_of(bundle.path, known, report)
+    signature = signature_of(bundle.path, signers, report)
     if signature.status != "trusted":
         how = signed_by(signature._asdict())
         raise Problem("signature-required", file=bundle.path, how=how)
@@ -260,7 +260,7 @@ def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | 
         if fits.returncode:
             why = "It is not one of this manifest"
             raise Problem("signature-wrong", file=path, why=why)
-        if signers is None:
+        if signers is None or not os.path.exists(signers):
             return "unknown", None
         named = asked("find-principals", "-f", signers)
         for name in named.stdout.decode("utf-8", "replace").splitlines():
