@@ -31,23 +31,26 @@ NOTICE = 15.0
 #: What the processes of a warm-up run, in the order in which they start each other.
 _RUN = {"engine": "torchkeeper.engine.serve", "worker": "torchkeeper.warm.job"}
 _TURN = 0.01
-#: The end of a recipe of each source, one of its cells, and where entries are that one makes.
+#: The end of a recipe of each source, a cell of it, where that is kept, and as how many.
 _SOURCES = {
     "callable": (
         "[compile]\ndynamic = false",
         "[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = [{n}] }}]",
         "fxgraph/*/*",
+        1,
     ),
     "eager": (
         "[compile]\ndevice = 'cpu'",
         "[[eager]]\nop = 'aten::sin'\ninputs = [{{ shape = [{n}] }}]",
-        "aoti_eager/*/*/lib/*/*.so",
+        "aoti_eager/*/*/lib/??????*",
+        1,
     ),
     "triton": (
         "",
         "[[triton]]\nkernel = 'recipe_kernels.py:tuned'\ntargets = ['cuda:90', 'hip:gfx942']\n"
         "signature = {{ x = '*fp32:16', n = 'i32' }}\nconstants = {{ scale = {n} }}",
         "triton/*/*",
+        4,
     ),
 }
 
@@ -151,7 +154,7 @@ class Killing:
         self.place = self.folder / f"place-{len(self.started)}"
         self.place.mkdir()
 
-    def start(self, by: str, jobs: int = 1, cells: int = 16) -> Warm:
+    def start(self, by: str, jobs: int = 1, cells: int = 48) -> Warm:
         """A warm-up of so many cells for each job: the first is the last of those that are there,
         the second what an earlier one was interrupted at.
         """
@@ -176,13 +179,13 @@ class Killing:
             warm.ask(warm=str(recipe), jobs=jobs)
         return warm
 
-    def again(self, warm: Warm, cells: int = 16) -> None:
+    def again(self, warm: Warm, cells: int = 48) -> None:
         """The next one, in the same window."""
         warm.ask(warm=str(self._recipe(cells)), jobs=1)
 
     def _recipe(self, cells: int) -> Path:
-        head, one, entries = _SOURCES[self.source]
-        done = len(list(self.place.glob(entries)))
+        head, one, entries, each = _SOURCES[self.source]
+        done = len(list(self.place.glob(entries))) // each
         sizes = [max(done, 1) + more for more in range(cells)]
         recipe = self.folder / "recipe.toml"
         recipe.write_text("\n".join([*(one.format(n=n) for n in sizes), head]))

@@ -25,8 +25,9 @@ pytestmark = pytest.mark.torch
 
 #: How often each is killed; a worker in a warm-up that goes on, and in which another is later.
 TIMES = {"window": 13, "command": 12, "engine": 13, "worker": 12}
-#: Warm-ups until there is another place.
+#: Warm-ups until there is another place, and what is compiled into each.
 _OTHER_PLACE = 10
+_SOURCES = ("callable", "triton", "eager", "callable")
 
 
 class Round(NamedTuple):
@@ -135,7 +136,7 @@ def test_fifty_times(place: Killing) -> None:
     for number, one in enumerate(rounds(choice)):
         if number and number % _OTHER_PLACE == 0:
             complete(place)
-            place.other_place()
+            place.other_place(_SOURCES[number // _OTHER_PLACE])
         print(f"{number:3}  {one}: ", end="", flush=True)
         since = time.monotonic()
         warm = play(place, one, choice)
@@ -150,6 +151,6 @@ def test_fifty_times(place: Killing) -> None:
 
 def complete(place: Killing) -> None:
     """What the last was interrupted at, and more, to the end."""
-    warm = place.start("command", 1, 4)
+    warm = place.start("command", 1, 3)
     assert warm.process.wait(120) == 0, warm.said
     place.assert_well(warm)

@@ -21,6 +21,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs, operators
+from torchkeeper.warm.sources.written import Whole, whole
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -95,7 +96,7 @@ class _Operator:
         """
         from torch._inductor import aoti_eager  # noqa: TID251
 
-        with _heard() as causes:
+        with _heard() as causes, whole(aoti_eager):
             path = aoti_eager.aoti_compile_with_persistent_cache(
                 self.space, self.overloaded, self.device, False, self.function, tuple(self.args),
                 self.keywords,
@@ -124,9 +125,8 @@ class _Operator:
             items = json.loads(listed.read_text())
             others = [one for one in items if one.get("meta_info") != wanted]
             if others:
-                partial = listed.with_suffix(".tmp")
-                partial.write_text(json.dumps(others, indent=4))
-                partial.replace(listed)
+                with Whole(listed) as file:
+                    file.write(json.dumps(others, indent=4))
             else:
                 listed.unlink()
 
