@@ -241,6 +241,21 @@ def test_gradients_are_those_of_each_call() -> None:
     ]  # fmt: skip
 
 
+def test_a_model_is_in_training_or_not_where_that_matters() -> None:
+    serves, trains = call(tensor(2)), call(tensor(2), backward=True, training=True)
+    odd = call(tensor(3), training=True), call(tensor(4), backward=True)
+    found = made(model(serves, trains, *odd, mode_matters=True))
+    assert [one.get("compile") for one in found.data["callable"]] == [
+        None, {"backward": True}, {"training": True}, {"backward": True, "training": False},
+    ]  # fmt: skip
+    found = made(model(serves, trains, *odd))
+    assert not any("training" in one.get("compile", {}) for one in found.data["callable"])
+    free = {**odd[1], "symbols": True}
+    found = made(model(trains, free, mode_matters=True))
+    assert found.data["compile"] == {"device": "cpu", "backward": True}
+    assert [one.get("training") for one in found.data["callable"][0]["calls"]] == [None, False]
+
+
 def test_calls_keep_their_order_where_it_decides_what_is_compiled() -> None:
     found = made(
         thing(call(tensor(4), order=0), call(tensor(8), 2, order=2, symbols=True), frames=[0]),
@@ -294,8 +309,6 @@ def test_why_something_is_not_named() -> None:
         ("another backend, mine", thing(plain, backend="mine")),
         ("more than plain values", model(plain, args=None)),
         ("has hooks", model(plain, odd=["hooks"])),
-        ("training mode, without", model(call(tensor(2), training=True), mode_matters=True)),
-        ("evaluation mode, with", model(call(tensor(2), backward=True), mode_matters=True)),
         ("any size before", thing(call(tensor(2), symbols=True))),
         ("any size before", thing(call(tensor(2)), call(tensor(2), grad=False, symbols=True))),
         ("is a NestedTensor", thing(call({"list": [{"odd": "NestedTensor"}]}))),
@@ -505,9 +518,8 @@ def main():
     with torch.inference_mode():
         torch.compile(optioned, options={"epilogue_fusion": False})(*pair)
     decorated(pair[0])
-    fixed = torch.compile(Net(8).eval(), dynamic=False)
-    with torch.no_grad():
-        fixed(pair[0].new_ones(3, 16))
+    # Without gradients being turned off, as most do it.
+    torch.compile(Net(8).eval(), dynamic=False)(torch.rand(3, 16))
     counters = torch._dynamo.utils.counters
     fx, aot = counters["inductor"], counters["aot_autograd"]
     print([fx[f"fxgraph_cache_{one}"] for one in ("hit", "miss", "bypass")]

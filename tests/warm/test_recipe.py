@@ -130,6 +130,10 @@ def cells(text: str, **given: Any) -> list[Cell]:
          "callable.calls[0].backward", "grad-and-backward"),
         (CALLABLE + "calls = [" + "{ inputs = [{ shape = [99999, 99999] }] }," * 7 + "]",
          "callable", "huge"),
+        ('[exported]\nfile = "a.pt2"\ncompile = { training = true }',
+         "exported.compile.training", "not-for-source"),
+        ('[exported]\nfile = "a.pt2"\ncalls = [{ training = true }]',
+         "exported.calls[0].training", "not-for-source"),
         (EAGER.replace("inputs", "calls"), "eager.calls", "key-known"),
         (CALLABLE + "[environment]\nA = 1", "environment.A", "quoted"),
         (CALLABLE + '[environment]\n"A-B" = "1"', "environment.A-B", "variable"),
@@ -293,6 +297,8 @@ def test_an_item_says_what_is_otherwise_for_it() -> None:
     assert model.item["inputs"][0]["dtype"] == "float16"
     assert not program.fullgraph
     assert {cell.threads for cell in (plain, own, model, program)} == {3}
+    [one] = cells(CALLABLE + "compile = { training = false, backward = true }")
+    assert (one.name, one.training, plain.training) == ("f, backward, evaluation", False, None)
     assert "compile" not in {**own.item, **program.item}, "a cell has it itself"
 
 

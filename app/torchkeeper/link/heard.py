@@ -111,8 +111,8 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
     """
     noted = [(call, one) for one in thing.noted for call in dicts(one.get("calls"))]
     noted.sort(key=lambda both: _order(both[0]))
-    for call, one in noted:
-        _check(call, one, thing.name)
+    for call, _ in noted:
+        _check(call, thing.name)
     calls = [call for call, _ in noted]
     if not any(call.get("symbols") for call in calls) or thing.noted[0].get("dynamic") is True:
         return [_item(thing, [both]) for both in noted]
@@ -124,15 +124,17 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
     device = _device(noted[0][1], noted[0][0])
     calls: list[dict[str, Any]] = []
     modes: list[dict[str, Any]] = []
-    for call, _ in noted:
+    for call, one in noted:
         inputs = [_told(x, device) for x in call["inputs"]]
         keywords = {key: _told(x, device) for key, x in call["keywords"].items()}
         calls.append({"inputs": inputs, **({"keywords": keywords} if keywords else {})})
         backward = bool(call.get("backward"))
-        modes.append({"backward": backward, "grad": backward or call.get("grad") is not False})
-    usual = {"backward": False, "grad": True}
-    if all(mode == modes[0] for mode in modes):
-        usual = modes[0]
+        grad = backward or call.get("grad") is not False
+        modes.append({"backward": backward, "grad": grad, "training": _training(call, one)})
+    usual = {"backward": False, "grad": True, "training": None}
+    for name in usual:
+        if all(mode[name] == modes[0][name] for mode in modes):
+            usual[name] = modes[0][name]
     for told, mode in zip(calls, modes, strict=True):
         told |= {name: value for name, value in mode.items() if value != usual[name]}
     # The same again compiles nothing: every one of them is there already.
@@ -183,15 +185,18 @@ def _table(value: Any) -> list[tuple[str, Any]]:
     return [(str(key), one) for key, one in value.items()] if isinstance(value, dict) else []
 
 
-def _check(call: Note, one: Note, name: str) -> None:
+def _check(call: Note, name: str) -> None:
     """Raises Unnamed where a call cannot be made again by itself."""
     for value in (*call["inputs"], *call["keywords"].values()):
         for odd in _odd(value):
             raise Unnamed(f"an input of {name} is a {odd}")
-    trains, training = bool(call.get("backward")), bool(call.get("training"))
-    if one["kind"] == "model" and one.get("mode_matters") and trains != training:
-        raise Unnamed(f"{name} is in {'training' if training else 'evaluation'} mode, "
-                      f"{'with' if trains else 'without'} gradients")  # fmt: skip
+
+
+def _training(call: Note, one: Note) -> bool | None:
+    """Whether a model was in training where that matters, and was not as ``backward`` has it."""
+    training = bool(call.get("training"))
+    usual = one["kind"] != "model" or not one.get("mode_matters")
+    return None if usual or training == bool(call.get("backward")) else training
 
 
 def _odd(value: Any) -> Iterator[str]:

@@ -133,9 +133,9 @@ def _settled(found: Sequence[Item]) -> tuple[dict[str, Any], list[dict[str, Any]
 
 
 def _is_default(name: str, value: Any) -> bool:
-    if name == "grad":
-        return value is True
-    return value is None or value == {} or (value is False and name != "dynamic")
+    if name in ("fullgraph", "backward", "grad"):
+        return value is (name == "grad")
+    return value is None or value == {}
 
 
 def _matrix(items: list[dict[str, Any]]) -> dict[str, Any]:

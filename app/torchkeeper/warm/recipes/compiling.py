@@ -17,12 +17,13 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 #: Of a whole recipe: they are set before torch is imported, for a process.
 _WHOLE = ("threads", "portable")
 COMPILE = (
-    "mode", "dynamic", "fullgraph", "backward", "grad", "options", "device", "dtype", *_WHOLE,
+    "mode", "dynamic", "fullgraph", "backward", "grad", "training", "options", "device", "dtype",
+    *_WHOLE,
 )  # fmt: skip
 #: Of these, what has a meaning for each source.
 COMPILES = {
     "callable": COMPILE,
-    "exported": COMPILE,
+    "exported": tuple(name for name in COMPILE if name != "training"),
     "eager": ("options", "device", "dtype", "threads", "portable"),
     "script": ("threads", "portable"),
     "triton": (),
@@ -140,7 +141,8 @@ def said(settings: Mapping[str, Any]) -> Iterator[str]:
     """What an item says for itself, in a few words each, as the name of its cells has it."""
     yield from (settings[name] for name in ("dtype", "device", "mode") if name in settings)
     switches = {"dynamic": ("static", "dynamic"), "fullgraph": ("", "fullgraph"),
-                "backward": ("forward", "backward"), "grad": ("no grad", "grad")}  # fmt: skip
+                "backward": ("forward", "backward"), "grad": ("no grad", "grad"),
+                "training": ("evaluation", "training")}  # fmt: skip
     for name, words in switches.items():
         if name in settings and (word := words[bool(settings[name])]):
             yield word

@@ -103,6 +103,7 @@ def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) 
         fullgraph=settings.get("fullgraph", False),
         backward=settings.get("backward", False),
         grad=settings.get("grad", True),
+        training=settings.get("training"),
         options=options,
         environment=dict(recipe.environment),
         threads=settings.get("threads"),

@@ -28,7 +28,8 @@ _NEEDED = {
 _CALLED = ("example", "factory", "function")
 #: The keys of one of several calls, which follow each other in one process, and how many at most:
 #: far beyond what Dynamo compiles of one thing (recompile_limit in torch/_dynamo/config.py).
-_CALL = ("inputs", "keywords", "backward", "grad")
+_MODES = ("backward", "grad", "training")
+_CALL = ("inputs", "keywords", *_MODES)
 MOST_CALLS = 100
 #: A size or a constant at most.
 LARGEST_SIZE = 2**40
@@ -68,7 +69,7 @@ def look(
         found.text(item["name"], (*where, "name"), 80)
     _inputs(found, item, where, sizes)
     if "calls" in item and "calls" in KEYS[source]:
-        _calls(found, item, where, sizes)
+        _calls(found, source, item, where, sizes)
     if source == "callable":
         _callable(found, item, where)
     elif source == "script":
@@ -91,7 +92,9 @@ def _inputs(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[s
             values.look(found, one, (*where, "keywords", key), sizes)
 
 
-def _calls(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[str]) -> None:
+def _calls(
+    found: Faults, source: str, item: dict[str, Any], where: Where, sizes: Sequence[str]
+) -> None:
     for key in ("inputs", "keywords"):
         if key in item:
             found.add((*where, key), "in-calls", key, at_key=True)
@@ -107,9 +110,11 @@ def _calls(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[st
         elif found.table(call, (*here, at)):
             found.keys(call, _CALL, (*here, at))
             _inputs(found, call, (*here, at), sizes)
-            for key in ("backward", "grad"):
+            for key in _MODES:
                 if key in call:
                     found.switch(call[key], (*here, at, key))
+                    if key not in compiling.COMPILES[source]:
+                        found.add((*here, at, key), "not-for-source", key, True, source=source)
 
 
 def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:

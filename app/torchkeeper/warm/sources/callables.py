@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -34,8 +35,8 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             what = _placed(what, cell, device)
             arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
-        # It is already as it is to be, in training or not.
-        call = running.Call(arguments, keywords, cell.backward, cell.grad)
+        # It is already as it is to be, in training or not, unless the recipe says so.
+        call = running.Call(arguments, keywords, cell.backward, cell.grad, cell.training)
         return running.work(cell, what, [call])
     name = item.get("factory") or item["function"]
     what = found_in(name, cell.folder)
@@ -47,10 +48,14 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     with blamed(cell):
         calls = running.calls(cell, device)
         what = _placed(what, cell, device)
-        trains = {call.backward for call in calls}
-        if "factory" in item and not any(trains) and hasattr(what, "eval"):
-            what.eval()  # as it serves
-    return running.work(cell, what, calls, modes="factory" in item and len(trains) > 1)
+    if "factory" in item and not all(call.backward for call in calls):
+        calls = list(map(_as_it_serves, calls))
+    return running.work(cell, what, calls)
+
+
+def _as_it_serves(call: running.Call) -> running.Call:
+    """Where nothing says otherwise, what goes not backward is not in training."""
+    return call if call.training is not None else replace(call, training=call.backward)
 
 
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:

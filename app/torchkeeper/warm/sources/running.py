@@ -15,12 +15,16 @@ from torchkeeper.warm.sources.blame import blamed
 
 @dataclass(frozen=True)
 class Call:
-    """What something is called with, and whether gradients are on, and computed, then."""
+    """What something is called with, and whether gradients are on, and computed, then.
+
+    training: whether a model is in training then, None where it is as it is.
+    """
 
     inputs: Sequence[Any]
     keywords: Mapping[str, Any]
     backward: bool
     grad: bool
+    training: bool | None = None
 
 
 def calls(cell: Cell, device: str) -> list[Call]:
@@ -28,11 +32,12 @@ def calls(cell: Cell, device: str) -> list[Call]:
     made = []
     for one in cell.item.get("calls") or [cell.item]:
         grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
-        made.append(Call(*inputs.of(one, device), backward, grad))
+        training = one.get("training", cell.training)
+        made.append(Call(*inputs.of(one, device), backward, grad, training))
     return made
 
 
-def work(cell: Cell, what: Any, several: Sequence[Call], modes: bool = False) -> Work:
+def work(cell: Cell, what: Any, several: Sequence[Call]) -> Work:
     """Compiled as the cell says, unless it is already, and then called, a step for each call.
 
     All are of one ``torch.compile``, so that what Dynamo learns from one call it knows in the next:
@@ -40,7 +45,6 @@ def work(cell: Cell, what: Any, several: Sequence[Call], modes: bool = False) ->
     Forward only is without gradients where anything would have one: as a program that serves.
     Whether they are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
     _record_runtime_state): a call with ``grad`` False warms both.
-    modes: a model is in training for calls with backward, and for others not; else as it is.
     Raises Problem("inputs-refused") where the inputs are not as many as it takes.
     """
     for call in several:
@@ -48,9 +52,9 @@ def work(cell: Cell, what: Any, several: Sequence[Call], modes: bool = False) ->
     run = what if is_compiled(what) else compiled(cell, what)
 
     def once(call: Call) -> None:
-        if modes and hasattr(what, "train"):
-            what.train(call.backward)
         with blamed(cell):
+            if call.training is not None and hasattr(what, "eval"):
+                (what.train if call.training else what.eval)()
             _run(cell, what, run, call)
 
     def step(at: int, call: Call) -> Step:
