@@ -73,7 +73,9 @@ def _say_log(log: list[Any]) -> None:
 
 def _cells(row: Answer) -> list[str]:
     seconds = row.get("seconds")
-    counts = [row.get(name) for name in ("graphs", "hits", "misses")]
+    # Of a kernel or an operator there are no graphs.
+    graphs = None if row.get("source") in say.THINGS else row.get("graphs")
+    counts = [graphs, row.get("hits"), row.get("misses")]
     return [
         str(row.get("name")),
         str(row.get("state")),

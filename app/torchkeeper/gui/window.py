@@ -607,7 +607,7 @@ class Window(Shell):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
-        if not self._sure and self._kept_open():
+        if not self._sure and self._kept_open(self.close):
             event.ignore()
             return
         if active and not self._sure:
@@ -624,14 +624,17 @@ class Window(Shell):
         self.engines.stop()
         super().closeEvent(event)
 
-    def _kept_open(self) -> bool:
-        """Whether a dialog has something unsaved, about which it asks now."""
+    def _kept_open(self, then: Callable[[], object]) -> bool:
+        """Whether a dialog has something unsaved, about which it asks now; ``then``: what goes on
+        once that is answered and it is closed.
+        """
         from torchkeeper.gui.dialogs.base import Dialog
 
         for dialog in self.findChildren(Dialog):
             if dialog.isVisible() and dialog.unsaved:
                 dialog.activateWindow()
-                dialog.reject()
+                # Not while it and its question are still being closed.
+                dialog.leave(lambda: QTimer.singleShot(0, self, then))
                 return True
         return False
 
@@ -640,7 +643,7 @@ class Window(Shell):
 
     def leave_jobs(self) -> None:
         """Hide; close when the last job has ended, whatever came of it."""
-        if self._kept_open():
+        if self._kept_open(self.leave_jobs):
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
         for dialog in self.findChildren(QDialog):
@@ -651,7 +654,7 @@ class Window(Shell):
 
     def stop_jobs(self) -> None:
         """Stop what runs, and close."""
-        if not self._kept_open():
+        if not self._kept_open(self.stop_jobs):
             self.close_surely()
 
     def _end_alone(self) -> None:

@@ -39,6 +39,8 @@ def cause(graph: Mapping[str, Any]) -> str:
         return bypassed(graph)
     if code == "differs":
         return explaining.sentence(found)
+    if code == "failed":
+        return printable(f"Compiling it failed: {found.get('text') or 'PyTorch does not say why'}")
     if code == "said":  # by PyTorch or Triton, where they say it themselves
         return printable(str(found.get("text") or ""))
     return _CAUSES.get(code, printable(code))

@@ -55,9 +55,13 @@ class _Found:
     folder: bool
 
 
-def snapshot(root: str) -> dict[str, Mark]:
-    """What ``sweep`` must not touch: everything of its concern that is there already."""
-    return {found.path: mark(found.path) for found in _walk(root)}
+def snapshot(root: str, until: int | None = None) -> dict[str, Mark]:
+    """What ``sweep`` must not touch: everything of its concern that is there already.
+
+    until: only what has not changed since then, in nanoseconds since the epoch.
+    """
+    marks = {found.path: mark(found.path) for found in _walk(root)}
+    return {path: seen for path, seen in marks.items() if until is None or seen[0] < until}
 
 
 def mark(path: str) -> Mark:

@@ -30,24 +30,27 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         with blamed(cell):
             given = called(found, item, cell, device)
         what, arguments, keywords = _example(item["example"], given)
-    else:
-        name = item.get("factory") or item["function"]
-        what = found_in(name, cell.folder)
-        if "factory" in item:
-            with blamed(cell):
-                what = called(what, item, cell, device)
-            if not callable(what):
-                raise Problem("example-wrong", name=name, found=type(what).__name__)
         with blamed(cell):
-            arguments, keywords = inputs.of(item, device)
-    with blamed(cell):
-        what = _placed(what, cell, device)
-        if "factory" in item and not cell.backward and hasattr(what, "eval"):
-            what.eval()  # as it serves; what an example returns is already as it is to be
-        if "example" in item:
-            arguments = _moved(arguments, cell, device)
+            what = _placed(what, cell, device)
+            arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
-    return running.work(cell, what, list(arguments), keywords)
+        # It is already as it is to be, in training or not.
+        call = running.Call(arguments, keywords, cell.backward, cell.grad)
+        return running.work(cell, what, [call])
+    name = item.get("factory") or item["function"]
+    what = found_in(name, cell.folder)
+    if "factory" in item:
+        with blamed(cell):
+            what = called(what, item, cell, device)
+        if not callable(what):
+            raise Problem("example-wrong", name=name, found=type(what).__name__)
+    with blamed(cell):
+        calls = running.calls(cell, device)
+        what = _placed(what, cell, device)
+        trains = {call.backward for call in calls}
+        if "factory" in item and not any(trains) and hasattr(what, "eval"):
+            what.eval()  # as it serves
+    return running.work(cell, what, calls, modes="factory" in item and len(trains) > 1)
 
 
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:
