@@ -17,15 +17,18 @@ from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from torchkeeper.gui import findings
+from torchkeeper.gui.activity import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
-from torchkeeper.gui.jobs import Job, State, cells_text
+from torchkeeper.gui.jobs import Job, JobsModel, State, cells_text
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.matrix.phases import PHASES as NAMES
 from torchkeeper.gui.matrix.phases import spent, title, words
 from torchkeeper.gui.matrix.words import told
+from torchkeeper.gui.recipes.known import BUILTIN
+from torchkeeper.gui.recipes.ofjob import counted, file_of
 from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verifications import Beside
@@ -206,6 +209,44 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
     pane.choose(1)
     assert pane.uncached.text() == f"{said}."
     assert cells.rows[0].good, "what can be warmed of it is"
+
+
+def test_the_recipe_of_a_bad_cell_can_be_edited(qtbot: QtBot) -> None:
+    job = Job(1, "Warm", "warm", cells=sample_cells.told(16, (4, 7)))
+    names = dict.fromkeys(cell.recipe for cell in job.cells.rows)
+    job.asked = {"paths": [BUILTIN, *(f"/r/{name}.toml" for name in list(names)[1:])]}
+    assert file_of(job, "decode") == "", "the built-in one has none"
+    assert file_of(job, "export") == "/r/export.toml"
+    assert counted(job)["kernels"] == ("/r/kernels.toml", 2, 0)
+    job.asked["paths"][0] = "/r/decode.toml"
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.show()
+    pane.file_of = lambda recipe: file_of(job, recipe)
+    pane.show_cells(job.cells)
+    assert not pane.recipe.isVisible()
+    pane.choose(4)
+    with qtbot.waitSignal(pane.edit) as told_of:
+        click(qtbot, pane.recipe)
+    assert told_of.args == ["/r/decode.toml"]
+    job.asked["before"] = [("another", 3)]
+    assert counted(job) == {}, "nobody knows whose the files are"
+
+
+def test_a_job_that_is_not_good_is_marked_so(qtbot: QtBot) -> None:
+    jobs = JobsModel()
+    for kind, cells, result, icon in (
+        ("warm", sample_cells.told(16), {}, "done"),
+        ("warm", sample_cells.told(16, (4,)), {}, "warning"),
+        ("verify", Cells(), {"good": False}, "warning"),
+        ("verify", Cells(), {"good": True}, "done"),
+    ):
+        job = jobs.add("It", kind, "/place")
+        job.cells = cells
+        jobs.begin(job)
+        assert mark(job)[0] == "running"
+        jobs.end(job, State.DONE, result=result)
+        assert mark(job)[0] == icon
 
 
 def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> None:

@@ -346,6 +346,48 @@ def test_a_new_recipe_begins_with_an_example(
     assert not editor.isVisible()
 
 
+def test_a_recipe_lies_beside_the_file_that_was_chosen(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    window.flows.new_recipe(words.FORM)
+    [form] = window.findChildren(RecipeForm)
+    form.reference.setText("old.module:small")
+    click(qtbot, form.browse)
+    [dialog] = form.findChildren(QFileDialog)
+    dialog.filesSelected.emit([str(folder / "models.py")])
+    dialog.close()
+    assert form.reference.text() == "models.py:small"
+    assert form.reference.selectedText() == "small"
+    click(qtbot, form.go)
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    click(qtbot, editor.save)
+    [dialog] = editor.findChildren(QFileDialog)
+    assert dialog.directory().path() == str(folder)
+    assert [Path(name).name for name in dialog.selectedFiles()] == ["small.toml"]
+    dialog.close()
+    # One that lies somewhere names it from there, as long as it is below.
+    form = RecipeForm(editor, print, GOOD, tomllib.loads(GOOD), str(folder.parent))
+    form._name_file([str(folder / "models.py")])
+    assert form.reference.text() == "recipes/models.py:small"
+    form._name_file(["/elsewhere/models.py"])
+    assert form.reference.text() == "/elsewhere/models.py:small"
+    editor._close_surely()
+
+
+@pytest.mark.parametrize(
+    ("cells", "data", "name"),
+    [(["small, batch 2"], {}, "small.toml"), (["add.Tensor"], {}, "add.toml"),
+     (["train.py"], {}, "train.toml"), ([], None, "recipe.toml"), (["../.."], {}, "recipe.toml"),
+     (["x"], {"name": "a small / model"}, "a-small-model.toml")],
+)  # fmt: skip
+def test_what_a_file_may_be_called(
+    cells: list[str], data: dict[str, str] | None, name: str
+) -> None:
+    assert known.Looked([], cells, data=data).file_name == name
+
+
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
     window.flows.new_recipe(words.FORM)

@@ -114,9 +114,14 @@ class LapTable(_Table):
             for other in ("cold", "mega"):
                 ratio = result["ratios"].get(f"{name}_{other}")
                 cells.append("–" if ratio is None else f"{ratio:.1f}×")
-            cells.append(f"{run['misses'] + run['autograd']['misses']:,}")
+            missed, besides = run["misses"], run["autograd"]["misses"]
+            cells.append(f"{missed:,} + {besides:,}" if besides else f"{missed:,}")
             cells.append(f"{run['rebuilt']:,}" if own else "–")
             item = QTreeWidgetItem(cells)
+            if besides:
+                graphs = say.count(missed, "graph", "graphs")
+                hint = tr("{}, and {} of AOTAutograd, which holds them")
+                item.setToolTip(4, hint.format(graphs, say.count(besides, "entry", "entries")))
             item.setToolTip(0, about(name))
             item.setData(0, _MARK, own)
             for column in range(1, len(cells)):

@@ -288,9 +288,10 @@ class RecipeEditor(Dialog):
     def fill_in(self) -> None:
         """Open the form on the text, if it can show it."""
         if self.form.isEnabled() and self.looked is not None:
-            RecipeForm(self, self._take, self._written(), self.looked.data).open()
+            folder = os.path.dirname(self._path) or self._folder
+            RecipeForm(self, self._take, self._written(), self.looked.data, folder).open()
 
-    def _take(self, text: str) -> None:
+    def _take(self, text: str, _: str) -> None:
         """Have another text, which can be undone as what is typed."""
         if text != self._written():
             cursor = QTextCursor(self.text.document())
@@ -318,7 +319,8 @@ class RecipeEditor(Dialog):
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix("toml")
         dialog.setDirectory(os.path.dirname(self._path) or self._folder)
-        dialog.selectFile(os.path.basename(self._path) or "recipe.toml")
+        suggested = self.looked.file_name if self.looked is not None else "recipe.toml"
+        dialog.selectFile(os.path.basename(self._path) or suggested)
         # The file dialog has asked already whether what is there may be replaced.
         dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
         dialog.open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
 from torchkeeper.gui.recipes.reforming import Unfit
@@ -31,17 +32,20 @@ class RecipeForm(Dialog):
     """Writes a text, or changes one, which is edited from then on: it is the truth."""
 
     def __init__(
-        self, parent: QWidget | None, then: Callable[[str], object], text: str = "",
-        data: dict[str, Any] | None = None,
+        self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
+        data: dict[str, Any] | None = None, folder: str = "",
     ) -> None:  # fmt: skip
-        """then: is called with the text. data: of the recipe that is changed, in this ``text``.
+        """then: is called with the text, and the folder that it is to lie in, or "" where that does
+        not matter. data: of the recipe that is changed, in this ``text``; folder: where it lies.
 
         Raises Unfit where the form cannot show it.
         """
         shown = reforming.form_of(data) if data is not None else None
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("New recipe") if shown is None else self.tr("Edit recipe"))
-        self._then, self._text, self._data = then, text, data
+        self._then, self._text, self._data, self._folder = then, text, data, folder
+        #: Where the file with the callable lies.
+        self._beside = ""
         self.kind = QComboBox()
         for title in (
             self.tr("An example: it returns the model and its inputs"),
@@ -50,7 +54,11 @@ class RecipeForm(Dialog):
         ):
             self.kind.addItem(title)
         self.reference = QLineEdit()
-        self.reference.setPlaceholderText("models.llm:decode")
+        self.reference.setPlaceholderText(self.tr("models.py:decode, or models.llm:decode"))
+        self.browse = forms.button(self.tr("&File…"))
+        self.browse.setAutoDefault(False)
+        self.browse.setToolTip(self.tr("Choose the Python file that it is in"))
+        self.browse.clicked.connect(self._choose)
         self.inputs = QPlainTextEdit()
         self.inputs.setTabChangesFocus(True)
         self.inputs.setPlaceholderText("[batch, 64] float32\n[batch, 64] bool\n3")
@@ -122,19 +130,27 @@ class RecipeForm(Dialog):
 
     def _lay_out(self, dtypes: QGridLayout, modes: QGridLayout) -> None:
         self.body.addWidget(forms.label(self._about(), "muted", wrap=True))
+        named, line = QWidget(), forms.row()
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.reference, 1)
+        line.addWidget(self.browse)
+        named.setLayout(line)
         lines = QFormLayout()
         lines.setHorizontalSpacing(16)
         lines.setVerticalSpacing(forms.GAP)
         lines.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for text, field in (
             (self.tr("&What"), self.kind),
-            (self.tr("&Name"), self.reference),
+            (self.tr("&Name"), named),
             (self.tr("&Inputs, a line each"), self.inputs),
             (self.tr("&Sizes"), self.sizes),
             (self.tr("&Device"), self.device),
         ):
             lines.addRow(text, field)
             field.setAccessibleName(text.replace("&", ""))
+            if field is named:
+                field.setFocusProxy(self.reference)
+                self.reference.setAccessibleName(text.replace("&", ""))
         lines.addRow(self.tr("Dtypes"), dtypes)
         lines.addRow(self.tr("Modes"), modes)
         lines.addRow(self.tr("S&hapes"), self.dynamic)
@@ -196,7 +212,25 @@ class RecipeForm(Dialog):
                 self._complain(why_not(str(e)))
                 return
         self.accept()
-        self._then(text)
+        self._then(text, self._beside)
+
+    def _choose(self) -> None:
+        python = self.tr("Python (*.py)")
+        folder = os.path.join(self._folder, "")
+        choose_files(self, self.tr("The file with it"), folder, python, self._name_file)
+
+    def _name_file(self, paths: Sequence[str]) -> None:
+        """Name a file beside the recipe, or the recipe is to lie beside the file."""
+        if not paths:
+            return
+        file, name = paths[0], self.reference.text().rpartition(":")[2]
+        if self._data is None:
+            self._beside, file = os.path.split(file)
+        elif file.startswith(f"{self._folder.rstrip('/')}/"):
+            file = os.path.relpath(file, self._folder)
+        self.reference.setText(f"{file}:{name}")
+        self.reference.setFocus()
+        self.reference.setSelection(len(file) + 1, len(name))
 
 
 def why_not(code: str) -> str:

@@ -227,7 +227,10 @@ class RecipesDialog(Dialog):
         alone = len(listed) <= 1
         self.blank.say(
             self.tr("No recipe of your own yet"),
-            self.tr("Begin with an example under New, add files or a folder, or drop them here."),
+            self.tr(
+                "Begin under New, with a form or an example; add files or a folder; or drop "
+                "them here."
+            ),
         )
         self.blank.setVisible(alone)
         if alone:

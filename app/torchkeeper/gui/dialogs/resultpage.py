@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
@@ -14,6 +14,7 @@ from torchkeeper.gui.dialogs.ending import Outcome
 from torchkeeper.gui.dialogs.outcome import left_summary, outcome
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
 from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.recipes.ofjob import file_of
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 class ResultPage(QWidget):
     """What came of a job, what it left out, and what can be done now."""
+
+    #: A recipe is to be edited: its file.
+    edit = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +144,9 @@ class ResultPage(QWidget):
             return False
         if self.cells is None:
             self.cells = cells_pane(self._layout, self._layout.count() - 2)
+            self.cells.edit.connect(self.edit)
         self.cells.setVisible(True)
+        self.cells.file_of = lambda recipe: file_of(job, recipe)
         self.cells.show_cells(job.cells)
         self.cells.choose_bad()
         return True

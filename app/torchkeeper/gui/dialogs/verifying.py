@@ -57,6 +57,8 @@ class VerifyDialog(WorkDialog):
         self.recipe.changed.connect(self._say)
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
+        #: Whether runs were wanted that make no sense at present.
+        self._wanted: dict[str, bool] = {}
         self.options = CompileOptions(
             self.tr("As many as what is verified was made for."),
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
@@ -87,9 +89,6 @@ class VerifyDialog(WorkDialog):
         both = forms.row(gap=24)
         left, right = forms.column(), forms.column(gap=4)
         forms.field(left, self.tr("&Recipe"), self.recipe)
-        left.addSpacing(4)
-        forms.field(left, self.tr("&Device"), self.device)
-        left.addSpacing(4)
         left.addWidget(self.options)
         left.addStretch(1)
         runs = forms.label(self.tr("Runs to compare"), "heading")
@@ -102,6 +101,8 @@ class VerifyDialog(WorkDialog):
             what.setContentsMargins(24, 0, 0, 4)
             right.addWidget(box)
             right.addWidget(what)
+        right.addSpacing(4)
+        forms.field(right, self.tr("&Device"), self.device)
         right.addStretch(1)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
@@ -153,19 +154,30 @@ class VerifyDialog(WorkDialog):
         self.options.suggest(threads if isinstance(threads, int) else None, portable)
 
     def _suit(self) -> None:
-        """A mega-cache is what a cold run has saved; without headers there is none to prepare."""
-        for name, able in (
-            ("mega", self.runs["cold"].isChecked()),
-            ("prepared", not self.options.portable),
-        ):
-            self.runs[name].setEnabled(able)
-            if not able:
-                self.runs[name].setChecked(False)
+        """A mega-cache is what a cold run has saved; without headers there is none to prepare, and
+        for several cells one is prepared anyway, before all runs.
+        """
+        several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
+        for name, able, why in (
+            ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),
+            ("prepared", not self.options.portable and not several,
+             self.tr("Several cells find the header there in every run") if several
+             else self.tr("Portable does without the header")),
+        ):  # fmt: skip
+            box = self.runs[name]
+            if not able and box.isEnabled():
+                self._wanted[name] = box.isChecked()
+                box.setChecked(False)
+            elif able and not box.isEnabled():
+                box.setChecked(self._wanted.get(name, True))
+            box.setEnabled(able)
+            box.setToolTip("" if able else why)
 
     def _say(self) -> None:
         facts = self.environment.facts
         self.options.say(facts)
         self.device.say(facts)
+        self._suit()
         able = facts is not None and environment.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip("" if able else self.environment.about.text())

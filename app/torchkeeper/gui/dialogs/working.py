@@ -41,6 +41,8 @@ class WorkDialog(Dialog):
     verify = Signal(object)
     rewarm = Signal(object)
     log = Signal(object)
+    #: A recipe is to be edited: its file.
+    edit = Signal(str)
 
     def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
         super().__init__(parent, "", width)
@@ -70,6 +72,7 @@ class WorkDialog(Dialog):
         page.more.prepare.connect(self._prepare)
         page.verify.clicked.connect(lambda: self._leave_to(self.verify))
         page.bad.clicked.connect(lambda: self._leave_to(self.rewarm))
+        page.edit.connect(self._edit)
         page.log.clicked.connect(lambda: self._leave_to(self.log))
 
     def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
@@ -175,6 +178,10 @@ class WorkDialog(Dialog):
     def _prepare(self, python: str) -> None:
         self.accept()
         self.prepare.emit(python)
+
+    def _edit(self, path: str) -> None:
+        self.accept()
+        self.edit.emit(path)
 
     def _leave_to(self, what: SignalInstance) -> None:
         job = self.job

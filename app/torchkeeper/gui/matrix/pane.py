@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, QTimer
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -31,8 +33,13 @@ _TABLE, _DETAIL = 3, 2
 class CellsPane(QWidget):
     """Follows one job's cells; ``show_cells`` says that there may be something new."""
 
+    #: The recipe of the chosen cell is to be edited: its file.
+    edit = Signal(str)
+
     def __init__(self) -> None:
         super().__init__()
+        #: The file of a recipe, by what the job calls it; empty for one that cannot be edited.
+        self.file_of: Callable[[str], str] = lambda _: ""
         self.model = CellsModel(self)
         self.view = QTableView()
         self.view.setModel(self.model)
@@ -60,6 +67,11 @@ class CellsPane(QWidget):
         self.copy.setAutoDefault(False)
         self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
         self.copy.clicked.connect(self._copy_log)
+        self.recipe = forms.button(self.tr("&Edit recipe…"))
+        self.recipe.setAutoDefault(False)
+        self.recipe.setToolTip(self.tr("Close this, and change the text of its recipe"))
+        self.recipe.hide()
+        self.recipe.clicked.connect(self._edit)
         self._chosen: int | None = None
         #: Whether the user has chosen a cell; before, it is the one that is compiled.
         self._touched = False
@@ -101,6 +113,7 @@ class CellsPane(QWidget):
         head.addWidget(self.bad)
         line = forms.row()
         line.addWidget(self.name, 1)
+        line.addWidget(self.recipe)
         line.addWidget(self.copy)
         below = forms.column(gap=4)
         below.setContentsMargins(0, 4, 0, 0)
@@ -208,6 +221,7 @@ class CellsPane(QWidget):
             self.name.setText("")
             self.facts.setText("")
             self.uncached.hide()
+            self.recipe.hide()
             self._show_log(None)
             return
         self.name.setText(name_of(cell, self.model.several))
@@ -216,6 +230,8 @@ class CellsPane(QWidget):
         self.uncached.setVisible(bool(self.uncached.text()))
         if cell.error is not self.notice.error:
             self.notice.tell(cell.error)
+        bad = cell.ended and not cell.good
+        self.recipe.setVisible(bad and bool(self.file_of(cell.recipe)))
         self._show_log(cell)
 
     def _show_log(self, cell: CellState | None) -> None:
@@ -239,6 +255,10 @@ class CellsPane(QWidget):
             self.log.setPlainText("\n".join(cell.lines()))
         if follow:
             bar.setValue(bar.maximum())
+
+    def _edit(self) -> None:
+        if self.cell is not None and (file := self.file_of(self.cell.recipe)):
+            self.edit.emit(file)
 
     # Copying.
 

@@ -33,10 +33,10 @@ def about(name: str) -> str:
     """What is done in a phase."""
     done = {
         "dynamo": _tr("Python is traced into graphs"),
-        "pre_grad": _tr("over the graph, before gradients are worked out"),
-        "joint": _tr("over the forward and backward graph together"),
+        "pre_grad": _tr("passes over the graph before gradients are worked out"),
+        "joint": _tr("passes over the forward and backward graph together"),
         "partition": _tr("the joint graph is cut into forward and backward"),
-        "post_grad": _tr("over each graph, after that"),
+        "post_grad": _tr("passes over each graph after that"),
         "codegen": _tr("Inductor lowers the graph and writes kernels"),
         "build": _tr("the C++ or Triton compiler makes machine code of them"),
     }.get(name, _tr("what PyTorch's trace has no name of its own for"))

@@ -40,7 +40,7 @@ def _recipes(stage: Stage) -> None:
 
 def _editor(stage: Stage) -> None:
     window = stage.window(SampleEngines())
-    form = RecipeForm(window, lambda _: None)
+    form = RecipeForm(window, lambda *_: None)
     form.kind.setCurrentIndex(1)
     form.reference.setText("models.llm:Decoder")
     form.inputs.setPlainText("[batch, 1, 4096] bfloat16\n[batch, cached, 4096] bfloat16")
