@@ -141,6 +141,11 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     window = open_window(place)
     dialog = asked(qtbot, window)
     assert not dialog.go.isDefault(), "it runs code"
+    assert [dialog.device.itemText(n) for n in range(dialog.device.count())] == [
+        "The best there is", "cpu  (a CPU)", "cuda:0  (a GPU)",
+    ]  # fmt: skip
+    dialog.begin_with("", {"device": "cuda:0"})
+    assert dialog.device.device == "cuda:0", "what it was warmed for"
     assert dialog.chosen == ["cold", "mega", "warm", "prepared"]
     assert dialog.options.spin.text() == "As programs here: 3"
     # What makes no sense cannot be asked for.
@@ -153,6 +158,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert (job.kind, job.state) == ("verify", State.FAILED)
+    assert (job.asked["device"], job.asked["portable"]) == ("cuda:0", True)
     assert job.error
     assert job.error.code == "nothing-to-verify"
     assert "There is nothing to verify" in dialog.result_page.title.text()
@@ -262,7 +268,8 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     job = verify(qtbot, window, bundle)
     assert job.result["good"], job.result
     assert any(line.startswith("Placed as an import would") for line in job.log)
-    assert not Path(job.scratch).exists()
+    # It is removed aside: nobody waits for a disk because of it.
+    qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
     imported = window.flows.open_import([str(bundle)])
     imported.target.combo.setEditText(str(other))
     assert imported.environment.python == torch_python

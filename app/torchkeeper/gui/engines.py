@@ -124,6 +124,11 @@ class Engines(QObject):
         some = list(paths)
         return self._ask_aside(listener, lambda: lookups.paths(some))
 
+    def look_at_offered(self, paths: Sequence[str], listener: Listener) -> int:
+        """What each path is offered as; the result is ``{"paths": [{path, what}]}``."""
+        some = list(paths)
+        return self._ask_aside(listener, lambda: lookups.offered(some))
+
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
         ticket = self._ticket(listener)

@@ -5,17 +5,15 @@ Each is an item of its own, with its library; the list goes with the first.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
-from torchkeeper.artifacts import aoti_eager
+from torchkeeper.artifacts import alone, aoti_eager
+from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import eager_library
 from torchkeeper.stores.items import File, Item, Source
 
-#: A list of kernels is some kilobytes.
-MAX_LIST = 4 << 20
 #: What stands between the path of a list and the digest of an item.
 MARK = "#"
 
@@ -67,8 +65,7 @@ def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
         files = _library(conf.path, one, files_in)
         if not parts or not files:
             files = [conf, *files]
-        about = {"op": f"{namespace}::{item.key}", "device": device, "item": one}
-        said = json.dumps(about).encode()
+        said = alone.alone(f"{namespace}::{item.key}", device, one)
         parts.append(Item(item.kind, item.key + mark, item.path + mark, files, said))
     return parts or [item]
 

@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHeaderView,
     QListWidget,
     QSplitter,
     QTreeWidget,
@@ -20,11 +19,14 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
+from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
+from torchkeeper.gui.recipes.reforming import Unfit, form_of
 from torchkeeper.gui.recipes.tomledit import TomlEdit
+from torchkeeper.gui.trees import columns
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
@@ -47,15 +49,15 @@ class RecipeEditor(Dialog):
 
     def __init__(
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
-        folder: str = "", line: int = 1,
+        folder: str = "", line: int = 1, form: bool = False,
     ) -> None:  # fmt: skip
         """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
-        ``folder`` by default. line: where to go.
+        ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
         """
         super().__init__(parent, "", 720)
         self.setWindowModality(Qt.WindowModality.NonModal)
         self._engines = engines
-        self._path, self._folder, self._line = path, folder, line
+        self._path, self._folder, self._line, self._form_first = path, folder, line, form
         self._saved_text: str | None = None
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
@@ -67,6 +69,8 @@ class RecipeEditor(Dialog):
         #: What was asked for that comes after its end.
         self._then: Callable[[], object] | None = None
         self.looked: Looked | None = None
+        #: The text that it is of, or that is being looked at.
+        self._looked_at: str | None = None
         self.where = forms.label("", "muted")
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.notice = Notice()
@@ -79,6 +83,7 @@ class RecipeEditor(Dialog):
         self.cells = QListWidget()
         self.save_as = forms.button(self.tr("Save &as…"))
         self.save = forms.button(self.tr("&Save"), primary=True)
+        self.form = forms.button(self.tr("&Form…"))
         self.go = forms.button(self.tr("&Warm…"))
         self.close_button = forms.button(self.tr("Close"))
         self._lay_out()
@@ -91,6 +96,7 @@ class RecipeEditor(Dialog):
         self.faults.itemActivated.connect(self._go_to)
         self.save.clicked.connect(lambda *_: self._save(None))
         self.save_as.clicked.connect(lambda *_: self._save_as(None))
+        self.form.clicked.connect(self.fill_in)
         self.go.clicked.connect(self._warm)
         self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
@@ -109,11 +115,7 @@ class RecipeEditor(Dialog):
         faults.setRootIsDecorated(False)
         faults.setAllColumnsShowFocus(True)
         faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        header = faults.header()
-        header.setStretchLastSection(False)
-        header.resizeSection(0, 56)
-        header.resizeSection(1, 160)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        columns(faults, (56, 160, 0), 2)
         self.cells.setAccessibleName(self.tr("Cells that it makes"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
@@ -149,10 +151,11 @@ class RecipeEditor(Dialog):
         self.body.addWidget(self.split, 1)
         line = forms.row()
         line.addWidget(self.go)
+        line.addWidget(self.form)
         line.addStretch(1)
         for button in (self.save_as, self.save, self.close_button):
             line.addWidget(button)
-        for button in (self.go, self.save_as, self.save, self.close_button):
+        for button in (self.go, self.form, self.save_as, self.save, self.close_button):
             # Enter is for the text.
             button.setAutoDefault(False)
         self.body.addLayout(line)
@@ -193,7 +196,7 @@ class RecipeEditor(Dialog):
 
     def _unread(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
-        for button in (self.save, self.save_as, self.go):
+        for button in (self.save, self.save_as, self.form, self.go):
             button.setEnabled(False)
 
     def _show(self, said: dict[str, str]) -> None:
@@ -220,12 +223,15 @@ class RecipeEditor(Dialog):
 
     def _changed(self) -> None:
         self._title()
-        self._timer.start()
+        # Colours that change are told as a change of the text, too.
+        if self._written() != self._looked_at:
+            self._offer_form(None)
+            self._timer.start()
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
-        text = self._written()
+        text = self._looked_at = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
         self._ticket = self._engines.look_at_recipe(text, path, listener)
 
@@ -246,6 +252,10 @@ class RecipeEditor(Dialog):
         self.state.setText(many if looked.faults else self.tr("Nothing is wrong with it"))
         forms.set_role(self.state, "error" if looked.faults else "good")
         self.go.setEnabled(not looked.faults)
+        self._offer_form(looked)
+        if self._form_first:
+            self._form_first = False
+            self.fill_in()
         self.cells.clear()
         self.cells.setVisible(bool(looked.cells))
         if looked.faults:
@@ -258,6 +268,36 @@ class RecipeEditor(Dialog):
         forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])
         if len(looked.cells) > _CELLS:
             self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
+
+    # The form.
+
+    def _offer_form(self, looked: Looked | None) -> None:
+        """looked: what the text comes to, as it is now; None where that is not known yet."""
+        why = ""
+        if looked is not None and (looked.faults or looked.data is None):
+            why = self.tr("Correct what is wrong with the text first")
+        elif looked is not None and looked.data is not None:
+            try:
+                form_of(looked.data)
+            except Unfit as e:
+                why = why_not(str(e))
+        able = looked is not None and not why and not self.text.isReadOnly()
+        self.form.setEnabled(able)
+        self.form.setToolTip(why or self.tr("Change it in a form; all else in the text stays"))
+
+    def fill_in(self) -> None:
+        """Open the form on the text, if it can show it."""
+        if self.form.isEnabled() and self.looked is not None:
+            folder = os.path.dirname(self._path) or self._folder
+            RecipeForm(self, self._take, self._written(), self.looked.data, folder).open()
+
+    def _take(self, text: str, _: str) -> None:
+        """Have another text, which can be undone as what is typed."""
+        if text != self._written():
+            cursor = QTextCursor(self.text.document())
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.insertText(text)
+        self.text.setFocus()
 
     def _go_to(self, item: QTreeWidgetItem, _: int = 0) -> None:
         self.text.go_to(*item.data(0, Qt.ItemDataRole.UserRole))
@@ -279,7 +319,8 @@ class RecipeEditor(Dialog):
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix("toml")
         dialog.setDirectory(os.path.dirname(self._path) or self._folder)
-        dialog.selectFile(os.path.basename(self._path) or "recipe.toml")
+        suggested = self.looked.file_name if self.looked is not None else "recipe.toml"
+        dialog.selectFile(os.path.basename(self._path) or suggested)
         # The file dialog has asked already whether what is there may be replaced.
         dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
         dialog.open()

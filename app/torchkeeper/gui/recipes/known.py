@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from torchkeeper.link.recipes import Fault
     from torchkeeper.link.warmed import Warmed
 
+#: What is in no name of a file, here.
+_ODD = re.compile(r"[^\w-]+")
 #: How a request names the recipe that comes with Torchkeeper (warm/recipes/recipe.py).
 BUILTIN = "builtin"
 
@@ -61,6 +64,13 @@ class Looked:
     cells: Sequence[str] = ()
     source: str = ""
     data: dict[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def file_name(self) -> str:
+        """What its file may be called: as the first of what it compiles."""
+        said = (self.data or {}).get("name") or (self.cells[0] if self.cells else "")
+        first = os.path.splitext(str(said).partition(",")[0])[0]
+        return f"{_ODD.sub('-', first).strip('-')[:60] or 'recipe'}.toml"
 
 
 @dataclass(frozen=True)

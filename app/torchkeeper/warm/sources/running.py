@@ -1,45 +1,84 @@
-"""Compiling a model or a function in a cell's way, and running it once."""
+"""Compiling a model or a function in a cell's way, and calling it as often as the cell says."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.sources import Step, Work
+from torchkeeper.warm.sources import Step, Work, inputs
 from torchkeeper.warm.sources.blame import blamed
 
 
-def work(cell: Cell, what: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Work:
-    """Compiled as the cell says, unless it is already, and run once with these inputs.
+@dataclass(frozen=True)
+class Call:
+    """What something is called with, and whether gradients are on, and computed, then.
 
+    training: whether a model is in training then, None where it is as it is.
+    """
+
+    inputs: Sequence[Any]
+    keywords: Mapping[str, Any]
+    backward: bool
+    grad: bool
+    training: bool | None = None
+
+
+def calls(cell: Cell, device: str) -> list[Call]:
+    """The calls that the cell's item describes. Raises as ``inputs.of``."""
+    made = []
+    for one in cell.item.get("calls") or [cell.item]:
+        grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
+        training = one.get("training", cell.training)
+        made.append(Call(*inputs.of(one, device), backward, grad, training))
+    return made
+
+
+def work(cell: Cell, what: Any, several: Sequence[Call]) -> Work:
+    """Compiled as the cell says, unless it is already, and then called, a step for each call.
+
+    All are of one ``torch.compile``, so that what Dynamo learns from one call it knows in the next:
+    which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py).
     Forward only is without gradients where anything would have one: as a program that serves.
     Whether they are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
-    _record_runtime_state): a cell with ``grad`` False warms both.
+    _record_runtime_state): a call with ``grad`` False warms both.
     Raises Problem("inputs-refused") where the inputs are not as many as it takes.
     """
-    _check_inputs(what, inputs, keywords)
+    for call in several:
+        _check_inputs(what, call.inputs, call.keywords)
     run = what if is_compiled(what) else compiled(cell, what)
 
-    def once() -> None:
-        import torch  # noqa: TID251
-
+    def once(call: Call) -> None:
         with blamed(cell):
-            if not cell.backward:
-                needs = any(t.requires_grad for t in _all_tensors(what, inputs, keywords))
-                with torch.set_grad_enabled(cell.grad and torch.is_grad_enabled() and not needs):
-                    run(*inputs, **keywords)
-                return
-            outputs = [t for t in tensors(run(*inputs, **keywords)) if t.requires_grad]
-            if not outputs:
-                raise Problem("no-gradient", cell=cell.name)
-            # Real: there is no gradient of a complex number.
-            total = sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs)
-            total.backward()
+            if call.training is not None and hasattr(what, "eval"):
+                (what.train if call.training else what.eval)()
+            _run(cell, what, run, call)
 
-    return Work([Step(cell.name, once)])
+    def step(at: int, call: Call) -> Step:
+        name = cell.name if len(several) == 1 else f"{cell.name}, call {at}"
+        return Step(name, lambda: once(call))
+
+    return Work([step(at, call) for at, call in enumerate(several, 1)])
+
+
+def _run(cell: Cell, what: Any, run: Any, call: Call) -> None:
+    """One call. Raises Problem("no-gradient"), and anything."""
+    import torch  # noqa: TID251
+
+    if not call.backward:
+        needs = any(t.requires_grad for t in _all_tensors(what, call.inputs, call.keywords))
+        with torch.set_grad_enabled(call.grad and torch.is_grad_enabled() and not needs):
+            run(*call.inputs, **call.keywords)
+        return
+    outputs = [t for t in tensors(run(*call.inputs, **call.keywords)) if t.requires_grad]
+    if not outputs:
+        raise Problem("no-gradient", cell=cell.name)
+    # Real: there is no gradient of a complex number.
+    total = sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs)
+    total.backward()
 
 
 def compiled(cell: Cell, what: Any) -> Any:
