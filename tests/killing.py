@@ -25,7 +25,7 @@ from torchkeeper.warm import processes
 
 ROOT = Path(__file__).parent.parent
 #: Seconds that anything may take on a machine with too much to do.
-PATIENCE = 90.0
+PATIENCE = 180.0
 #: Seconds in which all have to notice that one of them is gone, and to have ended and tidied up.
 NOTICE = 15.0
 #: What the processes of a warm-up run, in the order in which they start each other.
