@@ -503,10 +503,66 @@ def test_a_recipe_is_changed_in_the_form_and_nothing_is_lost(
     editor.reject()
 
 
+SEVERAL = """\
+[[callable]]
+factory = "models.py:first"
+inputs = [{ shape = ["batch", 4] }]
+
+[[callable]]
+function = "models.py:second"  # in two ways
+compile = { mode = "max-autotune", grad = false, options = { a = 1 } }
+calls = [
+    { inputs = [{ shape = [4, 16] }] },  # short
+    { inputs = [{ shape = [8, 16] }], keywords = { scale = 2.0 }, grad = true },
+]
+
+[matrix]
+batch = [2, 4]
+
+[compile]
+backward = true
+device = "cpu"
+"""
+
+
+def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
+    taken: list[str] = []
+    form = RecipeForm(None, lambda text, _: taken.append(text), SEVERAL, tomllib.loads(SEVERAL))
+    qtbot.addWidget(form)
+    form.show()
+    assert [form.which.itemText(n) for n in range(form.which.count())] == [
+        "1  first", "2  second, max-autotune, no grad, options, 2 calls",
+    ]  # fmt: skip
+    assert form.gradients.currentData() == "backward"
+    form.reference.setText("models.py:third")
+    form.inputs.setPlainText("[batch, 4")
+    form.which.setCurrentIndex(1)
+    assert form.which.currentIndex() == 0, "nobody knows what that is"
+    assert form.wrong.isVisible()
+    form.inputs.setPlainText("[batch, 8]")
+    form.which.setCurrentIndex(1)
+    assert form.reference.text() == "models.py:second"
+    assert not form.inputs.isEnabled()
+    assert form.inputs.toPlainText() == "1: [4, 16]\n2: [8, 16], scale = 2.0, grad = true"
+    assert form.form.modes == ["max-autotune"]
+    assert form.gradients.currentData() == "no-grad"
+    assert "Of this one alone: mode, grad." in form.about.text()
+    assert "callable.compile.options" in form.about.text()
+    # What it says of itself is changed there; what it does not, for all.
+    form.gradients.setCurrentIndex(form.gradients.findData("forward"))
+    form.device.setEditText("cuda")
+    click(qtbot, form.go)
+    assert taken == [
+        SEVERAL.replace("first", "third")
+        .replace('"batch", 4]', '"batch", 8]')
+        .replace("grad = false, options = { a = 1 }", "options = { a = 1 }, backward = false")
+        .replace('"cpu"', '"cuda"')
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
-     ('[[callable]]\nfunction = "m:f"\n' * 2, "there are several"),
      ('[[callable]]\nfunction = "m"\n', "Correct what is wrong")],
 )  # fmt: skip
 def test_what_the_form_cannot_show_is_for_the_text(

@@ -24,7 +24,7 @@ from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import Looked
-from torchkeeper.gui.recipes.reforming import Unfit, form_of
+from torchkeeper.gui.recipes.reforming import Unfit, names
 from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.gui.trees import columns
 from torchkeeper.link import say
@@ -278,7 +278,7 @@ class RecipeEditor(Dialog):
             why = self.tr("Correct what is wrong with the text first")
         elif looked is not None and looked.data is not None:
             try:
-                form_of(looked.data)
+                names(looked.data)
             except Unfit as e:
                 why = why_not(str(e))
         able = looked is not None and not why and not self.text.isReadOnly()
