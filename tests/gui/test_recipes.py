@@ -23,6 +23,7 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
+from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.window import Window
 from torchkeeper.link import recipes, warmed
 from torchkeeper.link.words import UserError
@@ -616,6 +617,21 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     then.file.setText(str(folder / "x.torchcache"))
     qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
+    dialog.reject()
+
+
+@pytest.mark.usefixtures("torch_that_waits")
+def test_of_several_cells_all_runs_of_a_verification_are_prepared(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
+    box = dialog.runs["prepared"]
+    qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm"]
+    assert "Several cells" in box.toolTip()
+    dialog.recipe.choose([BUILTIN])
+    qtbot.waitUntil(box.isEnabled, timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm", "prepared"], "as it was wanted"
     dialog.reject()
 
 
