@@ -199,8 +199,8 @@ def test_a_text_is_looked_at_while_it_is_written(
     window = open_window()
     file = folder / "small.toml"
     editor = edited(qtbot, window, file)
-    assert editor.makes.text() == "It makes 4 cells"
-    assert editor.cells.item(0).text() == "small, batch 2, default"
+    assert editor.makes.title.text() == "It makes 4 cells"
+    assert editor.makes.cells.item(0).text() == "small, batch 2, default"
     assert editor.state.text() == "Nothing is wrong with it"
     assert not editor.save.isEnabled()
     editor.text.go_to(5, len("batch = [2, 4") + 1)
@@ -220,7 +220,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
-    qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: editor.makes.title.text() == "It makes 2 cells", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
     window.close()
