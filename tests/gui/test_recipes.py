@@ -25,7 +25,7 @@ from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
 from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.window import Window
-from torchkeeper.link import recipes, warmed
+from torchkeeper.link import examples, recipes, warmed
 from torchkeeper.link.words import UserError
 
 GOOD = """\
@@ -343,6 +343,10 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot.waitUntil(lambda: editor.path != "", timeout=PATIENCE)
     assert source in tomllib.loads(tmp_path.joinpath("new.toml").read_text())
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
+    # What it names is there, too, so that it can be warmed as it is.
+    if beside := examples.BESIDE[source]:
+        qtbot.waitUntil(lambda: f"{beside[0]} written" in editor.where.text(), timeout=PATIENCE)
+    assert {path.name for path in tmp_path.glob("*.py")} == set(beside)
     editor.close()
     assert not editor.isVisible()
 

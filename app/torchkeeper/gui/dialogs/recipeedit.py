@@ -45,10 +45,11 @@ class RecipeEditor(Dialog):
 
     def __init__(
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
-        folder: str = "", line: int = 1, form: bool = False,
+        folder: str = "", line: int = 1, form: bool = False, example: str = "",
     ) -> None:  # fmt: skip
         """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
         ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
+        example: the source that the text is an example of, until it is saved.
         """
         super().__init__(parent, "", 720)
         self.setWindowModality(Qt.WindowModality.NonModal)
@@ -60,6 +61,7 @@ class RecipeEditor(Dialog):
         self._ticket: int | None = None
         #: Of reading and writing the file.
         self._tickets: list[int] = []
+        self._example, self._beside = example, ""
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.
@@ -192,7 +194,8 @@ class RecipeEditor(Dialog):
         mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
         where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
-        self.where.setText(self.tr("{} · changed").format(where) if self._path and mark else where)
+        parts = [where, self.tr("changed") if self._path and mark else "", self._beside]
+        self.where.setText(" · ".join(part for part in parts if part))
         can = not self.text.isReadOnly()
         self.save.setEnabled(can and (self.changed or not self._path))
         self.save_as.setEnabled(can)
@@ -298,7 +301,9 @@ class RecipeEditor(Dialog):
             self._title()
             self._look()
             self.saved.emit(path)
-            if then is not None:
+            if self._example:
+                self._save_beside(text, then)
+            elif then is not None:
                 then()
 
         def failed(error: UserError) -> None:
@@ -309,6 +314,22 @@ class RecipeEditor(Dialog):
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.save_recipe(path, whole, listener, before))
+
+    def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
+        """Write what an example names, which is nothing to begin with otherwise."""
+        source, self._example = self._example, ""
+
+        def written(said: dict[str, list[str]]) -> None:
+            if said["beside"]:
+                names = ", ".join(printable(os.path.basename(one)) for one in said["beside"])
+                self._beside = self.tr("{} written beside it").format(names)
+            self._title()
+            if then is not None:
+                then()
+
+        listener = Listener(result=written, failed=self.notice.tell)
+        folder = os.path.dirname(self._path)
+        self._tickets.append(self._engines.save_beside_recipe(source, folder, text, listener))
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""
