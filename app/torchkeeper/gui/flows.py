@@ -118,7 +118,8 @@ class Flows(QObject):
             ).open()
             return
         listener = Listener(
-            result=lambda found: self._begin_recipe(found["text"]), failed=window.tell
+            result=lambda found: self._begin_recipe(found["text"], example=source),
+            failed=window.tell,
         )
         window.engines.recipe_example(source, listener)
 
@@ -132,14 +133,16 @@ class Flows(QObject):
     def _recipes_folder(self) -> str:
         return str(self._window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
 
-    def _begin_recipe(self, text: str, *, written: bool = False, folder: str = "") -> None:
+    def _begin_recipe(
+        self, text: str, *, written: bool = False, folder: str = "", example: str = ""
+    ) -> None:
         """written: whether somebody would miss it. folder: where it is to be; "" for where the last
-        one was.
+        one was. example: the source that it is an example of.
         """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         window, folder = self._window, folder or self._recipes_folder()
-        editor = RecipeEditor(window, window.engines, text=text, folder=folder)
+        editor = RecipeEditor(window, window.engines, text=text, folder=folder, example=example)
         editor.text.document().setModified(written)
         self._edit(editor)
 

@@ -97,7 +97,7 @@ def put(path: str, item: Listed) -> list[Listed]:
         if not lacks(path, there, item):
             return []
         whole = merged(there, item)
-        _write(path, whole)
+        write(path, whole)
         return [one for one in there if one not in whole]
 
 
@@ -112,14 +112,14 @@ def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> lis
         gone = [one for one in there if one in items]
         left = [*(one for one in there if one not in items), *back]
         if left and (gone or back):
-            _write(path, left)
+            write(path, left)
         elif gone:
             os.unlink(path)
         return gone
 
 
-def _write(path: str, items: Sequence[Listed]) -> None:
-    """Replace a list as a whole, with the mode that it has. Raises OSError."""
+def write(path: str, items: Sequence[Listed]) -> None:
+    """Write a list, as a whole, with the mode that it has. Raises OSError."""
     partial = os.path.join(os.path.dirname(path), f".torchkeeper-{secrets.token_hex(6)}.tmp")
     mode = 0o644
     with contextlib.suppress(FileNotFoundError):
