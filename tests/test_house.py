@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 NEVER = {"gui": {"cli"}, "warm": {"resources"}}
 
 
+@functools.cache
 def modules() -> list[tuple[str, Path, ast.Module]]:
     found = []
     for path in sorted(APP.rglob("*.py")):
@@ -135,5 +139,6 @@ def test_every_problem_has_words_and_no_words_are_idle() -> None:
     assert len(codes) > 40
     assert codes - set(CATALOGUE) == set()
     sources = "".join(path.read_text(encoding="utf-8") for _, path, _ in modules())
-    idle = {code for code in CATALOGUE if sources.count(f'"{code}"') < 2}
+    quoted = Counter(re.findall(r'(?<=")[^"\n]+(?=")', sources))
+    idle = {code for code in CATALOGUE if quoted[code] < 2}
     assert idle == set()

@@ -48,9 +48,18 @@ def test_unknown_fields_are_ignored() -> None:
     assert len(parse(manifest(future={"x": 1})).entries) == 1
 
 
+@pytest.mark.parametrize(("kind", "version"), [("triton", 1), ("aoti_eager", 2)])
+def test_only_what_is_new_makes_it_newer(kind: str, version: int) -> None:
+    built = Build("files/b", "files/c", None) if version == 2 else None
+    entry = Listed(kind, "b", SHA, 3, "files/b", (ListedFile("files/b", 3, SHA),), built)
+    data = Manifest("torchkeeper", None, (entry,)).to_bytes()
+    assert json.loads(data)["format_version"] == version
+    assert parse(data).entries == (entry,)
+
+
 def test_a_newer_format_is_said() -> None:
     with pytest.raises(Problem) as caught:
-        parse(manifest(format_version=2))
+        parse(manifest(format_version=3))
     assert caught.value.code == "bundle-newer"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -150,6 +151,59 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
     [[path, (_, into, done, not_done)]] = warmed_last().items()
     assert (path, into, done, not_done) == (str(kernels), str(cache), 2, 0)
     assert {row["kind"] for row in tk("inspect", bundle, "--json").objects[:-1]} == {"triton"}
+
+
+EAGER = """[[eager]]
+op = "aten::add.Tensor"
+inputs = [{ shape = [4, 8], dtype = "float32" }, { shape = [4, 8], dtype = "float32" }]
+keywords = { alpha = 2 }
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_eager_kernels_go_on_to_a_bundle_and_stay_out_of_a_server(
+    tk: Tk, tmp_path: Path, torch_python: str, other_kinds: Path, header_folder: Path
+) -> None:
+    """One that is compiled already."""
+    recipe, bundle, cache = tmp_path / "a.toml", tmp_path / "a.torchcache", tmp_path / "cache"
+    recipe.write_text(EAGER)
+    shutil.copytree(other_kinds / "cache" / "aoti_eager", cache / "aoti_eager")
+    env = {"TMPDIR": str(header_folder)}
+    common = ("--env", torch_python, "--device", "cpu")
+    with serving(tmp_path / "redis") as server:
+        place = f"redis://127.0.0.1:{server.port}"
+        onward = ("--bundle", bundle, "--publish", place)
+        ran = tk("warm", recipe, "--into", cache, *onward, *common, **env)
+        assert ran.code == 0, ran.err
+        assert ran.out.startswith("1 eager kernel in ")
+        assert ran.out.endswith(": 1 hit and 0 misses; 0 entries added.\n")
+        assert "3 entries, 4.5 MB written" in ran.err
+        assert "3 eager kernels stay out of it" in ran.err
+        assert tk("ls", place, "--json").objects[:-1] == []
+    inside = tk("inspect", bundle, "--env", torch_python, "--json")
+    assert {(row["kind"], row["verdict"]) for row in inside.objects[:-1]} == {
+        ("aoti_eager", "conditional")
+    }
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_bundle_of_eager_kernels_is_proved(
+    tk: Tk, tmp_path: Path, torch_python: str, other_kinds: Path, header_folder: Path
+) -> None:
+    """In a folder of its own, where PyTorch finds what it lists; other inputs it does not."""
+    recipe, bundle, cache = tmp_path / "a.toml", tmp_path / "a.torchcache", tmp_path / "cache"
+    shutil.copytree(other_kinds / "cache" / "aoti_eager", cache / "aoti_eager")
+    assert tk("export", cache, "-o", bundle, "--env", torch_python).code == 0
+    asked = ("--recipe", recipe, "--quick", "--trust", "--env", torch_python, "--device", "cpu")
+    for text, code, said in (
+        (EAGER, 0, "Good: of 1 eager kernel 1 hit, 0 misses; 0 objects built again"),
+        (EAGER.replace("alpha = 2", "alpha = 3"), 1, "Not good: of 1 eager kernel 0 hits, 1 miss"),
+    ):
+        recipe.write_text(text)
+        proved = tk("verify", bundle, *asked, TMPDIR=str(header_folder))
+        assert (proved.code, said in proved.out) == (code, True), proved.out + proved.err
 
 
 @pytest.mark.torch

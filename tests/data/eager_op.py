@@ -1,9 +1,11 @@
 """Has PyTorch run aten::add from its cache of eager operators, as a program does that asks for it.
 
-Prints what load_aoti_eager_cache returns, whether the result is right, and what was compiled.
+Arguments: the shape of its inputs, 4 4 where there are none. Prints what load_aoti_eager_cache
+returns, whether the result is right, and what was compiled.
 """
 
 import json
+import sys
 
 import torch
 from torch._inductor import aoti_eager
@@ -19,7 +21,8 @@ def compile_it(*arguments, **more):
 
 aoti_eager.aoti_compile_with_persistent_cache = compile_it
 items = aoti_eager.load_aoti_eager_cache("aten", "add.Tensor", "cpu")
-a, b = torch.rand(4, 4), torch.rand(4, 4)
+shape = [int(size) for size in sys.argv[1:]] or [4, 4]
+a, b = torch.rand(shape), torch.rand(shape)
 expected = a + 2 * b
 library = torch.library.Library("aten", "IMPL")
 library._impl_with_aoti_compile("add.Tensor", "CPU")

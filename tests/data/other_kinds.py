@@ -39,7 +39,7 @@ def others(temporary, saved):
     for name, op, args, kwargs in (
         ("abs", ops.abs, (x,), {}),
         ("abs", ops.abs, (y,), {}),
-        ("add.Tensor", ops.add.Tensor, (x, x), {"alpha": 2}),
+        ("add.Tensor", ops.add.Tensor, (x, torch.rand(4, 8)), {"alpha": 2}),
     ):
         path = aoti_compile_with_persistent_cache("aten", name, "cpu", False, op, args, kwargs)
         assert path, name

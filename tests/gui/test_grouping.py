@@ -67,7 +67,7 @@ def press(qtbot: QtBot, table: EntryTable, *keys: Qt.Key) -> None:
 
 
 def test_groups_stand_in_a_sensible_order(qtbot: QtBot) -> None:
-    model = filled(entry(n) for n in range(200))
+    model = filled(entry(n) for n in range(100))
     model.group("kind")
     assert [group.name for group in headings(model)] == list(KINDS)
     check(model)
@@ -83,7 +83,7 @@ def test_groups_stand_in_a_sensible_order(qtbot: QtBot) -> None:
     model.group("none")
     assert headings(model) == []
     assert [e.size for e in model.shown()] != sorted(e.size for e in model.shown())
-    assert model.count == model.rowCount() == 200
+    assert model.count == model.rowCount() == 100
 
 
 def test_ages_have_words(qtbot: QtBot) -> None:
@@ -121,7 +121,7 @@ def test_ages_move_on(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("by", ["kind", "torch", "age"])
 def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
-    every = [entry(n) for n in range(120)]
+    every = [entry(n) for n in range(60)]
     model = filled(every)
     model.group(by)
     first, *others = headings(model)
@@ -151,7 +151,7 @@ def test_what_is_collapsed_stays_so(qtbot: QtBot, by: str) -> None:
 
 
 def test_a_filter_takes_empty_groups_away(qtbot: QtBot) -> None:
-    model = filled(entry(n) for n in range(200))
+    model = filled(entry(n) for n in range(60))
     model.group("kind")
     model.filter(parse("kind:code,pgo"))
     assert [group.name for group in headings(model)] == ["code", "pgo"]
@@ -167,14 +167,14 @@ def test_groups_fill_while_the_place_is_read(qtbot: QtBot) -> None:
     model.group("kind")
     model.collapse([])
     model.begin()
-    for first in range(0, 300, 100):
-        model.add([entry(n) for n in range(first, first + 100)])
+    for first in range(0, 90, 30):
+        model.add([entry(n) for n in range(first, first + 30)])
         model.settle()
         check(model)
-    assert model.count == 300
+    assert model.count == 90
     model.collapse([headings(model)[2]])
     model.sort(SIZE, ASCENDING)
-    model.add([entry(n) for n in range(300, 330)])
+    model.add([entry(n) for n in range(90, 100)])
     model.filter(parse("-zzz"))
     model.end()
     check(model)
@@ -183,10 +183,10 @@ def test_groups_fill_while_the_place_is_read(qtbot: QtBot) -> None:
 
 
 def test_selection_and_current_row_stay_with_their_entries(qtbot: QtBot) -> None:
-    every = [entry(n) for n in range(200)]
+    every = [entry(n) for n in range(100)]
     model = filled(every)
     table = a_table(qtbot, model)
-    chosen = {every[n].identity for n in (5, 6, 100, 150)}
+    chosen = {every[n].identity for n in (5, 6, 70, 90)}
     table.select(chosen)
     table.setCurrentIndex(model.index(7, 0))
     table.select(chosen)
@@ -209,7 +209,7 @@ def test_selection_and_current_row_stay_with_their_entries(qtbot: QtBot) -> None
 
 
 def test_nothing_jumps_when_rows_come_into_groups(qtbot: QtBot) -> None:
-    every = [entry(n, size=n) for n in range(1000, 1400)]
+    every = [entry(n, size=n) for n in range(1000, 1200)]
     model = filled(every)
     model.group("kind")
     table = a_table(qtbot, model)

@@ -66,8 +66,8 @@ def under_test(model: QAbstractItemModel) -> None:
 def load(model: EntriesModel, entries: Iterable[Entry]) -> None:
     every = list(entries)
     model.begin()
-    for first in range(0, len(every), 500):
-        model.add(every[first : first + 500])
+    for first in range(0, len(every), 100):
+        model.add(every[first : first + 100])
     model.end()
 
 
@@ -76,13 +76,13 @@ def keys(model: EntriesModel) -> list[str]:
 
 
 def test_entries_are_sorted_by_every_column_both_ways(qtbot: QtBot) -> None:
-    model = filled(entry(n) for n in range(620))
+    model = filled(entry(n) for n in range(150))
     for column in range(len(COLUMNS)):
         for order in (ASCENDING, DESCENDING):
             model.sort(column, order)
             values = [model.index(row, column).data(SortRole) for row in range(model.rowCount())]
             assert values == sorted(values, reverse=order == DESCENDING), COLUMNS[column]
-    assert len(set(keys(model))) == 620
+    assert len(set(keys(model))) == 150
 
 
 def test_what_a_server_was_not_asked_for_yet_is_last_either_way(qtbot: QtBot) -> None:
@@ -158,7 +158,7 @@ def test_a_refresh_brings_what_changed_and_keeps_the_selection(
 
 
 def test_the_selection_stays_with_its_entries_over_sort_and_filter(qtbot: QtBot) -> None:
-    model = filled(entry(n) for n in range(300))
+    model = filled(entry(n) for n in range(150))
     table = EntryTable(model)
     qtbot.addWidget(table)
     chosen = {e.identity for e in model.shown() if e.kind == "code"}
@@ -177,7 +177,7 @@ TEXTS = ("", "g", "graph", "graph 3", "-graph", "-gra", "kind:code", "kind:code 
 
 @pytest.mark.parametrize("first", TEXTS)
 def test_a_filter_after_another_shows_the_same_as_alone(qtbot: QtBot, first: str) -> None:
-    every = [entry(n) for n in range(90)]
+    every = [entry(n) for n in range(42)]
     model = filled(every)
     for then in TEXTS:
         model.filter(parse(first))

@@ -26,6 +26,16 @@ def test_seconds(value: float, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("counts", "said"),
+    [({}, "0 graphs"), ({"graphs": 1}, "1 graph"), ({"eager": 2, "graphs": 0}, "2 eager kernels"),
+     ({"graphs": 4, "triton": 1}, "4 graphs and 1 Triton kernel"),
+     ({"triton": 9, "eager": 1, "graphs": 2}, "2 graphs, 1 eager kernel and 9 Triton kernels")],
+)  # fmt: skip
+def test_things(counts: dict[str, int], said: str) -> None:
+    assert say.things(counts) == said
+
+
+@pytest.mark.parametrize(
     ("gone", "said"),
     [(0, "just now"), (-30, "just now"), (-3600, "in the future"), (300, "5 min ago"),
      (10800, "3 h ago"), (86400 * 12, "12 d ago")],

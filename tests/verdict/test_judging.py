@@ -239,6 +239,23 @@ def test_precompiled_functions_name_torch_and_python() -> None:
         assert said.verdict == "unknown"
 
 
+def test_eager_kernels_need_their_torch_and_their_cpu() -> None:
+    """Of which PyTorch itself looks at none."""
+    env = {**ENVIRONMENTS["none"], "vector": ["avx2", "fma"]}
+    here = entry("aoti_eager", "cpu")._replace(torch=str(env["torch"]))
+    facts = {"instructions": "avx2"}
+    assert kinds.other(here, facts, env).verdict == "conditional"
+    for one, about, factor in (
+        (here._replace(torch="2.1.0"), facts, "torch"),
+        (here._replace(device="cuda"), facts, "device"),
+        (here, {"instructions": "avx2 avx512f"}, "vector instructions"),
+    ):
+        said = kinds.other(one, about, env)
+        assert (said.verdict, said.reasons[0].factor) == ("stale", factor)
+    for one, used in ((here._replace(torch=None), "avx2"), (here, None)):
+        assert kinds.other(one, {"instructions": used}, env).verdict == "unknown"
+
+
 def test_where_nothing_decides_it_is_unknown() -> None:
     for kind in ("pgo", "ondisk", "aoti_eager"):
         assert kinds.other(entry(kind), {}, ENVIRONMENTS["none"]).verdict == "unknown"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.link.words import CATALOGUE, user_error
-from torchkeeper.verdict.objects import why_not
+from torchkeeper.verdict.objects import why_not, why_not_library
 
 KERNEL = "None {cxx} i -O3 -march=native -I{torch}/include -mavx2 -mfma -o o.so"
 CHECK = "gcc version 12.2.0 (Debian)_=-mavx2 -mfma=2.13.0+cpu"
@@ -128,3 +128,38 @@ def test_a_machine_without_an_environment() -> None:
         assert code(CLAIM, KERNEL, OWN, facts | {"cpu_flags": ["sse2"]}) == "object-cpu"
     assert code(CLAIM, KERNEL, OWN, {}) == "object-libc"
     assert code(None, None, OWN, {}) == "object-unproven"
+
+
+@pytest.mark.parametrize(
+    ("claim", "own", "other", "found"),
+    [
+        (CLAIM, OWN, {}, None),
+        (None, OWN, {}, None),
+        (CLAIM, None, {}, None),
+        # It is found by a list, and needs neither a Python nor a command.
+        (
+            CLAIM,
+            OWN,
+            {"python": "cpython-312-x86_64-linux-gnu", "compiler": "?", "commands": []},
+            None,
+        ),
+        (CLAIM, OWN, {"torch": "2.12.0+cpu"}, "object-torch"),
+        (CLAIM, OWN, {"torch_key": "cd" * 32}, "object-torch"),
+        (CLAIM, OWN, {"libc": "glibc 2.35"}, "object-libc"),
+        (CLAIM, OWN, {"cpu_flags": ["sse2"]}, "object-cpu"),
+        (None, OWN, {"cpu_flags": ["sse2"]}, "object-cpu"),
+        (CLAIM, None, {"cpu_flags": [*FLAGS, "more"]}, "object-cpu"),
+        (None, None, {}, "object-unproven"),
+        ({**CLAIM, "cpu_flags": None}, None, {}, "object-unproven"),
+        (CLAIM, OWN | {"avx512f"}, {"cpu_flags": [*FLAGS, "avx512f"]}, "object-misclaimed"),
+    ],
+)
+def test_a_library_of_an_eager_kernel(
+    claim: Any, own: frozenset[str] | None, other: dict[str, Any], found: str | None
+) -> None:
+    problem = why_not_library(claim, own, here(**other))
+    assert (problem.code if problem else None) == found
+    # Without an environment only the machine is known.
+    alone = {name: here(**other)[name] for name in ("cpu_flags", "libc")}
+    problem = why_not_library(claim, own, alone)
+    assert (problem.code if problem else None) == (None if found == "object-torch" else found)

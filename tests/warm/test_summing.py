@@ -82,6 +82,28 @@ def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
     assert result["misses"] == len(rows)
 
 
+def test_what_was_counted_is_called_what_it_is_of_all_cells() -> None:
+    """Also of those that the result has no room for."""
+    sources = ["callable", "eager", "triton", "triton"]
+    runs = [{"warm": run(1, hits=2)}, *({"warm": run(1, hits=1)} for _ in sources[1:])]
+    rows = [
+        of_cell(cell(index, source), one, None)
+        for index, (source, one) in enumerate(zip(sources, runs, strict=True))
+    ]
+    result = told(runs, rows)
+    assert result["things"] == {"graphs": 2, "eager": 1, "triton": 2}
+    assert result["whole"] == {"cells": 4, "good": 4}
+    kept = verified.checked(json.loads(json.dumps({**result, "cells": result["cells"][:2]})))
+    assert verifying.outcome(kept).startswith(
+        "4 of 4 cells are good. Good: of 2 graphs, 1 eager kernel and 2 Triton kernels 5 hits"
+    )
+    del kept["things"], kept["whole"]
+    older = verified.checked(kept)
+    assert (older["things"], older["whole"]) == ({"graphs": 5}, {"cells": 2, "good": 2})
+    one = told(runs[1:2], rows[1:2])
+    assert verifying.outcome(verified.checked(one)).startswith("Good: of 1 eager kernel 1 hit,")
+
+
 def test_nothing_came_of_any() -> None:
     rows = [of_cell(cell(0), {}, {"code": "disk-full", "params": {}})]
     result = told([{}], rows)

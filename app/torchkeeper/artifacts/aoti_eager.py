@@ -1,8 +1,10 @@
 """Eager operators compiled ahead of time: ``aoti_eager/<ns>/<device>/<op>.json``.
 
 A list of ``{meta_info, kernel_path}``: the inputs a kernel is for, and its library below the
-folder of the list. PyTorch takes none of a list of which one library is missing.
-Source: torch/_inductor/aoti_eager.py.
+folder of the list. PyTorch takes none of a list of which one library is missing, and cannot
+register the operator where one item is not as it expects. It looks at nothing else: neither at the
+torch that built a library nor at the CPU.
+Sources: torch/_inductor/aoti_eager.py, torch/csrc/inductor/aoti_eager/kernel_holder.cpp.
 """
 
 from __future__ import annotations
@@ -10,6 +12,11 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import Any
+
+from torchkeeper.artifacts.code import needed_by
+
+#: A list of kernels is some kilobytes.
+MAX_LIST = 4 << 20
 
 
 def items(data: bytes) -> list[dict[str, Any]]:
@@ -26,12 +33,17 @@ def digest(item: dict[str, Any]) -> str:
     return hashlib.sha256(inputs.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def facts(data: bytes, names: list[str]) -> dict[str, Any]:
-    """name: the operator and its inputs; op, device, inputs; library, and whether it is there.
+def facts(texts: dict[str, bytes], names: list[str]) -> dict[str, Any]:
+    """name: the operator and its inputs; op, device, inputs; library, and whether it is there;
+    instructions and requires: as of ``code.facts``, for the library.
 
-    data: ``{"op", "device", "item"}`` as JSON, or a list that could not be taken apart.
-    names: the files there are. Raises ValueError or TypeError for what it is not.
+    texts: the kernel on its own or a list that could not be taken apart, and the library, cut
+    perhaps. names: the files there are. Raises ValueError or TypeError for what it is not.
     """
+    objects = {name: data for name, data in texts.items() if name.endswith(".so")}
+    data = next(data for name, data in texts.items() if name not in objects)
+    if not data:
+        return {"problem": "payload-empty"}
     about = json.loads(data)
     if about == []:
         return {"name": names[0].removesuffix(".json") + " (no kernels)"}
@@ -50,6 +62,8 @@ def facts(data: bytes, names: list[str]) -> dict[str, Any]:
     }
     if library.rpartition("/")[2] not in names:
         found["problem"] = "library-missing"
+    elif objects:
+        found |= needed_by(list(objects.values()))
     return found
 
 

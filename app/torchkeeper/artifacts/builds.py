@@ -5,6 +5,9 @@ and of Python among it. So that another environment can find the name that it wi
 bundle tells the commands with these paths replaced (``portable``), and of each object its source
 and which command built it. What of this is nonsense is as if it were not there: the object is then
 one whose making nobody recorded.
+
+PyTorch finds the library of an eager kernel by its list alone, whatever its name. So no command is
+told of it, only in which environment's cache it was.
 """
 
 from __future__ import annotations
@@ -21,14 +24,15 @@ _WORDS = ("torch", "torch_key", "python", "compiler", "libc")
 class Build(NamedTuple):
     """How one object was made.
 
-    source, object: their paths in the zip. command: which of the manifest's commands. elsewhere:
+    source, object: their paths in the zip. command: which of the manifest's commands, None of an
+    eager kernel, whose source is the text of its item (artifacts.alone). elsewhere:
     whether it records more instruction sets than the CPU has that the manifest speaks of, as where
     machines share a cache: of the CPU that it was built on, then, nothing is said.
     """
 
     source: str
     object: str
-    command: int
+    command: int | None
     elsewhere: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -47,9 +51,13 @@ def build_from(said: object) -> Build | None:
     elsewhere = said.get("elsewhere", False)
     if not isinstance(source, str) or not isinstance(made, str) or source == made:
         return None
+    if not isinstance(elsewhere, bool) or "command" not in said:
+        return None
+    if command is None:
+        return Build(source, made, None, elsewhere)
     if not isinstance(command, int) or isinstance(command, bool):
         return None
-    if not 0 <= command < _MAX_COMMANDS or not isinstance(elsewhere, bool):
+    if not 0 <= command < _MAX_COMMANDS:
         return None
     return Build(source, made, command, elsewhere)
 

@@ -117,7 +117,7 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
                 found["name"] = f"check for {check[1].upper()}"
                 found["device"] = "cpu"
     if objects:
-        found |= _needed(objects)
+        found |= needed_by(objects)
     if any(map(is_vllm, texts)):
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
@@ -130,8 +130,11 @@ def facts(texts: dict[str, bytes], full: bool) -> dict[str, Any]:
     return found
 
 
-def _needed(objects: list[bytes]) -> dict[str, Any]:
-    """What objects that are loaded together may use; what is behind a cut may say more."""
+def needed_by(objects: list[bytes]) -> dict[str, Any]:
+    """What objects that are loaded together may use: instructions and requires, as of ``facts``.
+
+    What is behind a cut (MAX_OBJECT) may say more.
+    """
     whole = all(len(data) < MAX_OBJECT for data in objects)
     used = [vectors.instructions(data) if whole else None for data in objects]
     sets = [vectors.instruction_sets(data) if whole else None for data in objects]

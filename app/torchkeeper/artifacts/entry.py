@@ -23,7 +23,9 @@ KINDS = (
 )
 
 #: Kinds that another place can use; the rest is scratch of one machine.
-PORTABLE = frozenset({"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile"})
+PORTABLE = frozenset(
+    {"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile", "aoti_eager"}
+)
 
 #: Whether an entry will be used in an environment, from the best to the worst.
 VERDICTS = ("usable", "conditional", "unknown", "stale", "broken")
@@ -36,7 +38,7 @@ COMPARED = frozenset({"fxgraph", "aotautograd", "triton", "autotune", "precompil
 UNREAD = frozenset({"payload-too-large", "value-large"})
 
 #: Kinds whose bytes are worth reading; of the others only the files are known.
-READ = PORTABLE | {"aoti_eager", "ondisk"}
+READ = PORTABLE | {"ondisk"}
 
 
 class Problem(Exception):

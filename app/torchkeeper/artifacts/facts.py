@@ -48,6 +48,8 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
         return code.facts(files, full)
     if kind == "precompile":
         return _precompile(files, full)
+    if kind == "aoti_eager":
+        return aoti_eager.facts(files, names)
     data = next(iter(files.values()))
     if not data:
         return {"problem": "payload-empty"}
@@ -59,8 +61,6 @@ def _read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> d
         return pgo.facts(data, full)
     if kind == "autotune":
         return autotune.facts(data, full, names[0])
-    if kind == "aoti_eager":
-        return aoti_eager.facts(data, names)
     if kind == "ondisk":
         return ondisk.memoized(data) if names[0] == MEMOIZED else ondisk.facts(data)
     raise ValueError(f"nothing to read in {kind}")

@@ -50,6 +50,11 @@ _INNER = re.compile(
 _PLAIN_INNER = ("inductor_cache/", "triton_cache/")
 #: Where AOTInductor builds the libraries of eager kernels.
 _EAGER_LIB = re.compile(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
+#: The folder of its lists, and one of their items.
+_EAGER_ABOVE = re.compile(r"aoti_eager/[A-Za-z0-9_]{1,100}/[a-z]{1,20}/")
+_EAGER_ITEM = re.compile(
+    _EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.json#[0-9a-f]{12}"
+)
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
 _VLLM_FILES = frozenset(
@@ -362,4 +367,9 @@ def checked_path(kind: str, path: str) -> str:
         return triton_path(parts[1], parts[2], parts[3])
     if kind == "triton" and len(parts) == 2:
         return triton_path(None, parts[0], parts[1])
+    if kind == "aoti_eager":
+        if _EAGER_ITEM.fullmatch(path):
+            return path
+        if len(parts) == 6 and parts[3] == "lib" and (above := _EAGER_ABOVE.match(path)):
+            return f"{above[0]}lib/{code_path(parts[4], parts[5])}"
     raise _refused(kind, path)

@@ -1,10 +1,12 @@
 """The manifest of a ``.torchcache`` bundle.
 
-``{"format": "torchcache", "format_version": 1, "made_by", "made_in", "entries": […]}``; an entry
+``{"format": "torchcache", "format_version", "made_by", "made_in", "entries": […]}``; an entry
 has kind, key, sha256, size, path, and files ``[{path, size, sha256}]``. Paths are those in the
 zip: ``files/…``, or ``mega-cache.bin`` for the payloads that a mega-cache holds. ``made_in`` is
 the environment as far as the entries tell, or null. ``native`` says where its objects were built,
 and ``built`` of an entry how its object was (artifacts.builds); both may be absent.
+
+The version is 1, and 2 where there are eager kernels, which readers of 1 do not know.
 """
 
 from __future__ import annotations
@@ -20,8 +22,12 @@ from torchkeeper.artifacts.builds import Build, build_from, origin_from
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 
 FORMAT = "torchcache"
-VERSION = 1
+VERSION = 2
+#: Kinds that no manifest of version 1 has.
+_SINCE_2 = frozenset({"aoti_eager"})
 NAME = "manifest.json"
+#: What ``ssh-keygen -Y sign`` makes of it, in a bundle that is signed.
+SIGNATURE = "manifest.json.sig"
 MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
 #: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it
@@ -82,8 +88,9 @@ class Manifest:
         made_in, native = (
             json.dumps(said, indent=1).replace("\n", "\n ") for said in (self.made_in, self.native)
         )
+        newer = any(entry.kind in _SINCE_2 for entry in self.entries)
         yield (
-            f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION},\n'
+            f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION if newer else 1},\n'
             f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
             f' "native": {native},\n "entries": ['
         ).encode()
@@ -115,7 +122,8 @@ def _built_text(built: Build | None) -> str:
         return ""
     return (
         f',\n   "built": {{\n    "source": {_text(built.source)},\n'
-        f'    "object": {_text(built.object)},\n    "command": {built.command}'
+        f'    "object": {_text(built.object)},\n'
+        f'    "command": {"null" if built.command is None else built.command}'
         + (',\n    "elsewhere": true' if built.elsewhere else "")
         + "\n   }"
     )

@@ -251,7 +251,9 @@ def _onward(args: argparse.Namespace, answer: Answer) -> int:
             answer[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
         one = answer[name]
         nothing = not one.get("entries") and not one.get("exists")
-        if nothing or failures(one.get("left") or []):
+        left = one.get("left") or []
+        # All that a server can hold is there, and be it nothing.
+        if (nothing and not _outside(left)) or failures(left):
             code = 1
     return code
 
@@ -276,8 +278,18 @@ def _publish(args: argparse.Namespace) -> Answer:
     said = f"{_held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
+    eager = sum(one.get("kind") == "aoti_eager" for one in _outside(asker.left))
+    if eager:
+        # The recipe is warm all the same: for these PyTorch never asks a server.
+        kernels = say.count(eager, "eager kernel stays", "eager kernels stay")
+        said += f"; {kernels} out of it, which PyTorch looks for in folders only"
     _note(args, asker.left, said)
     return {**answer, "into": args.publish, "left": asker.left}
+
+
+def _outside(left: list[Answer]) -> list[Answer]:
+    """What a server can never hold."""
+    return [one for one in left if one.get("code") == "kind-not-in-redis"]
 
 
 def _held(answer: Answer) -> str:
@@ -300,10 +312,11 @@ def _advise(args: argparse.Namespace) -> None:
 
 
 def _said(answer: Answer, count: int) -> str:
-    hits = f"{answer['hits']} hits and {answer['misses']} misses"
-    graphs = say.count(answer["graphs"], "graph", "graphs")
+    hits = say.count(answer["hits"], "hit", "hits")
+    hits += f" and {say.count(answer['misses'], 'miss', 'misses')}"
+    looked_up = say.things(answer["things"])
     added = say.count(answer["added"], "entry", "entries")
-    said = f"{graphs} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
+    said = f"{looked_up} in {say.seconds(answer['seconds'])}: {hits}; {added} added."
     if count > 1:
         failed = f", {answer['failed']:,} failed" if answer["failed"] else ""
         said = f"{answer['done']:,} of {say.count(count, 'cell', 'cells')} warm{failed}; {said}"

@@ -20,7 +20,7 @@ from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.store import read
 from torchkeeper.verdict import machine
-from torchkeeper.verdict.objects import why_not
+from torchkeeper.verdict.objects import why_not, why_not_library
 
 
 def origin(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -82,17 +82,14 @@ def _left_out(
     for batch in read(bundle, made, session.reader, report):
         for one in batch:
             built = bundle.built_with(one.item)
-            own = one.facts.get("requires")
+            said = one.facts.get("requires")
+            own = frozenset(said) if isinstance(said, (list, tuple)) else None
             # What is said of all objects is said only of those whose making is told.
-            claim = bundle.native if built else None
-            if claim and bundle.built[one.item.path].elsewhere:
-                claim = {**claim, "cpu_flags": None}
-            problem = why_not(
-                claim,
-                built[1] if built else None,
-                frozenset(own) if isinstance(own, (list, tuple)) else None,
-                here,
-            )
+            claim = bundle.claim(one.item)
+            if one.item.kind == "aoti_eager":
+                problem = why_not_library(claim, own, here)
+            else:
+                problem = why_not(claim, built[1] if built else None, own, here)
             if problem is not None:
                 found[one.item.path] = problem
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 
 def size(count: float) -> str:
@@ -65,6 +66,21 @@ def when(epoch: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(epoch))
     except (OverflowError, ValueError, OSError):
         return "?"
+
+
+#: What is looked up in a cache, one and several of it, as ``warm.told.things`` calls it.
+THINGS = {
+    "graphs": ("graph", "graphs"),
+    "eager": ("eager kernel", "eager kernels"),
+    "triton": ("Triton kernel", "Triton kernels"),
+}
+
+
+def things(counts: Mapping[str, int]) -> str:
+    """What was looked up: 4 graphs, 2 eager kernels and 1 Triton kernel; "0 graphs" for nothing."""
+    said = [count(counts[name], *nouns) for name, nouns in THINGS.items() if counts.get(name)]
+    *first, last = said or [count(0, *THINGS["graphs"])]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def count(number: int, one: str, many: str) -> str:

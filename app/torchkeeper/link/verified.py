@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
-from torchkeeper.link import causes, travel, whole
+from torchkeeper.link import causes, say, travel, whole
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.recipes.cells import SOURCES
 
@@ -123,6 +123,8 @@ def checked(result: Any) -> Answer:
         return {
             **{name: _count(result[name]) for name in _COUNTS},
             "autograd": {name: _count(result["autograd"][name]) for name in ("hits", "misses")},
+            "things": _things(result),
+            "whole": _whole(result),
             "built": [_text(path) for path in _list(result["built"])],
             "rows": [_graph(row) for row in _list(result["rows"])],
             "seconds": _numbers(result["seconds"], RUNS),
@@ -136,6 +138,19 @@ def checked(result: Any) -> Answer:
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
+
+
+def _things(result: Any) -> dict[str, int]:
+    """As of ``warm.told.things``; graphs where a verification that was kept does not tell."""
+    said = result.get("things", {"graphs": result["graphs"]})
+    return {name: _count(said[name]) for name in say.THINGS if name in said}
+
+
+def _whole(result: Any) -> dict[str, int]:
+    """How many cells there were, of which a result may tell some only, and how many are good."""
+    cells = result.get("cells", [])
+    said = result.get("whole", {"cells": len(cells), "good": sum(one["good"] for one in cells)})
+    return {name: _count(said[name]) for name in ("cells", "good")}
 
 
 def _run(run: Any) -> Answer:

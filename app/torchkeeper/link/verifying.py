@@ -94,9 +94,9 @@ def verdict(result: Answer) -> str:
     name, counts = told_by(result)
     if result["good"]:
         return "Good"
-    if len(cells := _cells(result)) > 1:
-        bad = sum(not cell["good"] for cell in cells)
-        return f"Not good: {bad:,} of {len(cells):,} cells"
+    cells, good = _whole(result)
+    if cells > 1:
+        return f"Not good: {cells - good:,} of {cells:,} cells"
     found = ", ".join(faults(counts))
     how = "Not good" if _one(result) or name not in TITLES else f"Not good {TITLES[name]}"
     return f"{how}: {found}" if found else how
@@ -116,30 +116,29 @@ def outcome(result: Answer) -> str:
         found.append(say.count(counts["bypasses"], "bypass", "bypasses"))
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
-    graphs = say.count(counts["graphs"], *_noun(result))
+    things = result.get("things") or {}
+    looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
     built = say.count(counts["rebuilt"], "object", "objects")
     how = "Good" if result["good"] else "Not good"
     if not result["good"] and name and not _one(result):
         how = f"Not good {TITLES[name]}"
-    said = f"{how}: of {graphs} {', '.join(found)}; {built} built again"
-    if len(cells := _cells(result)) > 1:
-        good = sum(cell["good"] for cell in cells)
-        said = f"{good:,} of {len(cells):,} cells are good. {said}"
+    said = f"{how}: of {looked_up} {', '.join(found)}; {built} built again"
+    cells, good = _whole(result)
+    if cells > 1:
+        said = f"{good:,} of {cells:,} cells are good. {said}"
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
-def _noun(result: Answer) -> tuple[str, str]:
-    """What it is that hit: one, and several of it."""
-    sources = {cell["source"] for cell in _cells(result)}
-    return {
-        frozenset({"triton"}): ("kernel", "kernels"),
-        frozenset({"eager"}): ("operator", "operators"),
-    }.get(frozenset(sources), ("graph", "graphs"))
+def _thing(result: Answer) -> str:
+    """What it is that was looked up, as ``say.THINGS`` knows it: graphs where there are several."""
+    things = result.get("things") or {}
+    return next(iter(things)) if len(things) == 1 else "graphs"
 
 
-def _cells(result: Answer) -> list[Answer]:
-    found: list[Answer] = result.get("cells") or []
-    return found
+def _whole(result: Answer) -> tuple[int, int]:
+    """How many cells there were, and how many of them are good, told or not."""
+    said = result.get("whole") or {"cells": 0, "good": 0}
+    return said["cells"], said["good"]
 
 
 def of_cell(cell: Answer) -> str:
@@ -209,7 +208,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
             f"{made_threads} there, and verify with as many; else warm it again."
         )
     explained = _explained(result)
-    if len(_cells(result)) > 1:
+    if _whole(result)[0] > 1:
         said.append(
             "What is not good is not in it as this environment looks for it: warm it with these "
             "recipes, and verify again. What was warmed portable is verified portable."
@@ -226,8 +225,8 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         named = f" ({', '.join(dict.fromkeys(missed))})" if missed else ""
         said.append(
-            f"Some {_noun(result)[1]} are not in it{named}. Warm it with this recipe, and export "
-            "it again."
+            f"Some {say.THINGS[_thing(result)][1]} are not in it{named}. Warm it with this recipe, "
+            "and export it again."
         )
     said += [f"{row['name']}: {row['why']}." for row in explained]
     if counts["hits"] and counts["autograd"]["misses"] and not counts["misses"]:
@@ -246,7 +245,7 @@ def advice(result: Answer, made_threads: int | None = None) -> list[str]:
 
 def _explained(result: Answer) -> list[Answer]:
     """Some graphs that were no hit of which is known why; of several cells the table says it."""
-    if len(_cells(result)) > 1:
+    if _whole(result)[0] > 1:
         return []
     rows = {row["why"]: row for row in result["rows"] if row.get("why")}
     return list(rows.values())[:_EXPLAINED]

@@ -4,6 +4,9 @@ An environment tells every command that its PyTorch builds CPU code with (verdic
 them and a source give a name, and where that is the name of an object, it was this command: the
 name is a hash of both (artifacts.code.key_of).
 
+The library of an eager kernel is named after no command. Of it a bundle claims the environment that
+exports, for PyTorch there would load it.
+
 It proves nothing of the CPU: ``-march=native`` is the same text on every one. A bundle claims the
 CPU of the machine that exports, as PyTorch there loads the object for being in its cache; that is
 not claimed of one that itself records more than this CPU can, as where a cluster shares a cache.
@@ -20,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from torchkeeper.artifacts.builds import Build, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, key_of
 from torchkeeper.artifacts.vectors import instruction_sets
-from torchkeeper.stores.items import Item, Source
+from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.lists import MARK
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.manifest import ListedFile
@@ -44,13 +48,21 @@ def is_pair(item: Item) -> bool:
 
 def has_object(item: Item) -> bool:
     """Whether an item holds something built."""
-    return item.kind == "code" and any(file.name.endswith(".so") for file in item.files)
+    return _object(item) is not None
+
+
+def _object(item: Item) -> File | None:
+    if item.kind not in ("code", "aoti_eager"):
+        return None
+    return next((file for file in item.files if file.name.endswith(".so")), None)
 
 
 class Made(NamedTuple):
-    """How an object was built: the portable text of the command, and ``elsewhere`` as of Build."""
+    """How an object was built: the portable text of the command, None of an eager kernel's
+    library; and ``elsewhere`` as of Build.
+    """
 
-    command: str
+    command: str | None
     elsewhere: bool
 
 
@@ -74,13 +86,17 @@ class Environment:
 
     def made(self, item: Item, source: Source) -> Made | None:
         """As ``Makers``. What cannot be read is told by whoever copies it."""
+        if item.kind == "aoti_eager":
+            return Made(None, self._is_for_another(item, source)) if has_object(item) else None
         command = self._command(item, source)
         return None if command is None else Made(command, self._is_for_another(item, source))
 
     def _is_for_another(self, item: Item, source: Source) -> bool:
         """Whether an object records more than this CPU can."""
+        made = _object(item)
+        assert made
         try:
-            with source.open(item.files[1]) as stream:
+            with source.open(made) as stream:
                 data = stream.read(MAX_OBJECT)
         except OSError:
             return False
@@ -117,8 +133,11 @@ class Told:
 
     def made(self, item: Item, _: Source) -> Made | None:
         """As ``Makers``."""
+        built = self._bundle.built.get(item.path)
+        if built is None:
+            return None
         found = self._bundle.built_with(item)
-        return Made(found[1], self._bundle.built[item.path].elsewhere) if found else None
+        return Made(found[1] if found else None, built.elsewhere)
 
 
 def claims(bundle: Bundle) -> dict[str, Any]:
@@ -134,7 +153,9 @@ def claims(bundle: Bundle) -> dict[str, Any]:
     objects = sum(map(has_object, bundle.items()))
     commands = bundle.native["commands"] if bundle.native is not None else []
     kernels = [
-        text for one in bundle.built.values() if _OF_KERNEL in (text := commands[one.command])
+        text
+        for one in bundle.built.values()
+        if one.command is not None and _OF_KERNEL in (text := commands[one.command])
     ]
     headers = sum(_HEADERS in text for text in kernels)
     return {
@@ -182,7 +203,14 @@ class Record:
             return None
         self.objects += 1
         made = self.makers.made(item, source) if self.makers else None
-        if made is None or len(files) != 2:
+        if made is None:
+            return None
+        if made.command is None:
+            text = next(file.path for file in files if MARK in file.path)
+            library = next(file.path for file in files if file.path.endswith(".so"))
+            self.described += 1
+            return Build(text, library, None, made.elsewhere)
+        if len(files) != 2:
             return None
         self.described += 1
         number = self._commands.setdefault(made.command, len(self._commands))
@@ -191,6 +219,6 @@ class Record:
     @property
     def native(self) -> dict[str, Any] | None:
         """Where the objects were built, with the commands that are meant; None of none."""
-        if self.makers is None or not self._commands:
+        if self.makers is None or not self.described:
             return None
         return {**self.makers.origin, "commands": list(self._commands)}

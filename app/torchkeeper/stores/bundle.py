@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts import alone, layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
@@ -64,6 +64,7 @@ class Bundle:
         self.native: dict[str, Any] | None = None
         self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
+        self.manifest_sha256 = ""
         self._items: list[Item] = []
         self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
@@ -72,7 +73,7 @@ class Bundle:
         self._stored: dict[str, int] = {}
         self._packed: dict[str, zipfile.ZipInfo] = {}
         self._zip: zipfile.ZipFile | None = None
-        self._file = _open(path)
+        self._file = open_file(path)
         try:
             self._read(report)
         except BaseException as e:
@@ -157,14 +158,17 @@ class Bundle:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             why = "It is not a whole zip file, its end may be missing"
             raise Problem("bundle-damaged", why=why) from e
-        members = _members(self._zip)
+        members = members_of(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
         listed = members[manifest.NAME]
         most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
         if listed.file_size > most:
             raise Problem("bundle-damaged", why="Its manifest is too large")
-        said = manifest.begin(self._read_member(manifest.NAME))
+        whole = self._read_member(manifest.NAME)
+        self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
+        said = manifest.begin(whole)
+        del whole
         self.made_in, self.native = said.made_in, said.native
         promised = {}
         for entry in said.entries:
@@ -229,6 +233,8 @@ class Bundle:
                     raise Problem("size-wrong", path=file.path[:200])
                 files.append(File(path, file.size, sha256=file.sha256))
                 found[path] = layout.locate(path)
+            if entry.kind == "aoti_eager":
+                found = dict.fromkeys(found, alone.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
             if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
@@ -253,13 +259,20 @@ class Bundle:
         files.sort()
         path = files[0].path if kind == "code" else home
         self._items.append(Item(kind, entry.key, path, files))
-        if kind == "code" and entry.built and self.native:
+        if entry.built and self.native:
             self._take_build(entry.built, self._items[-1], self.native)
 
     def _take_build(self, built: Build, item: Item, native: dict[str, Any]) -> None:
         """Remember how an object was made, where that can be so; else nobody has said it."""
-        named = (built.source, built.object) == tuple(manifest.FILES + f.path for f in item.files)
-        if named and is_pair(item) and built.command < len(native["commands"]):
+        paths = [manifest.FILES + file.path for file in item.files]
+        if item.kind == "aoti_eager":
+            text, library = manifest.FILES + item.path, built.object
+            if built.command is None and built.source == text and library in paths:
+                self.built[item.path] = built
+                item.torch = native["torch"]
+            return
+        named = [built.source, built.object] == paths and is_pair(item)
+        if named and built.command is not None and built.command < len(native["commands"]):
             self.built[item.path] = built
 
     def built_with(self, item: Item) -> tuple[File, str] | None:
@@ -267,9 +280,18 @@ class Bundle:
         the manifest claims; None where it does not tell.
         """
         built = self.built.get(item.path)
-        if built is None or self.native is None:
+        if built is None or built.command is None or self.native is None:
             return None
         return item.files[0], self.native["commands"][built.command]
+
+    def claim(self, item: Item) -> dict[str, Any] | None:
+        """What the manifest claims of where an item's object was made, as of ``origin_from``, but
+        for a CPU that the object itself belies; None where it does not tell.
+        """
+        built = self.built.get(item.path)
+        if built is None or self.native is None:
+            return None
+        return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
 
     def _take_mega_cache(
         self,
@@ -279,7 +301,12 @@ class Bundle:
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         listed = {item.path for item in self._items}
-        artifacts = megacache.artifacts(stream, report)
+        try:
+            artifacts = megacache.artifacts(stream, report)
+        except Problem as damage:
+            if promised and (part := _altered(stream, promised, report)):
+                raise Problem("bundle-altered", file=self.path, part=part) from damage
+            raise
         known = _known(artifacts, promised or {})
         for artifact in artifacts:
             report.check()
@@ -311,6 +338,21 @@ class Bundle:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
 
 
+def _altered(
+    stream: BinaryIO, promised: dict[tuple[str, str, str], manifest.Listed], report: Report
+) -> str | None:
+    """Of a mega-cache that is damaged, the first payload that is not as promised, in words."""
+    try:
+        artifacts = megacache.artifacts(stream, report, summed=False)
+    except Problem:
+        return None
+    for one in artifacts:
+        kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
+        if (kind, one.key, _digest(stream, one, report)) not in promised:
+            return f"{kind} {one.key}"[:200]
+    return None
+
+
 def _known(
     artifacts: Sequence[Artifact], promised: dict[tuple[str, str, str], manifest.Listed]
 ) -> dict[tuple[str, str, int], str]:
@@ -339,7 +381,8 @@ def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
     return digest.hexdigest()
 
 
-def _open(path: str) -> BinaryIO:
+def open_file(path: str) -> BinaryIO:
+    """A file that may be a bundle. Raises Problem("file-missing" | "bundle-unreadable")."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as e:
@@ -361,8 +404,8 @@ def _is_bomb(size: int, packed: int) -> bool:
     return size > BOMB_SIZE and size > BOMB_RATIO * packed
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members of a zip by name. Raises Problem("bundle-damaged") for what none of ours has."""
     found: dict[str, zipfile.ZipInfo] = {}
     end = -1
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)

@@ -127,4 +127,4 @@ def _checked(plan: Plan, item: Item, offered: Offered, pouring: Pouring) -> Plan
 def _outcome(plan: Plan, problem: Problem | None) -> str:
     if problem is not None:
         return "differs" if problem.code == "key-taken" else "left"
-    return "new" if plan.todo else "there"
+    return "new" if plan.new else "there"

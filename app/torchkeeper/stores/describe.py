@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.artifacts import code, elf
+from torchkeeper.artifacts import alone, code, elf
 from torchkeeper.artifacts.entry import PORTABLE, READ, Entry
-from torchkeeper.artifacts.layout import payload_name
+from torchkeeper.artifacts.layout import is_code_stem, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.index import Index, Known, signature
 from torchkeeper.stores.items import (
@@ -23,6 +23,7 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader, Reading
 
@@ -211,16 +212,18 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
         return _Loaded(item, None, None, "not-a-file" if item.kind == "unknown" else None)
     if item.kind not in READ:
         return _Loaded(item, None, None, None)
-    if item.about:
-        # What lies on the disk is a library of machine code, which nobody reads.
-        names = [file.name for file in item.files]
-        problem = _truncated(item, source)
-        return _Loaded(item, None, Reading(item.kind, names, {"about": item.about}), problem)
     parts: list[tuple[str, str]] = []
     contents: dict[str, bytes] = {}
     problem = None
     gone = 0
-    for file in item.files:
+    files = item.files
+    if item.about:
+        # Of a file that lists several, what it says of this one stands for it.
+        name = alone.text_path(item.path).rpartition("/")[2]
+        parts.append((name, hashlib.sha256(item.about).hexdigest()))
+        contents[name] = item.about
+        files = [file for file in files if file.path != item.path.partition(MARK)[0]]
+    for file in files:
         name = file.name
         wanted = _wanted(item.kind, name)
         try:
@@ -242,7 +245,7 @@ def _load(item: Item, source: Source, report: Report) -> _Loaded | None:
             problem = "object-truncated"
     if gone == len(item.files):
         return None
-    whole = len(parts) == len(item.files) and item.kind in PORTABLE
+    whole = len(parts) == len(files) + bool(item.about) and item.kind in PORTABLE
     sha256 = payload_digest(parts) if whole else None
     reading = None
     if contents or item.kind in ("code", "triton"):
@@ -285,19 +288,6 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
     return _Loaded(item, sha256, reading, problem, partly=True)
 
 
-def _truncated(item: Item, source: Source) -> str | None:
-    """What is wrong with the shared objects of an item."""
-    for file in item.files:
-        if file.name.endswith(".so"):
-            try:
-                with source.open(file) as stream:
-                    if not elf.complete(stream.read(elf.HEADER), file.size):
-                        return "object-truncated"
-            except OSError:
-                return "file-unreadable"
-    return None
-
-
 def _wanted(kind: str, name: str) -> int:
     """How many bytes of a file a reader should see."""
     if kind == "code":
@@ -306,6 +296,8 @@ def _wanted(kind: str, name: str) -> int:
         return MAX_SOURCE if name.endswith(code.SOURCES) else 0
     if kind == "triton":
         return MAX_SOURCE if name.endswith(".json") else 0
+    if kind == "aoti_eager" and is_code_stem(name.partition(".")[0]):
+        return code.MAX_OBJECT if name.endswith(".so") else 0
     if kind in ("pgo", "aoti_eager"):
         return MAX_SMALL
     if kind == "autotune":
@@ -336,7 +328,7 @@ def _read(
             size += len(data)
             if len(data) < step and size >= file.size:
                 break
-        whole = kind not in ("code", "triton")
+        whole = kind not in ("code", "triton") and not name.endswith(".so")
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head
         return digest.hexdigest(), kept.getvalue(), head
@@ -356,7 +348,7 @@ def _describe(
         size=item.size,
         files=len(item.files),
         mtime=max(times) / 1e9 if times else None,
-        torch=facts.get("torch") or joined.get("torch"),
+        torch=facts.get("torch") or joined.get("torch") or item.torch,
         device=facts.get("device") or joined.get("device"),
         compile_s=facts.get("compile_s"),
         path=item.path,

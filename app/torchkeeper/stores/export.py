@@ -36,11 +36,12 @@ from torchkeeper.stores.members import Members, info
 from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.singly import Singly
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 #: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
-FILES = frozenset({"code", "triton", "autotune"})
+FILES = frozenset({"code", "triton", "autotune", "aoti_eager"})
 #: Bytes of small members that are written at once; a piece of a large one goes past it.
 _BUFFER = CHUNK // 4
 
@@ -82,7 +83,8 @@ def export(
         raise Problem("output-unwritable", file=output, why="It is not a regular file")
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
-    taken = holdable(chosen, left)
+    alone = Singly(source)
+    taken = holdable(chosen, alone, left)
     try:
         handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
     except OSError as e:
@@ -91,7 +93,7 @@ def export(
         with os.fdopen(handle, "w+b", buffering=_BUFFER) as stream:
             done = Progress(report, sum(one.item.size for one in taken))
             out = cast(BufferedRandom, stream)
-            exported = _write(taken, source, out, done, report, left, Record(makers))
+            exported = _write(taken, alone, out, done, report, left, Record(makers))
             done.end()
         if not exported.entries:
             os.unlink(partial)
@@ -126,8 +128,10 @@ def _publish(partial: str, output: str, replace: bool) -> None:
     os.replace(partial, output)
 
 
-def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
-    """Those that a bundle can hold, in the order it holds them; the others go to ``left``."""
+def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:
+    """Those that a bundle can hold, in the order it holds them, each on its own; the others go to
+    ``left``.
+    """
     taken = []
     seen: set[tuple[str, str]] = set()
     for one in chosen:
@@ -136,11 +140,12 @@ def holdable(chosen: Iterable[Described], left: Left) -> list[Described]:
             home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
             if home in seen:
                 raise Problem("same-place")
+            whole = alone.of(one)
             seen.add(home)
         except Problem as problem:
             left(one.item, problem)
         else:
-            taken.append(one)
+            taken.append(whole)
     # Sorted, so that the same entries give the same bytes whatever the folder's order was.
     return sorted(taken, key=_order)
 
@@ -184,7 +189,8 @@ def _write(
                     left(one.item, problem)
                 else:
                     built = record.add(one.item, source, files)
-                    _account(exported, one, sha256, bundled(one.item.path), files, built)
+                    path = bundled(one.item.kind, one.item.path)
+                    _account(exported, one, sha256, path, files, built)
         exported.objects, exported.described = record.objects, record.described
         made = manifest.Manifest(
             f"torchkeeper {torchkeeper.__version__}",
@@ -306,9 +312,9 @@ class _Reading:
         return self._pouring.pour(io.BytesIO(data), len(data), take)[0]
 
 
-def bundled(path: str) -> str:
+def bundled(kind: str, path: str) -> str:
     """The path in the bundle of a file that is at a path of the place."""
-    return manifest.FILES + layout.canonical(path)
+    return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
 
 
 def _files(
@@ -320,7 +326,7 @@ def _files(
     """
     parts, listed = [], []
     for file in one.item.files:
-        path = bundled(file.path)
+        path = bundled(one.item.kind, file.path)
         digest, size = members.add(path, file.size, partial(reading.pour, one, file))
         parts.append((file.name, digest))
         listed.append(ListedFile(path, size, digest))

@@ -25,6 +25,7 @@ from torchkeeper.stores.export import (
 from torchkeeper.stores.items import CHUNK, File, Source, is_group, portable_bytes
 from torchkeeper.stores.members import MAY_BE_BIG
 from torchkeeper.stores.offering import mega_key
+from torchkeeper.stores.singly import Singly
 
 #: From here on zipfile writes sizes and offsets in eight bytes (ZIP64_LIMIT), and member counts.
 _BIG = (1 << 31) - 1
@@ -63,19 +64,20 @@ def plan(
 ) -> Planned:
     """What exporting these entries comes to. What would stay out goes to ``left``."""
     record = Record(makers)
-    taken = holdable(chosen, left)
+    alone = Singly(source)
+    taken = holdable(chosen, alone, left)
     mega = _mega_cache(taken)
     members = [(manifest.MEGA_CACHE, mega, True)] if mega else []
     listed = []
     for one in taken:
         report.check()
-        files = tuple(_files(one, source)) if one.entry.kind in FILES else ()
+        files = tuple(_files(one, alone)) if one.entry.kind in FILES else ()
         members += [(file.path, file.size, file.size > MAY_BE_BIG) for file in files]
         entry = one.entry
-        path = bundled(one.item.path) if files else manifest.MEGA_CACHE
+        path = bundled(entry.kind, one.item.path) if files else manifest.MEGA_CACHE
         sha256 = entry.sha256 or ""
         size = sum(file.size for file in files) if files else entry.size
-        built = record.add(one.item, source, files)
+        built = record.add(one.item, alone, files)
         listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
@@ -114,7 +116,7 @@ def _files(one: Described, source: Source) -> Iterator[ListedFile]:
     """The files as the manifest will list them; a digest is as long as any other."""
     for file in sorted(one.item.files):
         size = _portable_size(one.item.kind, file, source)
-        yield ListedFile(bundled(file.path), size, "0" * 64)
+        yield ListedFile(bundled(one.item.kind, file.path), size, "0" * 64)
 
 
 def _portable_size(kind: str, file: File, source: Source) -> int:

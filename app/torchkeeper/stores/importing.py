@@ -2,6 +2,7 @@
 
 Every file is written under a temporary name beside its own, checked and renamed; payloads that name
 others come last, so that a torch process at work meanwhile never finds one whose needs are missing.
+What PyTorch keeps in a list is put into that.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import merging
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.lost import Lost
+from torchkeeper.stores.merging import Listed
 from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order, missing_folders
 from torchkeeper.stores.pouring import Pouring, whole
 from torchkeeper.stores.progress import Progress
@@ -43,18 +46,21 @@ class Imported:
 class _Trace:
     """What an import has made so far, to be taken back if it cannot be finished.
 
-    replaced: what something broken was put aside as, and where it was.
+    replaced: what something broken was put aside as, and where it was. listed: the list, the item
+    that was put into it, and those that it took the place of.
     """
 
     files: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     replaced: list[tuple[str, str]] = field(default_factory=list)
+    listed: list[tuple[str, Listed, list[Listed]]] = field(default_factory=list)
 
     def take(self, other: _Trace) -> None:
         """Answer for what another has made."""
         self.files += other.files
         self.folders += other.folders
         self.replaced += other.replaced
+        self.listed += other.listed
 
 
 def import_bundle(
@@ -133,7 +139,7 @@ def _import(
                 lost.arrived, lost.total = done.entries + done.exists, sum(map(len, ordered))
                 raise
             else:
-                if plan.todo:
+                if plan.new:
                     done.entries += 1
                     done.files += len(item.files)
                     done.bytes += item.size
@@ -200,10 +206,21 @@ def _place_files(
         while written:
             _rename(*written[0], trace, written[0][1] in plan.replaced)
             del written[0]
+        if plan.listed:
+            _list(*plan.listed, trace, root)
     finally:
         for aside, _ in written:
             with contextlib.suppress(OSError):
                 os.unlink(aside)
+
+
+def _list(path: str, item: Listed, trace: _Trace, root: str) -> None:
+    """Put an item into a list, now that its library is there."""
+    lock = merging.lock_of(path)
+    _make_folders(os.path.dirname(lock), trace, root)
+    if not os.path.lexists(lock):
+        trace.files.append(lock)
+    trace.listed.append((path, item, merging.put(path, item)))
 
 
 def _place_kernel(
@@ -285,6 +302,9 @@ def _settle(trace: _Trace) -> None:
 
 
 def _take_back(trace: _Trace) -> None:
+    for path, item, before in reversed(trace.listed):
+        with contextlib.suppress(OSError, Problem):
+            merging.take(path, [item], before)
     for file in reversed(trace.files):
         with contextlib.suppress(OSError):
             os.unlink(file)

@@ -48,7 +48,8 @@ class Item:
     """The files of one entry, unread.
 
     about: what a file that lists several entries says of this one, for a reader. sha256: what its
-    files are to come to (payload_digest), where that is not in each of them.
+    files are to come to (payload_digest), where that is not in each of them. torch: the version
+    that a manifest claims it was made for, where the entry itself does not tell.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Item:
     files: list[File] = field(default_factory=list)
     about: bytes = b""
     sha256: str | None = None
+    torch: str | None = None
 
     @property
     def size(self) -> int:

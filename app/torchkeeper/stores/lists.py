@@ -5,17 +5,14 @@ Each is an item of its own, with its library; the list goes with the first.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 
-from torchkeeper.artifacts import aoti_eager
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts import alone, aoti_eager
+from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.layout import eager_library
 from torchkeeper.stores.items import File, Item, Source
 
-#: A list of kernels is some kilobytes.
-MAX_LIST = 4 << 20
 #: What stands between the path of a list and the digest of an item.
 MARK = "#"
 
@@ -40,14 +37,6 @@ def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[It
     return [item for item in found if item.files]
 
 
-def list_of(entry: Entry) -> str | None:
-    """The path of the file that lists an entry and others, or None.
-
-    Such a file is moved or removed as a whole, and so are they.
-    """
-    return entry.path.partition(MARK)[0] if entry.kind == "aoti_eager" else None
-
-
 def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
     (conf,) = item.files
     if not conf.regular or conf.size > MAX_LIST:
@@ -67,8 +56,7 @@ def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
         files = _library(conf.path, one, files_in)
         if not parts or not files:
             files = [conf, *files]
-        about = {"op": f"{namespace}::{item.key}", "device": device, "item": one}
-        said = json.dumps(about).encode()
+        said = alone.alone(f"{namespace}::{item.key}", device, one)
         parts.append(Item(item.kind, item.key + mark, item.path + mark, files, said))
     return parts or [item]
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import singly
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import (
     CHUNK,
@@ -26,6 +27,7 @@ from torchkeeper.stores.items import (
 )
 from torchkeeper.stores.pouring import Pouring, drop, unreadable
 from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.singly import Singly
 
 Left = Callable[[Item, Problem], None]
 
@@ -63,7 +65,7 @@ class FromFolder:
         hashed: whether every file is to have its sha256, for a place that does not find it; what
         has changed since goes to ``left`` then.
         """
-        self._source = source
+        self._source = Singly(source)
         self._hashed = hashed
         self._pouring = Pouring(Progress(report, 0))
         self._files: dict[tuple[str, str | None], tuple[str, File]] = {}
@@ -71,7 +73,7 @@ class FromFolder:
         for one in portable(chosen, left):
             report.check()
             try:
-                self._take(one)
+                self._take(self._source.of(one))
             except Problem as problem:
                 left(one.item, problem)
 
@@ -97,6 +99,7 @@ class FromFolder:
         for number, (file, path) in enumerate(zip(item.files, paths, strict=True)):
             # Where two have one name, their bytes decide. Of a group the size is another.
             known = self._hashed or is_group(item.kind, file.name) or (path, None) in self._files
+            digests[number] = digests[number] or file.sha256
             if digests[number] is None and known:
                 digests[number] = self._digest(item.kind, file)
         if several and self._hashed and sha256:
@@ -149,13 +152,15 @@ def check_portable(one: Described) -> None:
 def homes(one: Described) -> list[str]:
     """Where each of an entry's files lies in every folder that has no caches inside.
 
-    Raises Problem as ``check_portable``, "name-refused", and "part-of-artifact" for what is of use
-    only where it is.
+    Raises Problem as ``check_portable`` and ``singly.homes``, "name-refused", and
+    "part-of-artifact" for what is of use only where it is.
     """
     check_portable(one)
     kind, sha256 = one.entry.kind, one.entry.sha256 or ""
     if kind in ("fxgraph", "aotautograd", "pgo"):
         return [layout.payload_path(kind, mega_key(one), sha256)]
+    if kind == "aoti_eager":
+        return singly.homes(one.item)
     paths = [layout.canonical(file.path) for file in one.item.files]
     if kind == "precompile":
         home = layout.payload_path(kind, mega_key(one), sha256)

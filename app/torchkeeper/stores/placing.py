@@ -11,9 +11,11 @@ import os
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from torchkeeper.artifacts import elf, layout, triton
+from torchkeeper.artifacts import alone, aoti_eager, elf, layout, triton
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores import merging
 from torchkeeper.stores.items import (
     CHUNK,
     File,
@@ -23,11 +25,14 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
-ORDER = ("triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile")
+ORDER = (
+    "triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile", "aoti_eager",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class Plan:
     paths; none where everything is there. replaced: those paths that hold something broken.
     folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
     there, so that its folder can appear at once. there: the digests of the files that are there,
-    by name.
+    by name. listed: what is to be put into which list, after the files: the full path of that and
+    the item, None for nothing.
     """
 
     home: str
@@ -47,6 +53,12 @@ class Plan:
     folder: str = ""
     whole: bool = False
     there: tuple[tuple[str, str], ...] = ()
+    listed: tuple[str, dict[str, Any]] | None = None
+
+    @property
+    def new(self) -> bool:
+        """Whether something of the entry is not there."""
+        return bool(self.todo or self.listed)
 
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
@@ -67,16 +79,18 @@ class Target:
         self._style = _style(root)
         # What entries before would have placed, where they are not placed in fact.
         self._claimed: dict[str, str | None] = {}
+        self._listed: dict[str, list[dict[str, Any]]] = {}
 
     def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         """What is to be done for an entry.
 
-        Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, and why
-        it must not be placed (``Named.why_not``) where it is not there, and OSError for what
-        cannot be read in the folder.
+        Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, as
+        ``alone.checked`` and ``merging.lacks`` for what goes into a list, and why it must not be
+        placed (``Named.why_not``) where it is not there, and OSError for what cannot be read in the
+        folder.
         """
         plan = self._plan(item, offered, pouring)
-        why = offered.why_not(item) if plan.todo and isinstance(offered, Named) else None
+        why = offered.why_not(item) if plan.new and isinstance(offered, Named) else None
         if why is not None:
             raise why
         return plan
@@ -86,7 +100,14 @@ class Target:
             return self._plan_kernel(item, offered, pouring)
         todo, replaced, there = [], [], []
         inner = "inductor_cache/" if self._style == "vllm" else ""
+        listed = None
+        if item.kind == "aoti_eager":
+            listed = self._plan_listed(item, inner, offered, pouring)
+            text = next(file for file in item.files if file.path == item.path)
+            there.append((text.name, text.sha256 or ""))
         for file in item.files:
+            if file.path == item.path and item.kind == "aoti_eager":
+                continue
             target = os.path.join(self.root, inner + file.path)
             known = self._digest(target, "", pouring)
             if known is not None:
@@ -100,7 +121,27 @@ class Target:
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
-        return Plan(inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there))
+        return Plan(
+            inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there), listed=listed
+        )
+
+    def _plan_listed(
+        self, item: Item, inner: str, offered: Offered, pouring: Pouring
+    ) -> tuple[str, dict[str, Any]] | None:
+        """What is to be put into a list for an entry, as of Plan."""
+        text: list[bytes] = []
+        [file] = [file for file in item.files if file.path == item.path]
+        if file.size > aoti_eager.MAX_LIST:
+            raise Problem("kernel-unloadable", why="it is larger than any that PyTorch writes")
+        deliver(offered, item, file, pouring, lambda data: text.append(bytes(data)))
+        library = [one.path for one in item.files if one is not file]
+        made = alone.checked(b"".join(text), item.path, library).item
+        path = os.path.join(self.root, inner + item.path.partition(MARK)[0])
+        missing_folders(os.path.dirname(path), self.root)
+        there = merging.listed(path)
+        for one in self._listed.get(path, ()):
+            there = merging.merged(there, one)
+        return (path, made) if merging.lacks(path, there, made, self._exists) else None
 
     def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         home = item.path
@@ -139,6 +180,12 @@ class Target:
             self._claimed[plan.folder] = None
         for file, target in plan.todo:
             self._claimed[target] = file.sha256
+        if plan.listed:
+            path, item = plan.listed
+            self._listed.setdefault(path, []).append(item)
+
+    def _exists(self, path: str) -> bool:
+        return path in self._claimed or os.path.exists(path)
 
     def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
         return self._claimed.get(path) or _digest_at(path, kind, pouring)

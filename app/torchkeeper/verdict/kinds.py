@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.verdict import native
 from torchkeeper.verdict.judging import Difference, Verdict, devices, unknown
 
 #: What a Triton kernel's key is made of besides what its JSON tells.
@@ -23,7 +24,7 @@ def other(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Ver
     if entry.kind == "precompile":
         return _precompile(facts, env)
     if entry.kind == "aoti_eager":
-        return _eager(entry, env)
+        return _eager(entry, facts, env)
     # A profile is found by the job's id, a generic value by its caller's key; both are hashed.
     return unknown("job id" if entry.kind == "pgo" else "key")
 
@@ -108,14 +109,27 @@ def _precompile(facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
     return Verdict("conditional", (), (Difference("program source"), Difference("guards")))
 
 
-def _eager(entry: Entry, env: Mapping[str, Any]) -> Verdict:
-    """It records its device and inputs, and nothing of the torch that built the library."""
+def _eager(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
+    """It records its device and inputs, and mostly the instructions of its library; of the torch
+    that built that, only a bundle says something. PyTorch looks at none of it.
+    """
     here = {"cuda" if one.get("type") == "hip" else one.get("type") for one in devices(env)}
     device = (entry.device or "").partition(":")[0]
     if device and device not in here:
         said = ", ".join(sorted(map(str, here)))
         return Verdict("stale", (Difference("device", device, said),))
-    return unknown("torch_version", "vector instructions")
+    if entry.torch and env.get("torch") and entry.torch != env["torch"]:
+        return Verdict("stale", (Difference("torch", entry.torch, _text(env["torch"])),))
+    used = facts.get("instructions")
+    objects = frozenset({frozenset({used if isinstance(used, str) else None})})
+    unsure = [] if entry.torch else [Difference("torch_version")]
+    for state, (own, there) in native.objects(native.Code(objects=objects), env):
+        if state == "stale":
+            return Verdict("stale", (Difference("vector instructions", own, there),))
+        unsure.append(Difference("vector instructions", own, there))
+    if unsure:
+        return Verdict("unknown", tuple(unsure))
+    return Verdict("conditional", (), (Difference("registered operator"), Difference("inputs")))
 
 
 def _text(value: object) -> str | None:

@@ -45,10 +45,17 @@ def why_not(
         if _needs_newer_libc(claim.get("libc"), here.get("libc")):
             there, now = (one.get("libc") or "another C library" for one in (claim, here))
             return Problem("object-libc", there=str(there), here=str(now))
+    said = claim.get("cpu_flags") if claim is not None and portable is not None else None
+    return _other_cpu(said, own, here)
+
+
+def _other_cpu(said: object, own: frozenset[str] | None, here: Mapping[str, Any]) -> Problem | None:
+    """Why an object may not run on the CPU here. said: the flags of the CPU that it is said to be
+    built on, None where nothing is said of that; own, here: as of ``why_not``.
+    """
     flags = _set(here.get("cpu_flags"))
     if not flags:
         return Problem("object-unproven")
-    said = claim.get("cpu_flags") if claim is not None and portable is not None else None
     claimed = None if said is None else _set(said)
     if own is None:
         return _same_cpu(claimed, flags)
@@ -61,6 +68,26 @@ def why_not(
     if more:
         return Problem("object-cpu", differs=f"{_named(more)} is missing here")
     return None
+
+
+def why_not_library(
+    claim: Mapping[str, Any] | None, own: frozenset[str] | None, here: Mapping[str, Any]
+) -> Problem | None:
+    """Why the library of an eager kernel must be left out, as ``why_not``: PyTorch itself looks at
+    nothing but that it is there (load_aoti_eager_cache in torch/_inductor/aoti_eager.py).
+
+    Its command does not matter, as it is found by a list, nor does Python, which it does not use.
+    """
+    if claim is not None:
+        native = here.get("native")
+        known = native if isinstance(native, Mapping) else {"torch": here.get("torch")}
+        if known.get("torch") and claim.get("torch") != known["torch"]:
+            return _differing("object-torch", claim.get("torch"), known["torch"])
+        if known.get("torch_key") and claim.get("torch_key") != known["torch_key"]:
+            return _differing("object-torch", _sources(claim), _sources(known))
+        if _needs_newer_libc(claim.get("libc"), here.get("libc")):
+            return _differing("object-libc", claim.get("libc"), here.get("libc"))
+    return _other_cpu(None if claim is None else claim.get("cpu_flags"), own, here)
 
 
 def _other_maker(claim: Mapping[str, Any], portable: str | None, native: Any) -> Problem | None:

@@ -9,6 +9,7 @@ from typing import Any
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Ran
 from torchkeeper.warm.recipes.cells import Cell
+from torchkeeper.warm.told import things
 
 _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 #: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;
@@ -51,9 +52,7 @@ def good(cells: Iterable[Runs]) -> bool:
 
 def told(cells: Sequence[Runs], rows: Sequence[Answer]) -> Answer:
     """The result of a verification: of a single cell what that is, of several the sums."""
-    last = [
-        (row["index"], one) for runs, row in zip(cells, rows, strict=True) if (one := _last(runs))
-    ]
+    last = [(at, one) for at, runs in enumerate(cells) if (one := _last(runs))]
     runs = {name: _sum([one[name] for one in cells if name in one]) for name in RUNS}
     runs = {name: total for name, total in runs.items() if total}
     # What took no time for want of a run is not faster than what had one.
@@ -63,8 +62,8 @@ def told(cells: Sequence[Runs], rows: Sequence[Answer]) -> Answer:
     }
     several = len(cells) > 1
     graphs = [
-        {**graph, **({"cell": index} if several else {})}
-        for index, one in last
+        {**graph, **({"cell": rows[at]["index"]} if several else {})}
+        for at, one in last
         for graph in one.graphs
     ]
     built = [path for _, one in last for path in one.built]
@@ -73,6 +72,8 @@ def told(cells: Sequence[Runs], rows: Sequence[Answer]) -> Answer:
     return {
         **{name: totals[name] for name in _COUNTS},
         "autograd": totals["autograd"],
+        "things": things((rows[at]["source"], one.to_json()) for at, one in last),
+        "whole": {"cells": len(rows), "good": sum(row["good"] for row in rows)},
         "built": built[:MAX_BUILT],
         "rows": _fitting(graphs[:MAX_GRAPHS]),
         "seconds": {name: total["seconds"] for name, total in runs.items()},

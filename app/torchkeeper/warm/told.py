@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchkeeper.warm.following import LOG_LINE, finite
@@ -25,11 +27,12 @@ def told_of(cell: Cell) -> Answer:
 
 def graph_of(value: Any) -> Answer:
     """A graph as a process told it. Raises whatever it may where that is not as promised."""
-    seconds = value["seconds"]
+    seconds, reason = value["seconds"], value.get("reason")
     return {
         **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
         "seconds": None if seconds is None else finite(seconds),
         "phases": phases.checked(value.get("phases") or []),
+        **({"reason": str(reason)[:LOG_LINE]} if reason else {}),
     }
 
 
@@ -67,6 +70,19 @@ def fitting(rows: list[Answer]) -> list[Answer]:
     return fit
 
 
+def things(counts: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, int]:
+    """How many things were looked up, of what each source is and counted: "graphs", or of those
+    whose cells make none "eager" for operators and "triton" for kernels. Only what there is.
+    """
+    found = Counter[str]()
+    for source, one in counts:
+        alone = source in ("eager", "triton")
+        found[source if alone else "graphs"] += (
+            one["hits"] + one["misses"] if alone else one["graphs"]
+        )
+    return {name: found[name] for name in ("graphs", "eager", "triton") if found[name]}
+
+
 def summed(rows: list[Answer], torch: str) -> Answer:
     """The result of a job, of what became of its cells."""
     done = [row for row in rows if row["state"] == "done"]
@@ -77,6 +93,7 @@ def summed(rows: list[Answer], torch: str) -> Answer:
         "autograd": {
             name: sum(row["autograd"][name] for row in done) for name in ("hits", "misses")
         },
+        "things": things((row["source"], row) for row in done),
         "seconds": sum(row["seconds"] for row in done),
         "device": first["device"],
         "threads": first["threads"],

@@ -72,15 +72,16 @@ def verify(params: Answer, report: Report, explain: Explain | None = None) -> An
     of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
     rank of vLLM's, the program is led to it.
 
-    Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, rebuilt, built, rows,
-    seconds, ratios, runs, good, device, threads, torch, cells}``: the counts are those of the last
-    run with the target; rows are its graphs, ``{id, name, outcome}``, and ``why`` for one that was
-    no hit, if ``explain`` can tell; seconds of each run, and how many times as long as the target
-    they took (``warm_cold`` and so on); runs has all counts of each. good: with the target
-    everything hit, at least one graph, and no object was built. cells: the same for each,
-    ``{index, recipe, name, source, good, seconds, ratios, hits, misses, rebuilt, proof, why,
-    problem}``. Of several cells the rest are sums, findings say which cell they are of, and one
-    that fails has a ``problem``.
+    Returns ``{graphs, hits, misses, bypasses, autograd: {hits, misses}, things, whole, rebuilt,
+    built, rows, seconds, ratios, runs, good, device, threads, torch, cells}``: the counts are those
+    of the last run with the target, things as of ``told.things``; rows are its graphs, ``{id, name,
+    outcome}``, and ``why`` for one that was no hit, if ``explain`` can tell; seconds of each run,
+    and how many times as long as the target they took (``warm_cold`` and so on); runs has all
+    counts of each. good: with the target everything hit, at least one graph, and no object was
+    built. cells: the same for each, ``{index, recipe, name, source, good, seconds, ratios, hits,
+    misses, rebuilt, proof, why, problem}``, as many as fit; whole: ``{cells, good}``, of all. Of
+    several cells the rest are sums, findings say which cell they are of, and one that fails has a
+    ``problem``.
 
     Raises Problem as ``supervise.run``, ``caches.led_to`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.

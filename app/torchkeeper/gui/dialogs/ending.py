@@ -49,7 +49,7 @@ def _warmed(job: Job) -> Outcome:
         warm = f"{whole - bad:,}", say.count(whole, "cell", "cells")
         lines.append(_tr("{} of {} are warm.").format(*warm))
     lines += [
-        _tr("{} and compiled.").format(found(result)),
+        f"{found(result)}.",
         _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place)
         + _by_kind(result.get("kinds")),
         *took(job),
