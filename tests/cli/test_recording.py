@@ -241,6 +241,30 @@ def test_gradients_are_those_of_each_call() -> None:
     ]  # fmt: skip
 
 
+def test_what_is_set_around_calls_is_said() -> None:
+    cast = {"autocast": {"cpu": "bfloat16"}, "precision": "high"}
+    plain = call(tensor(2), precision="highest", autocast={})
+    found = made(thing(call(tensor(4), **cast)), thing(plain, name="other"))
+    assert found.data["compile"] == {"device": "cpu"}
+    assert [one.get("compile") for one in found.data["callable"]] == [
+        {"autocast": "bfloat16", "precision": "high"}, None,
+    ]  # fmt: skip
+    [cell, _] = cells_of([recipes.checked(found.data, "a", "/")])
+    assert (cell.autocast, cell.precision) == ("bfloat16", "high")
+    assert cell.name == "step, autocast bfloat16, high precision"
+    first, second = call(tensor(4), **cast), call(tensor(8), precision="high", symbols=True)
+    found = made(thing(first, second))
+    assert [one.get("autocast") for one in found.data["callable"][0]["calls"]] == [
+        "bfloat16", None,
+    ]  # fmt: skip
+    assert found.data["compile"] == {"device": "cpu", "precision": "high"}
+    gpu = {"autocast": {"cuda": "float16"}, "precision": "high"}
+    found = made(thing(call(tensor(4, device="cuda:0"), **gpu)))
+    assert found.data["compile"] == {
+        "device": "cuda", "autocast": "float16", "precision": "high",
+    }  # fmt: skip
+
+
 def test_a_model_is_in_training_or_not_where_that_matters() -> None:
     serves, trains = call(tensor(2)), call(tensor(2), backward=True, training=True)
     odd = call(tensor(3), training=True), call(tensor(4), backward=True)
@@ -318,7 +342,11 @@ def test_why_something_is_not_named() -> None:
         ("any size before", thing(call(tensor(2), symbols=True))),
         ("any size before", thing(call(tensor(2)), call(tensor(2), grad=False, symbols=True))),
         ("is a NestedTensor", thing(call({"list": [{"odd": "NestedTensor"}]}))),
-        ("has set autocast", thing(plain, settings=["autocast"])),
+        ("has set default dtype", thing(plain, settings=["default dtype"])),
+        ("has set autocast for cuda", thing(call(tensor(2), autocast={"cuda": "float16"}))),
+        ("a recipe cannot say it", thing(call(tensor(2), autocast={"cpu": "int8"}))),
+        ("several precisions", thing(call(tensor(2)), call(
+            tensor(4), symbols=True, order=1, precision="high"))),
         ("no function and no model", thing(plain, kind="other", type="method")),
         ("imported from /w/lib only", thing(plain, module="a.b", file="/w/lib/a/b.py")),
         ("is not understood", thing({"inputs": 3})),
@@ -441,7 +469,8 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert {one["backend"] for one in note["compiled"]} == {"eager"}
     assert (op["parameters"], net["parameters"]) == (["x", "y"], ["x", "scale"])
-    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True, training=False, order=0)]
+    more = {"training": False, "autocast": {}, "precision": "highest"}
+    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True, order=0, **more)]
     assert op["frames"] != net["frames"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]
@@ -526,8 +555,10 @@ def main():
     decorated(pair[0])
     for width in (8, 16):
         torch.compile(nn.Linear(5, width))(pair[0]).sum().backward()
+    torch.set_float32_matmul_precision("high")
     # Without gradients being turned off, as most do it.
-    torch.compile(Net(8).eval(), dynamic=False)(torch.rand(3, 16))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.compile(Net(8).eval(), dynamic=False)(torch.rand(3, 16))
     counters = torch._dynamo.utils.counters
     fx, aot = counters["inductor"], counters["aot_autograd"]
     print([fx[f"fxgraph_cache_{one}"] for one in ("hit", "miss", "bypass")]
@@ -548,17 +579,18 @@ def test_an_everyday_program_is_recorded_by_name_and_hits_all(
     (tmp_path / "serve.py").write_text(EVERYDAY)
     program, out = ["--", torch_python, "serve.py"], tmp_path / "out.toml"
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program, timeout=400)
-    assert "\n[0, 11, 0, 0, 9, 0]\n" in f"\n{ran.out}", ran.out
+    assert "\n[0, 15, 0, 0, 11, 0]\n" in f"\n{ran.out}", ran.out
     assert "calls of the program's own models and functions" in ran.err
     data = tomllib.loads(out.read_text())
     names = [one.get("function", one.get("factory")) for one in data["callable"]]
     assert [name.partition(":")[2] for name in names] == [
-        "score", "Net", "tuned", "optioned", "decorated", "Linear", "Net",
+        "score", "Net", "tuned", "optioned", "decorated", "Linear", "Linear", "Net",
     ]  # fmt: skip
     warmed = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python, timeout=600)
     assert warmed.code == 0, warmed.err
     ran = tk("run", "--into", tmp_path / "second", *program, timeout=400)
-    assert "\n[11, 0, 0, 9, 0, 0]\n" in f"\n{ran.out}", ran.out
+    # One more: that of a backward pass which the program left to others.
+    assert "\n[16, 0, 0, 11, 0, 0]\n" in f"\n{ran.out}", ran.out
     proof = ("--recipe", out, "--quick", "--trust", "--env", torch_python, "--json")
     proved = tk("verify", tmp_path / "second", *proof, timeout=600)
     assert proved.code == 0, proved.err

@@ -116,6 +116,8 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
     if not any(call.get("symbols") for call in calls) or thing.noted[0].get("dynamic") is True:
         return [_item(thing, [both]) for both in noted]
     _check_order(thing, calls, every)
+    if any(call.get("precision") != calls[0].get("precision") for call in calls):
+        raise Unnamed(f"{thing.name} is called with several precisions of float32")
     return [_item(thing, noted)]
 
 
@@ -134,8 +136,9 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         calls.append({**own, "inputs": inputs, **({"keywords": keywords} if keywords else {})})
         backward = bool(call.get("backward"))
         grad = backward or call.get("grad") is not False
-        modes.append({"backward": backward, "grad": grad, "training": _training(call, one)})
-    usual = {"backward": False, "grad": True, "training": None}
+        training, cast = _training(call, one), _autocast(call, one)
+        modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
+    usual: dict[str, Any] = {"backward": False, "grad": True, "training": None, "autocast": None}
     for name in usual:
         if all(mode[name] == modes[0][name] for mode in modes):
             usual[name] = modes[0][name]
@@ -143,7 +146,9 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         told |= {name: value for name, value in mode.items() if value != usual[name]}
     # The same again compiles nothing: every one of them is there already.
     once = [call for at, call in enumerate(calls) if call not in calls[:at]]
-    return Item(made, once, {"device": device, **usual, **thing.ways})
+    precision = noted[0][0].get("precision")
+    around = {"device": device, "precision": None if precision == "highest" else precision}
+    return Item(made, once, {**around, **usual, **thing.ways})
 
 
 def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) -> None:
@@ -168,6 +173,15 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
             raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
                           "another one: the program has said so of a tensor, or has learned it "
                           "before")  # fmt: skip
+
+
+def _autocast(call: Note, one: Note) -> str | None:
+    """The type of torch.autocast around a call. Raises Unnamed."""
+    cast = dict(call.get("autocast") or {})
+    own: str | None = cast.pop(_device(one, call).partition(":")[0], None)
+    if cast:
+        raise Unnamed(f"the program has set autocast for {', '.join(map(str, cast))}, too")
+    return own
 
 
 def _order(call: Note) -> int:

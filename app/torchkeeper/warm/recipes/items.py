@@ -29,8 +29,8 @@ _CALLED = ("example", "factory", "function")
 #: The keys of one of several calls, which follow each other in one process, and how many at most:
 #: far beyond what Dynamo compiles of one thing (recompile_limit in torch/_dynamo/config.py).
 _CALL = {
-    "callable": ("args", "inputs", "keywords", "backward", "grad", "training"),
-    "exported": ("inputs", "keywords", "backward", "grad"),
+    "callable": ("args", "inputs", "keywords", "backward", "grad", "training", "autocast"),
+    "exported": ("inputs", "keywords", "backward", "grad", "autocast"),
 }
 MOST_CALLS = 100
 #: A size or a constant at most.
@@ -117,6 +117,8 @@ def _calls(
             for key in ("backward", "grad", "training"):
                 if key in call:
                     found.switch(call[key], (*here, at, key))
+            if "autocast" in call:
+                compiling.look_way(found, "autocast", call["autocast"], (*here, at, "autocast"))
 
 
 def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:

@@ -37,8 +37,10 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
         # It is already as it is to be, in training or not, unless the recipe says so.
-        call = running.Call(what, arguments, keywords, cell.backward, cell.grad, cell.training)
-        return running.work(cell, [call])
+        call = running.Call(
+            what, arguments, keywords, cell.backward, cell.grad, cell.training, cell.autocast
+        )
+        return running.work(cell, device, [call])
     found = found_in(item.get("factory") or item["function"], cell.folder)
     made: dict[str, Any] = {}
 
@@ -59,7 +61,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         calls = running.calls(cell, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
         calls = list(map(_as_it_serves, calls))
-    return running.work(cell, calls)
+    return running.work(cell, device, calls)
 
 
 def _as_it_serves(call: running.Call) -> running.Call:

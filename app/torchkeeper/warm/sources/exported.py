@@ -43,8 +43,8 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             if example is None:
                 raise Problem("inputs-refused", why="The file has no example inputs", where=file)
             given = what, list(example[0]), dict(example[1])
-            calls = [running.Call(*given, cell.backward, cell.grad)]
-    return running.work(cell, calls)
+            calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]
+    return running.work(cell, device, calls)
 
 
 def _elsewhere(program: Any, device: str) -> bool:
