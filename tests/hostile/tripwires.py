@@ -35,6 +35,8 @@ _CHANGES = {
     "os.truncate": 1, "os.chmod": 1, "os.chown": 1, "os.utime": 1, "os.setxattr": 1,
     "shutil.move": 2, "os.mkfifo": 1, "os.mknod": 1,
 }  # fmt: skip
+#: Of those, where the last argument is the descriptor of a folder.
+_BELOW = ("os.mkdir", "os.remove", "os.rmdir")
 _NEVER = (
     "socket.connect", "socket.bind", "os.system", "os.exec", "os.fork", "os.posix_spawn",
     "os.startfile", "pty.spawn", "ctypes.dlopen", "pickle.find_class", "webbrowser.open",
@@ -107,8 +109,9 @@ class Arena:
             if isinstance(flags, int) and flags & _WRITES and not self._may_write(path):
                 return f"opened {path!r} for writing"
         elif event in _CHANGES:
+            below = args[-1] if event in _BELOW and isinstance(args[-1], int) else -1
             for path in args[: _CHANGES[event]]:
-                if not self._may_write(path):
+                if not self._may_write(path, below):
                     return f"{event} of {path!r}"
         elif event == "import":
             if str(args[0]).startswith(MODULE):
@@ -120,16 +123,17 @@ class Arena:
             return None if self.sockets and event == "socket.connect" else f"{event} of {args!r}"
         return None
 
-    def _may_write(self, path: Any) -> bool:
+    def _may_write(self, path: Any, below: int = -1) -> bool:
         if not isinstance(path, (str, bytes)):
             return True  # a descriptor, which was opened before
         text = os.fsdecode(path)
         if text == os.devnull:
             return True
         # As the system would go there: links in what leads to it are followed.
-        above, name = os.path.split(os.path.join(os.getcwd(), text))
+        folder = os.readlink(f"/proc/self/fd/{below}") if below >= 0 else os.getcwd()
+        above, name = os.path.split(os.path.join(folder, text))
         real = os.path.join(os.path.realpath(above), name)
-        return ".." not in name and any(
+        return name != ".." and any(
             real == root or real.startswith(root + "/") for root in self.allowed
         )
 
