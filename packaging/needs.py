@@ -101,6 +101,8 @@ def venv() -> Iterator[tuple[str, str]]:
 
 
 def servers(extras: list[str]) -> Iterator[tuple[str, str]]:
+    if "test" in extras and not shutil.which("ssh-keygen"):
+        yield "openssh-client", "ssh-keygen, with which the tests sign bundles"
     if "test" in extras and not shutil.which("redis-server"):
         yield "redis-server", "redis-server, which the tests start"
 

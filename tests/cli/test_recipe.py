@@ -246,6 +246,8 @@ def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
     for only, found in ((["f, batch 2"], [1, 3]), (["b: f, batch 2"], [3]), (["3", "0"], [0, 3])):
         ran = tk(*dry, *(word for one in only for word in ("--only", one)))
         assert (ran.code, [row["index"] for row in ran.objects[:-1]]) == (0, found)
+    listed = tk(*dry[:-1], "--only", "f, batch 2").out.splitlines()
+    assert [line.split()[:2] for line in listed[:3]] == [["NO.", "RECIPE"], ["1", "a"], ["3", "b"]]
     wrong = tk(*dry, "--only", "f, batch 3")
     assert wrong.code == 2
     assert "Names that are like it: f, batch 2" in wrong.err

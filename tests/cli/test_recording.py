@@ -17,6 +17,7 @@ from tests.cli.test_run import tracing
 from torchkeeper.link import recorded, recording, references, tomltext
 from torchkeeper.link.recorded import Recorded
 from torchkeeper.warm.recipes import recipe as recipes
+from torchkeeper.warm.recipes.expanding import cells_of
 
 PROGRAM = """
 import gc
@@ -148,7 +149,7 @@ def thing(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
 def model(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
     return thing(*calls, **{
         "kind": "model", "name": "Net", "args": {"hidden": 64}, "dtype": "float32",
-        "device": "cpu", "training": True, "mode_matters": False, "odd": [], **more,
+        "device": "cpu", "mode_matters": False, "odd": [], **more,
     })  # fmt: skip
 
 
@@ -204,19 +205,120 @@ def test_how_it_is_compiled_is_said() -> None:
     assert found.data["callable"][1]["inputs"][0]["requires_grad"] is True
 
 
-def test_what_a_recipe_does_otherwise_is_said() -> None:
-    said = "Called without gradients, and with nothing that has any: step."
+def test_what_differs_is_said_of_each_and_what_does_not_of_all() -> None:
+    found = made(
+        thing(call(tensor(2)), mode="max-autotune", fullgraph=True),
+        thing(call(tensor(2)), name="other", options={"epilogue_fusion": False}, fullgraph=True),
+        model(call(tensor(4, 16), backward=True, training=True), mode_matters=True, dynamic=True),
+        model(call(tensor(4, 16), grad=False), mode_matters=True, dynamic=False),
+        thing(call(tensor(2, device="cuda:0")), name="own", decorated=True),
+    )
+    assert found.source == "callable"
+    assert [one.get("compile") for one in found.data["callable"]] == [
+        {"device": "cpu", "fullgraph": True, "mode": "max-autotune"},
+        {"device": "cpu", "fullgraph": True, "options": {"epilogue_fusion": False}},
+        {"device": "cpu", "backward": True, "dynamic": True},
+        {"device": "cpu", "grad": False, "dynamic": False},
+        {"device": "cuda"},
+    ]
+    assert "compile" not in found.data
+    assert [cell.name for cell in cells_of([recipes.checked(found.data, "a", "/")])] == [
+        "step, cpu, max-autotune, fullgraph", "other, cpu, fullgraph, options",
+        "Net, cpu, dynamic, backward", "Net, cpu, static, no grad", "own, cuda",
+    ]  # fmt: skip
+
+
+def test_gradients_are_those_of_each_call() -> None:
+    """Whether they are on is part of AOTAutograd's keys."""
     without = thing(call(tensor(2), grad=False))
+    assert made(without).data["compile"] == {"device": "cpu", "grad": False}
     mixed = made(without, thing(call(tensor(2), grad=True), name="other"))
-    assert said in mixed.comment
-    assert "grad" not in mixed.data["compile"]
-    assert made(without).data["compile"]["grad"] is False
-    assert "Called without" not in made(without).comment
-    for one in (
-        thing(call(tensor(2), grad=True)),
-        model(call(tensor(2), grad=False), wants_grad=True),
-    ):
-        assert "Called without" not in made(one).comment
+    assert mixed.data["compile"] == {"device": "cpu"}
+    assert [one.get("compile") for one in mixed.data["callable"]] == [{"grad": False}, None]
+    both = made(model(call(tensor(2), backward=True, grad=True), call(tensor(2), grad=False)))
+    assert [one.get("compile") for one in both.data["callable"]] == [
+        {"backward": True}, {"grad": False},
+    ]  # fmt: skip
+
+
+def test_what_is_set_around_calls_is_said() -> None:
+    cast = {"autocast": {"cpu": "bfloat16"}, "precision": "high"}
+    plain = call(tensor(2), precision="highest", autocast={})
+    found = made(thing(call(tensor(4), **cast)), thing(plain, name="other"))
+    assert found.data["compile"] == {"device": "cpu"}
+    assert [one.get("compile") for one in found.data["callable"]] == [
+        {"autocast": "bfloat16", "precision": "high"}, None,
+    ]  # fmt: skip
+    [cell, _] = cells_of([recipes.checked(found.data, "a", "/")])
+    assert (cell.autocast, cell.precision) == ("bfloat16", "high")
+    assert cell.name == "step, autocast bfloat16, high precision"
+    first, second = call(tensor(4), **cast), call(tensor(8), precision="high", symbols=True)
+    found = made(thing(first, second))
+    assert [one.get("autocast") for one in found.data["callable"][0]["calls"]] == [
+        "bfloat16", None,
+    ]  # fmt: skip
+    assert found.data["compile"] == {"device": "cpu", "precision": "high"}
+    gpu = {"autocast": {"cuda": "float16"}, "precision": "high"}
+    found = made(thing(call(tensor(4, device="cuda:0"), **gpu)))
+    assert found.data["compile"] == {
+        "device": "cuda", "autocast": "float16", "precision": "high",
+    }  # fmt: skip
+
+
+def test_a_model_is_in_training_or_not_where_that_matters() -> None:
+    serves, trains = call(tensor(2)), call(tensor(2), backward=True, training=True)
+    odd = call(tensor(3), training=True), call(tensor(4), backward=True)
+    found = made(model(serves, trains, *odd, mode_matters=True))
+    assert [one.get("compile") for one in found.data["callable"]] == [
+        None, {"backward": True}, {"training": True}, {"backward": True, "training": False},
+    ]  # fmt: skip
+    found = made(model(serves, trains, *odd))
+    assert not any("training" in one.get("compile", {}) for one in found.data["callable"])
+    free = {**odd[1], "symbols": True}
+    found = made(model(trains, free, mode_matters=True))
+    assert found.data["compile"] == {"device": "cpu", "backward": True}
+    assert [one.get("training") for one in found.data["callable"][0]["calls"]] == [None, False]
+
+
+def test_calls_keep_their_order_where_it_decides_what_is_compiled() -> None:
+    found = made(
+        thing(call(tensor(4), order=0), call(tensor(8), 2, order=2, symbols=True), frames=[0]),
+        model(call(tensor(1, 2), order=1), call(tensor(3, 2), order=4), frames=[1]),
+        thing(call(tensor(4), order=3), call(tensor(1), order=5), frames=[0]),
+    )
+    f32 = {"dtype": "float32"}
+    assert found.data["callable"] == [
+        {"function": "models.py:step", "calls": [
+            {"inputs": [{"shape": [4], **f32}]},
+            {"inputs": [{"shape": [8], **f32}, 2]},
+            {"inputs": [{"shape": [1], **f32}]},
+        ]},
+        {"factory": "models.py:Net", "args": {"hidden": 64},
+         "inputs": [{"shape": [1, 2], **f32}]},
+        {"factory": "models.py:Net", "args": {"hidden": 64},
+         "inputs": [{"shape": [3, 2], **f32}]},
+    ]  # fmt: skip
+    assert "step: float32 8 on cpu, 2, for any size" in found.comment
+    calls = (
+        call(tensor(4), backward=True, grad=True, training=True),
+        call(tensor(4), grad=False, order=1),
+        call(tensor(8), grad=False, order=2, symbols=True, keywords={"scale": 2}),
+    )
+    # Of one thing: what was learned in training is known without gradients.
+    found = made(model(*calls, mode_matters=True), thing(call(tensor(3), backward=True)))
+    assert found.data["callable"][0]["calls"] == [
+        {"inputs": [{"shape": [4], **f32}], "backward": True},
+        {"inputs": [{"shape": [4], **f32}], "grad": False},
+        {"inputs": [{"shape": [8], **f32}], "keywords": {"scale": 2}, "grad": False},
+    ]
+    assert found.data["callable"][1]["compile"] == {"backward": True}
+    assert found.data["compile"] == {"device": "cpu"}
+    # Models of one class have their code in common.
+    found = made(model(calls[0], args={}), model({**calls[2], "grad": True}))
+    assert found.data["callable"] == [{"factory": "models.py:Net", "calls": [
+        {"args": {}, "inputs": [{"shape": [4], **f32}], "backward": True},
+        {"args": {"hidden": 64}, "inputs": [{"shape": [8], **f32}], "keywords": {"scale": 2}},
+    ]}]  # fmt: skip
 
 
 def test_sizes_that_vary_are_a_matrix() -> None:
@@ -237,18 +339,26 @@ def test_why_something_is_not_named() -> None:
         ("another backend, mine", thing(plain, backend="mine")),
         ("more than plain values", model(plain, args=None)),
         ("has hooks", model(plain, odd=["hooks"])),
-        ("training mode, without", model(plain, mode_matters=True)),
-        ("any size after", thing(call(tensor(2), symbols=True))),
+        ("any size before", thing(call(tensor(2), symbols=True))),
+        ("any size before", thing(call(tensor(2)), call(tensor(2), grad=False, symbols=True))),
         ("is a NestedTensor", thing(call({"list": [{"odd": "NestedTensor"}]}))),
-        ("has set autocast", thing(plain, settings=["autocast"])),
+        ("has set default dtype", thing(plain, settings=["default dtype"])),
+        ("has set autocast for cuda", thing(call(tensor(2), autocast={"cuda": "float16"}))),
+        ("a recipe cannot say it", thing(call(tensor(2), autocast={"cpu": "int8"}))),
+        ("several precisions", thing(call(tensor(2)), call(
+            tensor(4), symbols=True, order=1, precision="high"))),
         ("no function and no model", thing(plain, kind="other", type="method")),
         ("imported from /w/lib only", thing(plain, module="a.b", file="/w/lib/a/b.py")),
         ("is not understood", thing({"inputs": 3})),
         ("a recipe cannot say it", thing(call(tensor(2**40, 2**40)))),
     ):  # fmt: skip
         assert reason in why(one)
-    assert "several ways: mode" in why(thing(plain), model(plain, mode="max-autotune"))
-    assert "several ways: backward" in why(thing(plain), model(call(tensor(2), backward=True)))
+    learned = call(tensor(4), symbols=True, order=1)
+    other = model(plain, mode="max-autotune", frames=[7])
+    assert "compiled in another way, too" in why(model(plain, learned, frames=[7]), other)
+    fixed, later = {**other, "dynamic": False}, {**other, "calls": [{**plain, "order": 2}]}
+    for harmless in ({**other, "frames": [6]}, fixed, later):
+        assert made(model(plain, learned, frames=[7]), harmless).source == "callable"
     assert "cannot be seen" in why(thing(plain), unseen=2)
     assert "nothing was heard" in why()
     assert made(thing(call(tensor(2), symbols=True), dynamic=True)).source == "callable"
@@ -359,10 +469,12 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     )  # fmt: skip
     assert {one["backend"] for one in note["compiled"]} == {"eager"}
     assert (op["parameters"], net["parameters"]) == (["x", "y"], ["x", "scale"])
-    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True)]
-    assert net["wants_grad"]
+    more = {"training": False, "autocast": {}, "precision": "highest"}
+    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True, order=0, **more)]
+    assert op["frames"] != net["frames"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]
+    assert net["calls"][0]["training"]
     assert lambda_["dynamic"] is False
     assert not lambda_["there"]
     assert lambda_["calls"][0]["inputs"][0]["dtype"] == "int64"
@@ -390,28 +502,113 @@ def test_before_and_after_the_run(tk: Tk, recorded: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "none.toml").exists()
 
 
+#: What a user has: sizes that vary, a model that learns and serves, and ways of compiling.
+EVERYDAY = """
+import json
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(16, width)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.inner(x)).relu()
+
+
+def score(x, y, scale=1.0):
+    return (x @ y).sin() * scale
+
+
+def tuned(x, y):
+    return x.sigmoid() * y
+
+
+def optioned(x, y):
+    return (x @ (x @ y)).cos()
+
+
+@torch.compile(fullgraph=True)
+def decorated(x):
+    return x.tanh() + 1
+
+
+def main():
+    scored = torch.compile(score)
+    for batch in (4, 8, 16):
+        scored(torch.rand(batch, 16), torch.rand(16, 16), scale=2.0)
+    net = Net(32)
+    compiled = torch.compile(net)
+    for batch in (6, 12):
+        net.train()
+        compiled(torch.rand(batch, 16)).sum().backward()
+        net.eval()
+        with torch.no_grad():
+            compiled(torch.rand(batch + 1, 16))
+    pair = torch.rand(5, 5), torch.rand(5, 5)
+    torch.compile(tuned, mode="max-autotune-no-cudagraphs")(*pair)
+    with torch.inference_mode():
+        torch.compile(optioned, options={"epilogue_fusion": False})(*pair)
+    decorated(pair[0])
+    for width in (8, 16):
+        torch.compile(nn.Linear(5, width))(pair[0]).sum().backward()
+    torch.set_float32_matmul_precision("high")
+    # Without gradients being turned off, as most do it.
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.compile(Net(8).eval(), dynamic=False)(torch.rand(3, 16))
+    counters = torch._dynamo.utils.counters
+    fx, aot = counters["inductor"], counters["aot_autograd"]
+    print([fx[f"fxgraph_cache_{one}"] for one in ("hit", "miss", "bypass")]
+          + [aot[f"autograd_cache_{one}"] for one in ("hit", "miss", "bypass")])
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("as_script", [False, True])
-def test_what_is_recorded_is_warmed_and_then_hit(
-    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, as_script: bool,
-) -> None:  # fmt: skip
+def test_an_everyday_program_is_recorded_by_name_and_hits_all(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(header_folder))
     monkeypatch.chdir(tmp_path)
-    source = PROGRAM.replace("    torch.compile(lambda", "    # torch.compile(lambda")
-    source = source.replace("fullgraph=True, ", "")
-    if not as_script:
-        source = source.replace("    op(", "    with torch.no_grad(): op(")
-        source = source.replace("    net(", "    with torch.no_grad(): net(")
-        source = source.replace("backend=sys.argv[1]", "")
-    else:
-        source = source.replace("net(torch.rand(4, 16))", "net(torch.rand(4, 16)).sum().backward()")
-    (tmp_path / "serve.py").write_text(source)
-    program = ["--", torch_python, "serve.py", "inductor"]
-    out = tmp_path / "out.toml"
+    (tmp_path / "serve.py").write_text(EVERYDAY)
+    program, out = ["--", torch_python, "serve.py"], tmp_path / "out.toml"
+    ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program, timeout=400)
+    assert "\n[0, 15, 0, 0, 11, 0]\n" in f"\n{ran.out}", ran.out
+    assert "calls of the program's own models and functions" in ran.err
+    data = tomllib.loads(out.read_text())
+    names = [one.get("function", one.get("factory")) for one in data["callable"]]
+    assert [name.partition(":")[2] for name in names] == [
+        "score", "Net", "tuned", "optioned", "decorated", "Linear", "Linear", "Net",
+    ]  # fmt: skip
+    warmed = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python, timeout=600)
+    assert warmed.code == 0, warmed.err
+    ran = tk("run", "--into", tmp_path / "second", *program, timeout=400)
+    # One more: that of a backward pass which the program left to others.
+    assert "\n[16, 0, 0, 11, 0, 0]\n" in f"\n{ran.out}", ran.out
+    proof = ("--recipe", out, "--quick", "--trust", "--env", torch_python, "--json")
+    proved = tk("verify", tmp_path / "second", *proof, timeout=600)
+    assert proved.code == 0, proved.err
+    assert [cell["good"] for cell in proved.result["cells"]] == [True] * len(names)
+
+
+@pytest.mark.slow
+def test_what_cannot_be_named_is_run_again_and_then_hit(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "serve.py").write_text(PROGRAM)
+    program, out = ["--", torch_python, "serve.py", "inductor"], tmp_path / "out.toml"
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program)
     assert "'hit': 0" in ran.out
-    assert next(iter(tomllib.loads(out.read_text()))) == ("script" if as_script else "callable")
+    assert next(iter(tomllib.loads(out.read_text()))) == "script"
+    assert "made inside a function" in ran.err
     ran = tk("warm", out, "--into", tmp_path / "second", "--env", torch_python)
     assert ran.code == 0, ran.err
     ran = tk("run", "--into", tmp_path / "second", *program)

@@ -48,12 +48,19 @@ def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
+    graph = {"cell": 0, "id": "0/0 forward", "name": "f", "reason": "a custom pass"}
+    for outcome in ("compiling", "bypass", "bypass"):
+        heard({"graph": {**graph, "outcome": outcome}})
     heard({"cell": {**DONE, "bypasses": 1}})
     assert capsys.readouterr().err == (
         "done    small: f, batch 0  1 hit, 0 misses, 1 not cacheable  2.5 s\n"
     )
     tell(list(heard.rows.values()), [])
-    assert "small: f, batch 0: PyTorch does not cache 1 graph of it" in capsys.readouterr().err
+    assert capsys.readouterr().err.splitlines() == [
+        "small: f, batch 0: PyTorch does not cache 1 graph of it, which every program compiles "
+        "again.",
+        "  0/0 forward  f: a custom pass",
+    ]
 
 
 def test_what_is_going_on_names_the_cell_and_its_phase() -> None:

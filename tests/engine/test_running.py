@@ -170,6 +170,21 @@ def test_another_folder_is_noticed(session: Session, recorded: Path) -> None:
     assert result["elsewhere"] is False
 
 
+def test_what_failed_is_in_no_folder(session: Session, tmp_path: Path) -> None:
+    """As where the path has a blank, which g++ is given without quotes."""
+    held(session, {"place": str(tmp_path)}, Report())
+    failed = {"fail_type": "InductorError", "fail_reason": "CppCompileError: C++\n\nCommand:"}
+
+    def ran(**more: Any) -> tuple[Any, str]:
+        metrics = {"compilation_metrics": more, "frame_id": 0, "frame_compile_id": 0}
+        lookups = lookup("miss", "aotautograd", key="a" * 52), record(metrics)
+        result, [graph], _ = explained(session, written(tmp_path / "t", *lookups), known=True)
+        return result["elsewhere"], causes.cause(graph)
+
+    assert ran(**failed) == (None, "Compiling it failed: CppCompileError: C++")
+    assert ran(fail_type=None) == (True, "No graph was there")
+
+
 def test_a_key_without_a_payload_is_not_held(session: Session, tmp_path: Path) -> None:
     key = "f" + "a" * 51
     folder = tmp_path / "fxgraph" / "aa" / key

@@ -170,6 +170,8 @@ def torch_that_waits(tmp_path: Path, settings: QSettings, monkeypatch: pytest.Mo
     )
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
     monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
-    probes.keep(probes.identity(sys.executable), {"torch": "2.13.0", "threads": 3})
+    devices = [{"type": "cpu", "name": "a CPU"}, {"type": "cuda", "name": "a GPU"}]
+    facts = {"torch": "2.13.0", "threads": 3, "devices": devices}
+    probes.keep(probes.identity(sys.executable), facts)
     settings.setValue(KEY, sys.executable)
     return up

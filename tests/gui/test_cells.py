@@ -17,17 +17,23 @@ from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from torchkeeper.gui import findings
+from torchkeeper.gui.activity import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
-from torchkeeper.gui.jobs import Job, State, cells_text
+from torchkeeper.gui.dialogs.resultpage import ResultPage
+from torchkeeper.gui.jobs import Job, JobsModel, State, cells_text
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.matrix.phases import PHASES as NAMES
-from torchkeeper.gui.matrix.phases import spent, words
+from torchkeeper.gui.matrix.phases import spent, title, words
+from torchkeeper.gui.matrix.words import told
+from torchkeeper.gui.recipes.known import BUILTIN
+from torchkeeper.gui.recipes.ofjob import counted, file_of
 from torchkeeper.gui.shots import sample_cells
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verifications import Beside
+from torchkeeper.link.phases import NAMES as WORDS
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import user_error
 
@@ -121,6 +127,7 @@ def test_phases_are_named_with_their_seconds() -> None:
         "Dynamo  1.5 s", "Build  3.0 s", "Other  0.50 s", "Outside of graphs  1.0 s",
     ]  # fmt: skip
     assert words(spent(None), 2.0) == []
+    assert [title(name).lower() for name in NAMES] == list(WORDS.values())
 
 
 def test_graphs_stand_under_the_cell_that_is_open() -> None:
@@ -169,6 +176,78 @@ def test_why_a_cell_failed_is_shown_and_copied(qtbot: QtBot) -> None:
     assert not pane.notice.isVisible()
     assert not pane.log.isVisible()
     assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 2 missed · cpu · 32 threads"
+
+
+def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> None:
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.resize(900, 600)
+    pane.show()
+    cells = Cells()
+    cells.hear(some(2))
+    graph = {"cell": 0, "id": "0/0 forward", "name": "f"}
+    cells.hear({"graph": {**graph, "outcome": "miss"}})
+    bypass = {**graph, "id": "1/0 forward", "outcome": "bypass", "reason": "a custom pass"}
+    assert findings.heard(Job(1, "Warm", "warm", cells=cells), {"graph": bypass}) == (
+        "Graph f: not cacheable: a custom pass"
+    )
+    counts = {"graphs": 2, "misses": 1, "bypasses": 1}
+    cells.hear({"cell": {"index": 0, "state": "done", **counts}})
+    cells.hear({"cell": {"index": 1, "state": "done", **counts}})
+    pane.show_cells(cells)
+    pane.choose(0)
+    said = "PyTorch does not cache 1 graph of it, which every program compiles again"
+    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 1 missed, 1 not cacheable"
+    assert pane.uncached.text() == f"{said}:\n1/0 forward · f: a custom pass"
+    assert pane.uncached.isVisible()
+    qtbot.waitUntil(lambda: pane.model.rowCount() == 4)
+    hint = str(pane.model.index(2, CELL).data(Qt.ItemDataRole.ToolTipRole))
+    assert "not cacheable" in hint
+    assert "a custom pass" in hint
+    click(qtbot, pane.copy)
+    assert f"{said}:\n1/0 forward · f: a custom pass\n" in QGuiApplication.clipboard().text()
+    # Of a script it is known only how many there are.
+    pane.choose(1)
+    assert pane.uncached.text() == f"{said}."
+    assert cells.rows[0].good, "what can be warmed of it is"
+
+
+def test_the_recipe_of_a_bad_cell_can_be_edited(qtbot: QtBot) -> None:
+    job = Job(1, "Warm", "warm", cells=sample_cells.told(16, (4, 7)))
+    names = dict.fromkeys(cell.recipe for cell in job.cells.rows)
+    job.asked = {"paths": [BUILTIN, *(f"/r/{name}.toml" for name in list(names)[1:])]}
+    assert file_of(job, "decode") == "", "the built-in one has none"
+    assert file_of(job, "export") == "/r/export.toml"
+    assert counted(job)["kernels"] == ("/r/kernels.toml", 2, 0)
+    job.asked["paths"][0] = "/r/decode.toml"
+    pane = CellsPane()
+    qtbot.addWidget(pane)
+    pane.show()
+    pane.file_of = lambda recipe: file_of(job, recipe)
+    pane.show_cells(job.cells)
+    assert not pane.recipe.isVisible()
+    pane.choose(4)
+    with qtbot.waitSignal(pane.edit) as told_of:
+        click(qtbot, pane.recipe)
+    assert told_of.args == ["/r/decode.toml"]
+    job.asked["before"] = [("another", 3)]
+    assert counted(job) == {}, "nobody knows whose the files are"
+
+
+def test_a_job_that_is_not_good_is_marked_so(qtbot: QtBot) -> None:
+    jobs = JobsModel()
+    for kind, cells, result, icon in (
+        ("warm", sample_cells.told(16), {}, "done"),
+        ("warm", sample_cells.told(16, (4,)), {}, "warning"),
+        ("verify", Cells(), {"good": False}, "warning"),
+        ("verify", Cells(), {"good": True}, "done"),
+    ):
+        job = jobs.add("It", kind, "/place")
+        job.cells = cells
+        jobs.begin(job)
+        assert mark(job)[0] == "running"
+        jobs.end(job, State.DONE, result=result)
+        assert mark(job)[0] == icon
 
 
 def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> None:
@@ -308,7 +387,7 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     pane.show_cells(job.cells)
     pane.model.open(0)
     assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]
-    assert pane.told(job.cells.rows[0]) == (
+    assert told(job.cells.rows[0]) == (
         "Callable · done · 1 graph: 0 hit, 0 missed, 1 without a cache"
     )
     kept = Verified("/place", 0.0, {"torch": "", "device": "", "threads": 0}, "python", None)
@@ -316,7 +395,7 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     assert Beside(kept, changed=True).more.startswith("The place has changed")
 
 
-def test_an_outcome_says_what_is_not_warm() -> None:
+def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     cells = sample_cells.told(16, (4, 7))
     job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
     job.asked = {"then": ("/out.torchcache", "")}
@@ -329,6 +408,17 @@ def test_an_outcome_says_what_is_not_warm() -> None:
     assert said.lines[-1].startswith("Nothing was exported")
     job.cells = sample_cells.told(16)
     assert outcome(job).title == "Warmed"
+    # Where nothing is, there is no more to say.
+    job.cells, job.result, job.asked = sample_cells.told(1, (0,)), {"failed": 1}, {}
+    job.cells.end()
+    said = outcome(job)
+    assert said.title == "Nothing is warm"
+    assert said.lines == ["0 of 16 cells are warm.", "Nothing was added to /place."]
+    dialog = ResultPage()
+    qtbot.addWidget(dialog)
+    dialog.show_job(job, False)
+    assert dialog.verify.isHidden()
+    assert not dialog.bad.isHidden()
 
 
 # The colours.

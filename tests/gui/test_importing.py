@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_exporting import MB, big_cache
 from tests.snapshots import snapshot
 from tests.stores.test_bundle import make
+from tests.stores.test_signing import sign
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
+from torchkeeper.link import signing
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +232,34 @@ def test_a_bundle_that_is_shown_is_what_to_import_and_no_place_to_import_into(
     place = again.places.places[again.places.row_of(str(good))]
     qtbot.waitUntil(lambda: again.places.places[again.places.row_of(str(good))].bundle)
     assert place.added
+
+
+def test_says_who_signed_it_and_holds_to_what_is_required(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, tmp_path: Path
+) -> None:
+    key, file, into = tmp_path / "key", tmp_path / "signed.torchcache", tmp_path / "into"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    shutil.copy(good, file)
+    sign(file, key, tmp_path / "signing")
+    window = open_window()
+    dialog = look(qtbot, window, into, file)
+    assert "not among your signers: ssh-ed25519 SHA256:" in dialog._made_in.text()
+    assert "from people you trust" in dialog.trust.text()
+    signing.require(True)
+    try:
+        click(qtbot, dialog.go)
+        qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.FAILED)
+        assert dialog.job is not None
+        assert "signed by a key that is not among" in str(dialog.job.error)
+        assert not into.exists()
+        dialog.reject()
+        signing.trust("team@example.org", f"{key}.pub")
+        dialog = look(qtbot, window, into, file)
+        assert "Signed by team@example.org" in dialog._made_in.text()
+        assert "team@example.org, whom you trust" in dialog.trust.text()
+        click(qtbot, dialog.go)
+        qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.DONE)
+        assert into.exists()
+    finally:
+        signing.require(False)
+        Path(signing.signers_file()).unlink(missing_ok=True)

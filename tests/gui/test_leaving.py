@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.leaving import LeaveDialog
+from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.window import Window
 
@@ -67,22 +69,62 @@ def test_all_that_runs_is_stopped(qtbot: QtBot, busy: tuple[Window, Job]) -> Non
     assert len([x for x in window.findChildren(LeaveDialog) if x.isVisible()]) == 1
     click(qtbot, dialog.cancel)
     # What is unsaved is asked about first, whatever becomes of the jobs.
-    editor = window.flows.edit_recipe("/nowhere/x.toml")
-    editor.text.setReadOnly(False)
-    type_in(qtbot, editor.text, "# more")
+    editor = unsaved(qtbot, window)
     window.close()
-    for ask_again in (window.leave_jobs, window.stop_jobs):
-        [question] = [x for x in editor.findChildren(ConfirmDialog) if x.isVisible()]
-        click(qtbot, question.cancel)
+    for ask_again in (window.leave_jobs, window.close):
+        click(qtbot, question(editor).cancel)
         assert not [x for x in window.findChildren(LeaveDialog) if x.isVisible()]
         ask_again()
     assert window.isVisible()
     assert job.active
     assert editor.unsaved
-    click(qtbot, next(x for x in editor.findChildren(ConfirmDialog) if x.isVisible()).go)
+    click(qtbot, question(editor).go)
     assert not editor.isVisible()
-    dialog = asked(window)
+    # Now that it is closed, about the jobs.
+    qtbot.waitUntil(lambda: any(x.isVisible() for x in window.findChildren(LeaveDialog)))
+    [dialog] = [x for x in window.findChildren(LeaveDialog) if x.isVisible()]
     with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         click(qtbot, dialog.stop)
     assert not window.isVisible()
     qtbot.waitUntil(lambda: not children(), timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("answer", ["Close without saving", "&Save"])
+def test_an_answer_about_what_is_unsaved_is_enough(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, answer: str
+) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text("# nothing yet\n")
+    window = open_window()
+    editor, other = unsaved(qtbot, window, path), unsaved(qtbot, window)
+    window.close()
+    # Whoever stays has not asked for the end of the window by what is done later.
+    click(qtbot, question(editor).cancel)
+    other.reject()
+    click(qtbot, question(other).go)
+    qtbot.wait(50)
+    assert window.isVisible()
+    assert editor.isVisible()
+    window.close()
+    window.close()
+    [button] = [x for x in question(editor).findChildren(QPushButton) if x.text() == answer]
+    with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
+        click(qtbot, button)
+    assert not window.isVisible()
+    assert path.read_text() == ("# more" if answer == "&Save" else "") + "# nothing yet\n"
+
+
+def unsaved(qtbot: QtBot, window: Window, path: Path = Path("/nowhere/x.toml")) -> RecipeEditor:
+    """A recipe that somebody has written into."""
+    editor = window.flows.edit_recipe(str(path))
+    if path.exists():
+        qtbot.waitUntil(lambda: not editor.text.isReadOnly(), timeout=PATIENCE)
+    editor.text.setReadOnly(False)
+    type_in(qtbot, editor.text, "# more")
+    return editor
+
+
+def question(editor: RecipeEditor) -> ConfirmDialog:
+    """What it asks; once."""
+    [found] = [x for x in editor.findChildren(ConfirmDialog) if x.isVisible()]
+    return found

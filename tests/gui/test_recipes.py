@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.dialogs.recipeform import RecipeForm
@@ -23,8 +23,9 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
+from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.window import Window
-from torchkeeper.link import recipes, warmed
+from torchkeeper.link import examples, recipes, warmed
 from torchkeeper.link.words import UserError
 
 GOOD = """\
@@ -71,6 +72,14 @@ def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
     editor = window.flows.edit_recipe(str(path))
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     return editor
+
+
+def drop(window: Window, *paths: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    window.dropEvent(event)
 
 
 def names(dialog: RecipesDialog) -> list[str]:
@@ -150,16 +159,38 @@ def test_recipes_that_are_dropped_on_the_window_are_kept(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(folder / "small.toml"))])
-    event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-                       Qt.KeyboardModifier.NoModifier)  # fmt: skip
-    window.dropEvent(event)
+    drop(window, folder / "small.toml")
     qtbot.waitUntil(lambda: bool(window.findChildren(RecipesDialog)), timeout=PATIENCE)
     [dialog] = window.findChildren(RecipesDialog)
     qtbot.waitUntil(lambda: len(names(dialog)) == 2, timeout=PATIENCE)
     assert recipes.listed() == [str(folder / "small.toml")]
+    # A folder of nothing else is one of recipes; with a cache in it, it is a place.
+    drop(window, folder)
+    qtbot.waitUntil(lambda: len(names(dialog)) == 5, timeout=PATIENCE)
+    assert recipes.listed() == [str(folder / "small.toml"), str(folder)]
+    assert window.places.row_of(str(folder)) < 0
     dialog.reject()
+    (folder / "ab").mkdir()
+    (folder / "ab" / f"c{'k' * 51}.py").write_text("")
+    drop(window, folder)
+    listed(qtbot, window, folder)
+
+
+def test_for_an_exported_program_a_recipe_is_begun(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window()
+    program = tmp_path / "model.pt2"
+    program.write_bytes(b"PK")
+    drop(window, program)
+    qtbot.waitUntil(lambda: bool(window.findChildren(RecipeEditor)), timeout=PATIENCE)
+    [editor] = window.findChildren(RecipeEditor)
+    assert editor.text.toPlainText() == '[[exported]]\nfile = "model.pt2"\n'
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    assert editor.looked is not None
+    assert list(editor.looked.cells) == ["model"]
+    assert not editor.unsaved, "nothing is lost with it"
+    editor.reject()
 
 
 def test_a_text_is_looked_at_while_it_is_written(
@@ -168,8 +199,8 @@ def test_a_text_is_looked_at_while_it_is_written(
     window = open_window()
     file = folder / "small.toml"
     editor = edited(qtbot, window, file)
-    assert editor.makes.text() == "It makes 4 cells"
-    assert editor.cells.item(0).text() == "small, batch 2, default"
+    assert editor.makes.title.text() == "It makes 4 cells"
+    assert editor.makes.cells.item(0).text() == "small, batch 2, default"
     assert editor.state.text() == "Nothing is wrong with it"
     assert not editor.save.isEnabled()
     editor.text.go_to(5, len("batch = [2, 4") + 1)
@@ -189,7 +220,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
-    qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: editor.makes.title.text() == "It makes 2 cells", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
     window.close()
@@ -312,8 +343,54 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot.waitUntil(lambda: editor.path != "", timeout=PATIENCE)
     assert source in tomllib.loads(tmp_path.joinpath("new.toml").read_text())
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
+    # What it names is there, too, so that it can be warmed as it is.
+    if beside := examples.BESIDE[source]:
+        qtbot.waitUntil(lambda: f"{beside[0]} written" in editor.where.text(), timeout=PATIENCE)
+    assert {path.name for path in tmp_path.glob("*.py")} == set(beside)
     editor.close()
     assert not editor.isVisible()
+
+
+def test_a_recipe_lies_beside_the_file_that_was_chosen(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    window = open_window()
+    window.flows.new_recipe(words.FORM)
+    [form] = window.findChildren(RecipeForm)
+    form.reference.setText("old.module:small")
+    click(qtbot, form.browse)
+    [dialog] = form.findChildren(QFileDialog)
+    dialog.filesSelected.emit([str(folder / "models.py")])
+    dialog.close()
+    assert form.reference.text() == "models.py:small"
+    assert form.reference.selectedText() == "small"
+    click(qtbot, form.go)
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
+    click(qtbot, editor.save)
+    [dialog] = editor.findChildren(QFileDialog)
+    assert dialog.directory().path() == str(folder)
+    assert [Path(name).name for name in dialog.selectedFiles()] == ["small.toml"]
+    dialog.close()
+    # One that lies somewhere names it from there, as long as it is below.
+    form = RecipeForm(editor, print, GOOD, tomllib.loads(GOOD), str(folder.parent))
+    form._name_file([str(folder / "models.py")])
+    assert form.reference.text() == "recipes/models.py:small"
+    form._name_file(["/elsewhere/models.py"])
+    assert form.reference.text() == "/elsewhere/models.py:small"
+    editor._close_surely()
+
+
+@pytest.mark.parametrize(
+    ("cells", "data", "name"),
+    [(["small, batch 2"], {}, "small.toml"), (["add.Tensor"], {}, "add.toml"),
+     (["train.py"], {}, "train.toml"), ([], None, "recipe.toml"), (["../.."], {}, "recipe.toml"),
+     (["x"], {"name": "a small / model"}, "a-small-model.toml")],
+)  # fmt: skip
+def test_what_a_file_may_be_called(
+    cells: list[str], data: dict[str, str] | None, name: str
+) -> None:
+    assert known.Looked([], cells, data=data).file_name == name
 
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -333,25 +410,184 @@ def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     assert "other" in form.wrong.text()
     form.sizes.setText("batch = 1, 8;")
     form.device.setEditText("cpu")
-    for box in (*form.modes.values(), form.dtypes["bfloat16"], form.backward):
+    for box in (*form.modes.values(), form.dtypes["bfloat16"]):
         box.setChecked(True)
     form.dynamic.setCurrentIndex(1)
+    form.gradients.setCurrentIndex(1)
     click(qtbot, form.go)
     [editor] = window.findChildren(RecipeEditor)
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     assert editor.looked is not None
     assert editor.looked.faults == []
-    assert len(editor.looked.cells) == 6
+    assert len(editor.looked.cells) == 8
     assert tomllib.loads(editor.text.toPlainText()) == {
         "callable": [{"factory": "models.py:small", "inputs": [
             {"shape": ["batch", 64], "dtype": "float32"}, {"shape": []}, 3, 0.5, True, "mean"]}],
-        "matrix": {"batch": [1, 8], "mode": ["default", "reduce-overhead", "max-autotune"]},
+        "matrix": {"batch": [1, 8], "mode": [
+            "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"]},
         "compile": {"dtype": "bfloat16", "device": "cpu", "dynamic": False, "backward": True},
     }  # fmt: skip
     # It is worth asking about.
     editor.reject()
     assert editor.isVisible()
     click(qtbot, editor.findChildren(ConfirmDialog)[-1].go)
+
+
+KEPT = """\
+# Of ours.
+about = "it"
+
+[[callable]]
+factory = "models.py:small"  # the small one
+args = { width = 2 }
+inputs = [
+    # What comes in.
+    { shape = ["batch", 4], dtype = "float32" },
+    { shape = [4], dtype = "int64", fill = "randint", low = 0, high = 9 },
+    "mean",  # how
+]
+
+[matrix]
+batch = [2, 4]  # small
+dtype = ["bfloat16", "float32"]
+
+[compile]
+grad = false
+options = { epilogue_fusion = true }
+"""
+
+
+def test_a_recipe_is_changed_in_the_form_and_nothing_is_lost(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    file = folder / "kept.toml"
+    file.write_text(KEPT)
+    window = open_window()
+    dialog = shown(qtbot, window)
+    dialog.add([str(file)])
+    qtbot.waitUntil(lambda: dialog.selected() == [str(file)], timeout=PATIENCE)
+    dialog.fill_in.trigger()
+    dialog.close()
+    [editor] = window.findChildren(RecipeEditor)
+    qtbot.waitUntil(lambda: bool(editor.findChildren(RecipeForm)), timeout=PATIENCE)
+    [form] = editor.findChildren(RecipeForm)
+    assert form.reference.text() == "models.py:small"
+    assert form.inputs.toPlainText().splitlines() == [
+        "[batch, 4] float32",
+        '{ shape = [4], dtype = "int64", fill = "randint", low = 0, high = 9 }',
+        "mean",
+    ]
+    assert form.sizes.text() == "batch = 2, 4"
+    assert form.form.dtypes == ["bfloat16", "float32"]
+    assert form.gradients.currentData() == "no-grad"
+    # As it is, it stays as it is.
+    click(qtbot, form.go)
+    assert not editor.changed
+    click(qtbot, editor.form)
+    form = editor.findChildren(RecipeForm)[-1]
+    form.reference.setText("models.py:large")
+    form.inputs.setPlainText(form.inputs.toPlainText().replace("mean", "sum\n3"))
+    form.sizes.setText("batch = 2, 8; seq = 16")
+    form.dtypes["bfloat16"].setChecked(False)
+    form.gradients.setCurrentIndex(1)
+    form.fullgraph.setChecked(True)
+    click(qtbot, form.go)
+    before, after = KEPT.splitlines(), editor.text.toPlainText().splitlines()
+    assert [line for line in after if line not in before] == [
+        'factory = "models.py:large"  # the small one', '    "sum",  # how', "    3,",
+        "batch = [2, 8]  # small", "seq = [16]", 'dtype = "float32"', "fullgraph = true",
+        "backward = true",
+    ]  # fmt: skip
+    assert [line for line in before if line not in after] == [
+        'factory = "models.py:small"  # the small one', '    "mean",  # how',
+        "batch = [2, 4]  # small", 'dtype = ["bfloat16", "float32"]', "grad = false",
+    ]  # fmt: skip
+    # It is one step back.
+    editor.text.undo()
+    assert editor.text.toPlainText() == KEPT
+    editor.reject()
+
+
+SEVERAL = """\
+[[callable]]
+factory = "models.py:first"
+inputs = [{ shape = ["batch", 4] }]
+
+[[callable]]
+function = "models.py:second"  # in two ways
+compile = { mode = "max-autotune", grad = false, options = { a = 1 } }
+calls = [
+    { inputs = [{ shape = [4, 16] }] },  # short
+    { inputs = [{ shape = [8, 16] }], keywords = { scale = 2.0 }, grad = true },
+]
+
+[matrix]
+batch = [2, 4]
+
+[compile]
+backward = true
+device = "cpu"
+"""
+
+
+def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
+    taken: list[str] = []
+    form = RecipeForm(None, lambda text, _: taken.append(text), SEVERAL, tomllib.loads(SEVERAL))
+    qtbot.addWidget(form)
+    form.show()
+    assert [form.which.itemText(n) for n in range(form.which.count())] == [
+        "1  first", "2  second, max-autotune, no grad, options, 2 calls",
+    ]  # fmt: skip
+    assert form.gradients.currentData() == "backward"
+    form.reference.setText("models.py:third")
+    form.inputs.setPlainText("[batch, 4")
+    form.which.setCurrentIndex(1)
+    assert form.which.currentIndex() == 0, "nobody knows what that is"
+    assert form.wrong.isVisible()
+    form.inputs.setPlainText("[batch, 8]")
+    form.which.setCurrentIndex(1)
+    assert form.reference.text() == "models.py:second"
+    assert not form.inputs.isEnabled()
+    assert form.inputs.toPlainText() == "1: [4, 16]\n2: [8, 16], scale = 2.0, grad = true"
+    assert form.form.modes == ["max-autotune"]
+    assert form.gradients.currentData() == "no-grad"
+    assert "Of this one alone: mode, grad." in form.about.text()
+    assert "callable.compile.options" in form.about.text()
+    # What all have cannot be taken from one.
+    text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')
+    other = RecipeForm(None, print, text, tomllib.loads(text))
+    qtbot.addWidget(other)
+    other.show()
+    other.which.setCurrentIndex(1)
+    other.modes["max-autotune"].setChecked(False)
+    click(qtbot, other.go)
+    assert other.isVisible()
+    assert "All callables have" in other.wrong.text()
+    # What it says of itself is changed there; what it does not, for all.
+    form.gradients.setCurrentIndex(form.gradients.findData("forward"))
+    form.device.setEditText("cuda")
+    click(qtbot, form.go)
+    assert taken == [
+        SEVERAL.replace("first", "third")
+        .replace('"batch", 4]', '"batch", 8]')
+        .replace("grad = false, options = { a = 1 }", "options = { a = 1 }, backward = false")
+        .replace('"cpu"', '"cuda"')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
+     ('[[callable]]\nfunction = "m"\n', "Correct what is wrong")],
+)  # fmt: skip
+def test_what_the_form_cannot_show_is_for_the_text(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path, text: str, why: str
+) -> None:
+    folder.joinpath("other.toml").write_text(text)
+    editor = edited(qtbot, open_window(), folder / "other.toml")
+    assert not editor.form.isEnabled()
+    assert why in editor.form.toolTip()
+    editor.reject()
 
 
 def test_what_a_recipe_makes_is_said_before_it_is_warmed(
@@ -395,6 +631,21 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     then.file.setText(str(folder / "x.torchcache"))
     qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
+    dialog.reject()
+
+
+@pytest.mark.usefixtures("torch_that_waits")
+def test_of_several_cells_all_runs_of_a_verification_are_prepared(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
+    box = dialog.runs["prepared"]
+    qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm"]
+    assert "Several cells" in box.toolTip()
+    dialog.recipe.choose([BUILTIN])
+    qtbot.waitUntil(box.isEnabled, timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm", "prepared"], "as it was wanted"
     dialog.reject()
 
 

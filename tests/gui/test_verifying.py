@@ -22,6 +22,7 @@ from tests.stores.building import NATIVE, rename
 from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.laptable import LapTable
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
@@ -141,6 +142,11 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     window = open_window(place)
     dialog = asked(qtbot, window)
     assert not dialog.go.isDefault(), "it runs code"
+    assert [dialog.device.itemText(n) for n in range(dialog.device.count())] == [
+        "The best there is", "cpu  (a CPU)", "cuda:0  (a GPU)",
+    ]  # fmt: skip
+    dialog.begin_with("", {"device": "cuda:0"})
+    assert dialog.device.device == "cuda:0", "what it was warmed for"
     assert dialog.chosen == ["cold", "mega", "warm", "prepared"]
     assert dialog.options.spin.text() == "As programs here: 3"
     # What makes no sense cannot be asked for.
@@ -153,6 +159,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert (job.kind, job.state) == ("verify", State.FAILED)
+    assert (job.asked["device"], job.asked["portable"]) == ("cuda:0", True)
     assert job.error
     assert job.error.code == "nothing-to-verify"
     assert "There is nothing to verify" in dialog.result_page.title.text()
@@ -262,7 +269,8 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     job = verify(qtbot, window, bundle)
     assert job.result["good"], job.result
     assert any(line.startswith("Placed as an import would") for line in job.log)
-    assert not Path(job.scratch).exists()
+    # It is removed aside: nobody waits for a disk because of it.
+    qtbot.waitUntil(lambda: not Path(job.scratch).exists(), timeout=PATIENCE)
     imported = window.flows.open_import([str(bundle)])
     imported.target.combo.setEditText(str(other))
     assert imported.environment.python == torch_python
@@ -344,6 +352,19 @@ def test_the_result_page_says_what_to_do(
     assert "Warm it with this recipe" in page.text.text()
     assert page.more.graphs.topLevelItemCount() == 1
     dialog.accept()
+
+
+def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
+    table = LapTable()
+    qtbot.addWidget(table)
+    runs = result()["runs"]
+    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}}
+    table.show_result(result(runs=runs))
+    cold, warm = (table.topLevelItem(row) for row in range(2))
+    assert cold is not None
+    assert warm is not None
+    assert (cold.text(4), warm.text(4)) == ("2 + 1", "0")
+    assert cold.toolTip(4) == "2 graphs, and 1 entry of AOTAutograd, which holds them"
 
 
 def test_a_verification_is_cancelled_while_its_place_does_not_answer(

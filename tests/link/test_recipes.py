@@ -114,6 +114,23 @@ def test_toml_that_is_too_deep_is_a_fault() -> None:
     assert told("[callable]\nfunction = 'm:f'\nargs.a = " + "[" * 60 + "]" * 60)[0][0] == 3
 
 
+def test_faults_of_an_item_have_its_lines() -> None:
+    own = GOOD + "compile.backward = true\ncompile.options.a = []\ncalls = [\n  {},\n"
+    own += "  { inputs = [{ shape = [-1] }], grad = false },\n]\n"
+    assert told(own + "[compile]\ngrad = false\n") == [
+        (3, 9, "callable.compile.backward"),
+        (4, 21, "callable.compile.options.a"),
+        (7, 26, "callable.calls[1].inputs[0].shape[0]"),
+        (7, 34, "callable.calls[1].grad"),
+    ]
+    tables = f"[{GOOD[:10]}]{GOOD[10:]}[[callable.calls]]\n[[callable.calls]]\nkeyword = 1\n"
+    assert told(tables) == [(5, 1, "callable[0].calls[1].keyword")]
+    assert told(f"{tables.replace('keyword', 'inputs')}[callable.compile]\nthreads = 1") == [
+        (5, 10, "callable[0].calls[1].inputs"),
+        (7, 1, "callable[0].compile.threads"),
+    ]
+
+
 def test_a_message_names_file_line_what_was_expected_and_the_remedy(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(GOOD + "[compile]\nmode = 'max-autotone'\n")

@@ -101,8 +101,37 @@ EXPORTED = {
     "exported": [
         {"file": "layer.pt2"},
         {"file": "layer.pt2", "name": "other", "inputs": [{"shape": [3, 3]}]},
+        {"file": "layer.pt2", "name": "twice", "compile": {"grad": False},
+         "calls": [{"inputs": [{"shape": [2, 10]}], "keywords": {"scale": 2}}] * 2},
         {"file": "garbage.pt2"},
         {"file": "none.pt2"},
+    ]
+}  # fmt: skip
+MIXED = {
+    "callable": [
+        {
+            "name": "learns",
+            "function": "cell_models:product",
+            "calls": [{"inputs": [{"shape": [n, 6]}, {"shape": [6, 6]}]} for n in (4, 8, 16)],
+        },
+        {
+            "name": "trains",
+            "factory": "cell_models:Layer",
+            "args": {"size": 7},
+            "compile": {"mode": "default", "backward": True},
+            "calls": [
+                {"inputs": [{"shape": [3, 7]}], "keywords": {"scale": 2}},
+                {"inputs": [{"shape": [5, 7]}], "backward": False, "grad": False},
+            ],
+        },
+        {
+            "name": "two of a class",
+            "factory": "cell_models:Layer",
+            "calls": [
+                {"args": {"size": size}, "inputs": [{"shape": [4, size]}]} for size in (9, 10)
+            ],
+        },
+        {"name": "no such call", "function": "cell_models:product", "calls": [{}]},
     ]
 }
 WAYS = {
@@ -124,6 +153,16 @@ torch.compile(product)(torch.rand(5, 5), torch.rand(5, 5))
 with torch.no_grad():
     torch.compile(Layer(8))(torch.rand(2, 8), scale=2)
 torch.compile(Layer(8))(torch.rand(2, 8), scale=2).sum().backward()
+torch._dynamo.reset()
+for n in (4, 8, 16):
+    torch.compile(product)(torch.rand(n, 6), torch.rand(6, 6))
+trained = torch.compile(Layer(7))
+trained(torch.rand(3, 7), scale=2).sum().backward()
+with torch.no_grad():
+    trained(torch.rand(5, 7))
+    torch._dynamo.reset()
+    for size in (9, 10):
+        torch.compile(Layer(size))(torch.rand(4, size))
 found = [counters["inductor"][f"fxgraph_cache_{one}"] for one in ("hit", "miss")]
 found += [counters["aot_autograd"][f"autograd_cache_{one}"] for one in ("hit", "miss")]
 print(json.dumps(found))
@@ -169,7 +208,8 @@ def folder(shared: Path) -> Path:
 @pytest.fixture(scope="module")
 def ran(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> Ran:
     """All of the recipes, warmed once in this run. Not to be changed."""
-    recipes = {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS, "exported": EXPORTED}
+    recipes = {"forward": FORWARD, "backward": BACKWARD, "ways": WAYS, "exported": EXPORTED,
+               "mixed": MIXED}  # fmt: skip
     sent = [{"name": one, "folder": str(folder), "data": data} for one, data in recipes.items()]
 
     def make(made: Path) -> None:
@@ -219,6 +259,12 @@ def test_what_compiles(ran: Ran) -> None:
     assert ran.cell("layer", "backward")["graphs"] == 2
     assert (ran.cell("layer", "exported")["state"], ran.cell("layer", "exported")["graphs"]) == (
         "done", 1)  # fmt: skip
+    assert ran.cell("twice", "exported")["state"] == "done"
+    assert (ran.cell("learns", "mixed")["graphs"], ran.cell("trains", "mixed")["graphs"]) == (2, 3)
+    assert ran.cell("two of a class", "mixed")["graphs"] == 2
+    [learns] = {row["index"] for row in ran.result["cells"] if row["name"] == "learns"}
+    steps = [f["step"]["name"] for f in ran.findings if f.get("step", {}).get("cell") == learns]
+    assert steps == [f"learns, call {n}" for n in (1, 2, 3)]
     ways = [row for row in ran.result["cells"] if row["recipe"] == "ways"]
     assert [row["state"] for row in ways] == ["done"] * 4
     # Any number of rows is one graph in each type.
@@ -243,8 +289,9 @@ def test_a_plain_script_hits_what_came_after_a_polluted_cell(
     env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(place)}
     command = [torch_python, str(script), str(ran.folder)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    # Forward, forward of a model, and forward and backward of it; with AOTAutograd's own.
-    assert json.loads(done.stdout.splitlines()[-1]) == [4, 0, 3, 0]
+    # Forward, forward of a model, and forward and backward of it; with AOTAutograd's own. For one
+    # size and for any; a model in training, and for any size without gradients; two of a class.
+    assert json.loads(done.stdout.splitlines()[-1]) == [4 + 2 + 3 + 2, 0, 3 + 2 + 2 + 2, 0]
 
 
 def test_what_is_wrong_is_said(ran: Ran) -> None:
@@ -297,6 +344,7 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
     assert (code, params["why"]) == ("warm-failed", "fxgraph_cache_write_error")
     assert ran.problem("no gradient", "backward")[0] == "no-gradient"
     assert ran.problem("other", "exported")[0] == "inputs-refused"
+    assert ran.problem("no such call", "mixed")[0] == "inputs-refused"
     for name in ("garbage", "none"):
         code, params = ran.problem(name, "exported")
         assert (code, params["file"]) == ("exported-unreadable", f"{folder}/{name}.pt2")

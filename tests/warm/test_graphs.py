@@ -60,9 +60,11 @@ def test_a_graph_looked_up_twice_is_one_graph() -> None:
     assert count == 1
 
 
-def test_a_bypass_has_no_key() -> None:
-    told, count = heard(lookup("bypass", None), lookup("bypass", None))
+def test_a_bypass_has_no_key_and_perhaps_a_reason() -> None:
+    why = {"cache_bypass_reason": 'Unsupported "custom" pass'}
+    told, count = heard(lookup("bypass", None, **why), lookup("bypass", None))
     assert [graph.id for graph in told] == ["1/0 forward", "1/0 backward"]
+    assert [graph.reason for graph in told] == ['Unsupported "custom" pass', None]
     assert count == 2
 
 

@@ -101,6 +101,37 @@ def test_kernels_are_compiled_and_told_by_themselves(warmed: Path) -> None:
     assert all(any("__grp__" in file.name for file in item.files) for item in items)
 
 
+#: What compiles a kernel while something else writes to the cache all the time.
+BESIDE = """
+import os, threading, time
+from recipe_kernels import add
+
+def write():
+    folder = os.path.join(os.environ["TORCHINDUCTOR_CACHE_DIR"], "triton", "0", "other")
+    os.makedirs(folder)
+    while True:
+        os.utime(folder)
+        time.sleep(0.001)
+
+threading.Thread(target=write, daemon=True).start()
+"""
+
+
+@pytest.mark.torch
+def test_what_another_writes_beside_it_is_not_taken_for_its_own(
+    tmp_path: Path, with_torch: list[int]
+) -> None:
+    shutil.copy(DATA / FILE, tmp_path)
+    (tmp_path / "beside.py").write_text(BESIDE)
+    item = {**GOOD[0], "kernel": "beside.py:add", "targets": ["cuda:90"]}
+    recipe = {**request([item])[0], "folder": str(tmp_path)}
+    asked = {"into": str(tmp_path / "place"), "recipes": [recipe]}
+    for counts in ((0, 1), (1, 0)):
+        result = supervise.warm(asked, Recorder())
+        assert (result["hits"], result["misses"]) == counts
+        assert result["cells"][0]["proof"] == {"found": 1, "of": 1}
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda:90", "hip:gfx942"])

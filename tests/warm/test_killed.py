@@ -1,159 +1,162 @@
 """``kill -9`` at random moments of a warm-up, of any of its processes: nothing of what is left is
 broken, none of them is left, and the next one works.
+
+All fifty: ``packaging/test --slow -n 0 -s tests/warm/test_killed.py``. It prints a line for each,
+and the seed: with ``KILL_SEED`` set to that, the same are killed in the same order, as long after
+as many files.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import random
 import re
-import shutil
-import signal
-import subprocess
-import sys
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import DATA
-from torchkeeper.engine.wire import Message
-from torchkeeper.link.process import Engine
-from torchkeeper.warm import processes
+from tests.killing import Killing, Moment, Warm, killing
 
 pytestmark = pytest.mark.torch
 
-#: Each by how many processes it is below the one that a person started.
-VICTIMS = {"command": 0, "engine": 1, "worker": 2}
+#: How often each is killed; a worker in a warm-up that goes on, and in which another is later.
+TIMES = {"window": 13, "command": 12, "engine": 13, "worker": 12}
+#: What is compiled into each place, and in how many warm-ups; an operator takes long.
+PLACES = (("callable", 12), ("triton", 10), ("eager", 5), ("callable", 11))
 
 
-@dataclass
-class Killing:
-    """A place, and warm-ups into it that do not end well."""
+class Round(NamedTuple):
+    """A warm-up, which is started by "command" or "window": at each moment one of it is killed; the
+    last is what it does not survive. empty: a place that was not used before.
+    """
 
-    folder: Path
-    python: str
-    temporary: Path
-    runs: int = 0
+    by: str
+    jobs: int
+    victims: tuple[tuple[str, Moment], ...]
+    source: str = "callable"
+    empty: bool = False
 
-    @property
-    def place(self) -> Path:
-        return self.folder / "place"
-
-    def start(self, jobs: int = 1) -> subprocess.Popen[bytes]:
-        """A warm-up of what was never compiled here before."""
-        self.runs += 1
-        sizes = [100 * self.runs + more for more in range(3 * jobs)]
-        recipe = self.folder / "recipe.toml"
-        recipe.write_text(
-            f"[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = ['n'] }}]\n"
-            f"[matrix]\nn = {sizes}\n[compile]\ndynamic = false\n"
-        )
-        command = [sys.executable, "-m", "torchkeeper", "warm", str(recipe), "--into",
-                   str(self.place), "--env", self.python, "--jobs", str(jobs)]  # fmt: skip
-        with (self.folder / "log").open("wb") as log:
-            env = {**os.environ, "TMPDIR": str(self.temporary)}
-            return subprocess.Popen(command, env=env, stdout=log, stderr=log)
-
-    def kill(self, started: subprocess.Popen[bytes], victim: str, after: int) -> None:
-        """Kill it once so many more files are in the place."""
-        enough = self.files() + after
-        deadline = time.monotonic() + 90
-        while self.files() < enough:
-            assert started.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        pid = started.pid
-        for _ in range(VICTIMS[victim]):
-            pid = random.choice(_children(pid))
-        os.kill(pid, signal.SIGKILL)
-
-    def files(self) -> int:
-        """How many files and folders there are."""
-        return sum(1 for _ in self.place.rglob("*"))
-
-    def assert_well(self, family: set[int]) -> None:
-        """No process of these is left, and nothing in the place is broken."""
-        deadline = time.monotonic() + 5
-        while (left := {pid for pid in family if _alive(pid)}) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not left
-        while (bad := self.broken()) and time.monotonic() < deadline + 5:
-            time.sleep(0.2)  # what a job left whose engine is gone is being mended
-        assert bad == []
-
-    def broken(self) -> list[dict[str, Any]]:
-        """What a check calls broken, or a listing."""
-        rows: list[dict[str, Any]] = []
-
-        def heard(message: Message) -> None:
-            if message.type == "rows":
-                rows.extend(message.body["rows"])
-
-        env = next(iter(json.loads((DATA / "environments.json").read_text()).values()))
-        with Engine(sys.executable) as engine:
-            engine.call("check", {"place": str(self.place), "env": env}, heard)
-        return [row for row in rows if row["verdict"] == "broken" or row["problem"]]
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for name in os.listdir("/proc"):
-        with contextlib.suppress(OSError, ValueError):
-            stat = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-            if name.isdigit() and int(stat[1]) == pid and stat[0] != "Z":
-                found.append(int(name))
-    return found
-
-
-def _alive(pid: int) -> bool:
-    try:
-        stat = Path("/proc", str(pid), "stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+    def __str__(self) -> str:
+        killed = ", ".join(f"{victim} {moment}" for victim, moment in self.victims)
+        empty = ", empty place" * self.empty
+        return f"{self.source} by {self.by}, {self.jobs} at a time{empty}; {killed}"
 
 
 @pytest.fixture
-def killing(tmp_path: Path, torch_python: str, header_folder: Path) -> Killing:
-    shutil.copy(DATA / "cell_models.py", tmp_path)
-    return Killing(tmp_path, torch_python, header_folder)
+def place(tmp_path: Path, torch_python: str, header_folder: Path) -> Iterator[Killing]:
+    with killing(tmp_path, torch_python, header_folder) as made:
+        yield made
 
 
-def test_three_times(killing: Killing) -> None:
-    started = killing.start()
-    killing.kill(started, "worker", random.randint(1, 12))
-    before = processes.family(started.pid)
-    killing.kill(started, "engine", random.randint(1, 12))
-    family = before | processes.family(started.pid)
-    assert started.wait(20) != 0
-    killing.assert_well(family - {started.pid})
+def rounds(choice: random.Random) -> list[Round]:
+    """Warm-ups for all the times, in any order."""
+    ends = [victim for victim, times in TIMES.items() for _ in range(times) if victim != "worker"]
+    choice.shuffle(ends)
+    with_worker = set(choice.sample(range(len(ends)), TIMES["worker"]))
+    places = [(source, not before) for source, times in PLACES for before in range(times)]
+    made = []
+    for number, (end, (source, empty)) in enumerate(zip(ends, places, strict=True)):
+        by = choice.choice(["command", "window"]) if end == "engine" else end
+        victims = [end]
+        if number in with_worker:
+            victims.insert(0, "worker")
+        moments = [_moment(choice, empty)]
+        # Once more files are there, the next cell is being compiled.
+        moments += [Moment(choice.randint(1, 16), choice.uniform(0, 0.4)) for _ in victims[1:]]
+        killed = tuple(zip(victims, moments, strict=True))
+        made.append(Round(by, number % 2 + 1, killed, source, empty))
+    return made
 
-    started = killing.start()
-    killing.kill(started, "command", random.randint(1, 12))
-    family = processes.family(started.pid)
-    started.wait(20)
-    killing.assert_well(family)
+
+def _moment(choice: random.Random, empty: bool) -> Moment:
+    if empty:
+        # What PyTorch does first in an empty place makes few files and takes long.
+        return Moment(1, choice.uniform(0, 6))
+    if choice.random() < 0.2:
+        return Moment(0, choice.uniform(0, 3))  # while processes start and import
+    return Moment(choice.randint(1, 16), choice.uniform(0, 0.4))
+
+
+def play(place: Killing, one: Round, choice: random.Random) -> Warm:
+    """Start it, kill, and see that all is well."""
+    warm = place.start(one.by, one.jobs)
+    if warm.by == "window" and one.victims[0][0] != "window":
+        assert warm.hear("begun")["begun"]
+    for victim, moment in one.victims:
+        place.wait(warm, moment)
+        warm.kill(victim, choice)
+    if one.by == "window" and one.victims[-1][0] != "window":
+        assert_told(warm)
+        warm.process.terminate()
+        assert warm.process.wait(20) == 0, warm.said
+    status = warm.process.wait(20)
+    if one.by == "command" and len(one.victims) > 1:
+        # Only the cell that the worker was at has failed, if it was at one.
+        assert len(re.findall(r"^failed +recipe:", warm.said, re.M)) <= 1, warm.said
+    if one.by == "command" and one.victims[-1][0] == "engine":
+        assert status == 1
+        assert "The engine stopped before it was done." in warm.said
+    return warm
+
+
+def assert_told(warm: Warm) -> None:
+    """The window is still there, and says that the engine is not."""
+    told = warm.hear("ended")
+    assert told == {"ended": "failed", "said": "Failed: The engine stopped before it was done."}
+    warm.ask(look=True)
+    seen = warm.hear("bar")
+    assert seen["visible"]
+    assert "It was ended by SIGKILL." in seen["bar"]
+
+
+def test_worker_engine_command_and_window(place: Killing) -> None:
+    choice = random.Random()
+    soon = Moment(choice.randint(1, 12), 0.0)
+    # The command while the next worker starts.
+    then = Moment(0, choice.uniform(0.2, 2))
+    one = Round("command", 1, (("worker", soon), ("command", then)))
+    place.assert_well(play(place, one, choice))
+    warm = place.start("window")
+    assert warm.hear("begun")["begun"]
+    time.sleep(choice.uniform(0, 1))
+    warm.kill("engine", choice)
+    assert_told(warm)
+    place.again(warm)
+    assert warm.hear("begun")["begun"]
+    place.wait(warm, soon)
+    warm.kill("window", choice)
+    warm.process.wait(20)
+    place.assert_well(warm)
 
 
 @pytest.mark.slow
-def test_fifty_times(killing: Killing) -> None:
-    for _ in range(50):
-        victim = random.choice(list(VICTIMS))
-        jobs = random.choice([1, 2])
-        started = killing.start(jobs)
-        killing.kill(started, victim, random.randint(1, 30))
-        family = processes.family(started.pid) | {started.pid}
-        if victim == "worker":
-            # Only the cell that it was at has failed, if it was at one.
-            status, said = started.wait(120), (killing.folder / "log").read_text()
-            failed = re.findall(r"^failed +recipe:", said, re.M)
-            assert (status, len(failed)) in ((1, 1), (0, 0)), said
-        started.wait(20)
-        killing.assert_well(family)
-    started = killing.start()
-    assert started.wait(120) == 0
+def test_fifty_times(place: Killing) -> None:
+    seed = int(os.environ.get("KILL_SEED") or random.randrange(10**6))
+    choice = random.Random(seed)
+    begun, killed = time.monotonic(), Counter[str]()
+    print(f"\nKILL_SEED={seed}")
+    for number, one in enumerate(rounds(choice)):
+        if number and one.empty:
+            complete(place)
+            place.other_place(one.source)
+        print(f"{number:3}  {one}: ", end="", flush=True)
+        since = time.monotonic()
+        warm = play(place, one, choice)
+        until = time.monotonic()
+        well = place.assert_well(warm)
+        print(f"{until - since:.1f} s, well after {well:.1f} s", flush=True)
+        killed.update(victim for victim, _ in one.victims)
+    complete(place)
+    assert killed == TIMES
+    print(f"{killed.total()} killed in {time.monotonic() - begun:.0f} s: {dict(killed)}")
+
+
+def complete(place: Killing) -> None:
+    """What the last was interrupted at, and more, to the end."""
+    warm = place.start("command", 1, 3)
+    assert warm.process.wait(120) == 0, warm.said
+    place.assert_well(warm)

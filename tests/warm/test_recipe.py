@@ -94,6 +94,54 @@ def cells(text: str, **given: Any) -> list[Cell]:
         (CALLABLE + '[compile]\nmode = "max-autotune"\noptions = { debug = true }',
          "compile.options", "mode-and-options"),
         (CALLABLE + "[compile]\noptions = { debug = [1] }", "compile.options.debug", "option"),
+        (CALLABLE + '[compile]\nprecision = "low"', "compile.precision", "one-of"),
+        (CALLABLE + 'compile.autocast = "int8"', "callable.compile.autocast", "one-of"),
+        (EAGER + '[compile]\nautocast = "bfloat16"', "compile.autocast", "not-for-source"),
+        (CALLABLE + "compile = 1", "callable.compile", "table"),
+        (CALLABLE + 'compile = { mod = "default" }', "callable.compile.mod", "key-near"),
+        (CALLABLE + 'compile = { mode = "fast" }', "callable.compile.mode", "mode"),
+        (CALLABLE + "compile = { threads = 2 }", "callable.compile.threads", "whole-recipe"),
+        (CALLABLE + "compile.portable = true", "callable.compile.portable", "whole-recipe"),
+        (CALLABLE + 'compile = { mode = "default" }\n[matrix]\nmode = ["max-autotune"]',
+         "callable.compile.mode", "in-matrix"),
+        (CALLABLE + "compile = { options = { debug = true } }\n"
+         '[matrix]\nmode = ["max-autotune"]', "callable.compile.options", "mode-and-options"),
+        (CALLABLE + "compile = { options = { debug = true } }\n"
+         '[compile]\nmode = "max-autotune"', "callable.compile.options", "mode-and-options"),
+        (CALLABLE + 'compile = { mode = "max-autotune" }\n'
+         "[compile]\noptions = { debug = true }", "callable.compile.mode", "mode-and-options"),
+        (CALLABLE + "compile = { backward = true }\n[compile]\ngrad = false",
+         "callable.compile.backward", "grad-and-backward"),
+        (CALLABLE + "compile = { options.a.b = [1] }", "callable.compile.options.a.b", "option"),
+        (EAGER + 'compile = { dtype = "float32" }', "eager.compile", "key-known"),
+        (CALLABLE + "calls = []", "callable.calls", "not-empty"),
+        (CALLABLE + "calls = 1", "callable.calls", "list"),
+        (CALLABLE + "calls = [[1]]", "callable.calls[0]", "call"),
+        (CALLABLE + f"calls = [{'{},' * 101}]", "callable.calls", "fewer"),
+        (CALLABLE + "calls = [{ input = [1] }]", "callable.calls[0].input", "key-near"),
+        (CALLABLE + "calls = [{}]\ninputs = [1]", "callable.inputs", "in-calls"),
+        (CALLABLE + "calls = [{}]\nkeywords = {}", "callable.keywords", "in-calls"),
+        ('[callable]\nexample = "m:f"\ncalls = [{}]', "callable.calls", "example-returns"),
+        (CALLABLE + 'calls = [{}, { inputs = [{ shape = ["b"] }] }]',
+         "callable.calls[1].inputs[0].shape[0]", "no-sizes"),
+        (CALLABLE + 'calls = [{ keywords = { "a b" = 1 } }]',
+         'callable.calls[0].keywords."a b"', "parameter"),
+        (CALLABLE + 'calls = [{ autocast = "int8" }]', "callable.calls[0].autocast", "one-of"),
+        (CALLABLE + "calls = [{ grad = 0 }]", "callable.calls[0].grad", "switch"),
+        (CALLABLE + "calls = [{}, { grad = false }]\n[compile]\nbackward = true",
+         "callable.calls[1].grad", "grad-and-backward"),
+        (CALLABLE + "calls = [{ backward = true }]\ncompile = { grad = false }",
+         "callable.calls[0].backward", "grad-and-backward"),
+        (CALLABLE + "calls = [" + "{ inputs = [{ shape = [99999, 99999] }] }," * 7 + "]",
+         "callable", "huge"),
+        ('[exported]\nfile = "a.pt2"\ncompile = { training = true }',
+         "exported.compile.training", "not-for-source"),
+        ('[exported]\nfile = "a.pt2"\ncalls = [{ training = true }]',
+         "exported.calls[0].training", "key-known"),
+        (CALLABLE + "calls = [{ args = {} }]", "callable.calls[0].args", "args-of-function"),
+        ('[callable]\nfactory = "m:f"\ncalls = [{ args = { "a b" = 1 } }]',
+         'callable.calls[0].args."a b"', "parameter"),
+        (EAGER.replace("inputs", "calls"), "eager.calls", "key-known"),
         (CALLABLE + "[environment]\nA = 1", "environment.A", "quoted"),
         (CALLABLE + '[environment]\n"A-B" = "1"', "environment.A-B", "variable"),
         (CALLABLE + '[environment]\nTRITON_CACHE_DIR = "/"',
@@ -220,6 +268,83 @@ def test_options_by_their_full_names_and_without_a_mode() -> None:
     assert (cell.mode, cell.options) == (None, {"triton.cudagraphs": True, "a.b": 1})
 
 
+def test_an_item_says_what_is_otherwise_for_it() -> None:
+    text = """
+        [[callable]]
+        function = "m:f"
+        [[callable]]
+        function = "m:f"
+        compile = { mode = "default", dynamic = false, options = { triton.cudagraphs = true } }
+        [[callable]]
+        name = "mine"
+        factory = "m:F"
+        compile = { backward = true, grad = true, device = "cuda", dtype = "float16" }
+        inputs = [{ shape = [2] }]
+        [[exported]]
+        file = "a.pt2"
+        compile.fullgraph = false
+        [compile]
+        mode = "max-autotune"
+        grad = false
+        fullgraph = true
+        threads = 3
+    """
+    callables, _, exported = text.partition("[[exported]]")
+    rest = exported[exported.index("[compile]") :]
+    [plain, own, model] = cells(callables + rest)
+    [program] = cells(f"[[exported]]{exported}")
+    assert [cell.name for cell in (plain, own, model, program)] == [
+        "f", "f, default, static, options", "mine", "a",
+    ]  # fmt: skip
+    assert (plain.mode, plain.grad, plain.backward) == ("max-autotune", False, False)
+    assert (own.mode, own.dynamic, own.options) == (None, False, {"triton.cudagraphs": True})
+    assert (model.backward, model.grad, model.device, model.dtype, model.fullgraph) == (
+        True, True, "cuda", "float16", True,
+    )  # fmt: skip
+    assert model.item["inputs"][0]["dtype"] == "float16"
+    assert not program.fullgraph
+    assert {cell.threads for cell in (plain, own, model, program)} == {3}
+    [one] = cells(CALLABLE + "compile = { training = false, backward = true }")
+    assert (one.name, one.training, plain.training) == ("f, backward, evaluation", False, None)
+    assert "compile" not in {**own.item, **program.item}, "a cell has it itself"
+
+
+def test_several_calls_are_one_cell_for_each_way() -> None:
+    text = """
+        [[callable]]
+        function = "m:f"
+        [[callable.calls]]
+        inputs = [{ shape = ["batch", 4] }, { size = "batch" }]
+        [[callable.calls]]
+        inputs = [{ shape = ["twice", 4], dtype = "int64" }]
+        keywords = { scale = 2.0, mask = { shape = ["batch"] } }
+        grad = false
+        [matrix]
+        batch = [1, 2]
+        twice = [4]
+        dtype = ["bfloat16"]
+    """
+    first, second = cells(text)
+    assert [first.name, second.name] == [
+        f"f, 2 calls, batch {batch}, twice 4, bfloat16" for batch in (1, 2)
+    ]
+    assert second.item == {
+        "name": "f, 2 calls", "function": "m:f", "args": {},
+        "calls": [
+            {"inputs": [{"shape": [2, 4], "dtype": "bfloat16", "fill": "rand"}, 2]},
+            {"inputs": [{"shape": [4, 4], "dtype": "int64", "fill": "randint", "low": 0,
+                         "high": 2}],
+             "keywords": {"scale": 2.0,
+                          "mask": {"shape": [2], "dtype": "bfloat16", "fill": "rand"}},
+             "grad": False},
+        ],
+    }  # fmt: skip
+    assert found(text.replace("batch = [1, 2]", "batch = [-1]")) == [
+        ("matrix.batch", "not-negative")
+    ]
+    assert found(text + "other = [1]") == [("matrix.other", "size-unused")]
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [("8 GiB", 8 << 30), ("1.5 MB", 1_500_000), ("100B", 100), (4096, 4096),
@@ -261,7 +386,7 @@ _KEYS = st.sampled_from(
     ["name", "callable", "eager", "triton", "script", "exported", "matrix", "compile", "limits",
      "environment", "inputs", "keywords", "shape", "dtype", "list", "size", "function", "example",
      "op", "kernel", "signature", "constants", "targets", "command", "options", "mode", "seconds",
-     "memory", "batch", "\0", "file", "args", "fill", "low", "high"]
+     "memory", "batch", "\0", "file", "args", "fill", "low", "high", "calls", "grad", "backward"]
 )  # fmt: skip
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

@@ -7,6 +7,8 @@ import json
 import os
 import struct
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,27 @@ def test_what_is_being_built_is_not_trusted_however_whole(tmp_path: Path) -> Non
     assert (tmp_path / f"{KEY}.h").exists()
 
 
+def test_what_is_built_ahead_of_time_for_an_eager_operator(tmp_path: Path) -> None:
+    lib = tmp_path / "aoti_eager" / "aten" / "cpu" / "lib"
+    ahead = lib / ("c" + "d" * 51)
+    cut = put(ahead / f"{KEY}.wrapper.so", elf()[:-1])
+    weights = put(ahead / KEY / f"{OTHER}.weights.o", b"\x7fELF")
+    kernel = put(lib / "ca" / f"{OTHER}.so", b"")
+    whole = put(ahead / f"{OTHER}.wrapper.so", elf())
+    put(ahead / f"{KEY}.wrapper.cpp")
+    lock = put(lib / "locks" / f"{KEY}.lock")
+    with lock.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        # Its own lock, and of those without one it may be the one they are built under.
+        assert swept(tmp_path) == set()
+    put(ahead / f"{OTHER}.wrapper_CxxBuild" / "x.o", b"half")
+    assert {item.path for item in mend(str(tmp_path))} == {
+        str(cut), str(weights), str(kernel), str(ahead / f"{OTHER}.wrapper_CxxBuild"),
+    }  # fmt: skip
+    assert whole.exists()
+    assert (ahead / f"{KEY}.wrapper.cpp").exists()
+
+
 @pytest.mark.parametrize("lock", [KEY, OTHER], ids=["its own lock", "only another lock"])
 def test_what_somebody_else_is_building_stays(tmp_path: Path, lock: str) -> None:
     put(tmp_path / "ca" / f"{KEY}.main.so", b"half")
@@ -111,6 +134,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         put(tmp_path / "fxgraph" / "xx" / f".{GONE}.140.tmp")
         put(tmp_path / "fxgraph" / "xx" / f".{other.pid}.140.tmp")
+        put(tmp_path / "aoti_eager" / "aten" / "cpu" / f".{GONE}.140.tmp")
         put(tmp_path / "dynamo" / "code_state_a.pkl.tmp")
         folder = tmp_path / "triton" / "0" / KERNEL
         random = "12345678-1234-1234-1234-123456789abc"
@@ -119,6 +143,7 @@ def test_temporary_files_by_whose_they_are(tmp_path: Path) -> None:
         put(tmp_path / "triton" / "0" / f"tmp.{random}" / "a.ttir")
         assert swept(tmp_path) == {
             f"fxgraph/xx/.{GONE}.140.tmp",
+            f"aoti_eager/aten/cpu/.{GONE}.140.tmp",
             "dynamo/code_state_a.pkl.tmp",
             f"triton/0/{KERNEL}/tmp.pid_{GONE}_{random}",
             f"triton/0/tmp.{random}",
@@ -190,3 +215,28 @@ def test_mend_takes_only_what_is_surely_useless(tmp_path: Path) -> None:
         f"{KEY}.h.gch",
         f"{KEY}.h_CxxBuild",
     }
+
+
+def test_what_a_job_without_an_engine_was_at_is_taken_away_once_it_is_gone(tmp_path: Path) -> None:
+    place, scratch = tmp_path / "place", tmp_path / "scratch"
+    old = put(place / "triton" / "0" / KERNEL / "a.ttir").parent
+    new = put(place / "triton" / "0" / ("B" * 52) / "a.ttir").parent
+    begun = time.time_ns()
+    os.utime(old, ns=(begun - 10**9,) * 2)
+    os.utime(new, ns=(begun + 10**9,) * 2)
+    put(scratch / "deep" / "file")
+    what = {"roots": [str(place)], "since": begun, "scratch": str(scratch)}
+    starts = f"from torchkeeper.warm import mending; mending.start({what!r}); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", starts], stdin=subprocess.PIPE, start_new_session=True
+    ) as job:
+        time.sleep(0.2)
+        assert new.exists()
+        assert scratch.exists()
+        job.communicate(b"\n")
+    deadline = time.monotonic() + 20
+    while scratch.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not scratch.exists()
+    assert not new.exists()
+    assert old.exists()

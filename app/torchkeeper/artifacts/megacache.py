@@ -33,6 +33,8 @@ TYPE_OF_KIND = {kind: name for name, kind in KIND_OF_TYPE.items()}
 #: A key is some 60 characters; a name of a type fewer.
 _MAX_TEXT = 4096
 _CHUNK = 1 << 20
+#: That of a large model has some thousands; each takes a kilobyte of memory, and 16 bytes there.
+_MAX_ARTIFACTS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,20 @@ def looks_like(head: bytes) -> bool:
     return len(head) >= 12 and head[4:12] == struct.pack(">Q", ENCODING_VERSION)
 
 
-def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
-    """The artifacts of a mega-cache. Payloads are not read, only summed up.
+def artifacts(
+    stream: BinaryIO, report: Report | None = None, summed: bool = True
+) -> list[Artifact]:
+    """The artifacts of a mega-cache. Payloads are not read, only summed up, unless ``summed`` is
+    False, for one whose checksum is known to be wrong.
 
     Raises Problem("mega-cache-damaged", why=…).
     """
     report = report or Report()
-    size = _check_sum(stream, report)
+    size = _check_sum(stream, report) if summed else stream.seek(0, 2)
     stream.seek(4)
     if _number(stream, size) != ENCODING_VERSION:
         raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
-    found = []
+    found: list[Artifact] = []
     while stream.tell() < size:
         name = _text(stream, size)
         for _ in range(_number(stream, size)):
@@ -70,6 +75,9 @@ def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
             offset = stream.tell()
             if offset + length > size:
                 raise Problem("mega-cache-damaged", why="it ends within a payload")
+            if len(found) >= _MAX_ARTIFACTS:
+                why = f"it has more than {_MAX_ARTIFACTS:,} artifacts"
+                raise Problem("mega-cache-damaged", why=why)
             found.append(Artifact(name, key, offset, length))
             stream.seek(offset + length)
     return found

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.carrying import (
     advise,
@@ -21,8 +21,10 @@ from torchkeeper.cli.carrying import (
 from torchkeeper.link import carrying, protected, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
+from torchkeeper.link.signing import check_key, check_policy, signers_file
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.signing import signed_by
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "
@@ -50,6 +52,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
                          help="the bundle to write, by custom *.torchcache")  # fmt: skip
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be written, and its size")  # fmt: skip
+    signing.add_key(command, "--sign")
     command.add_argument("--no-clobber", action="store_true",
                          help="fail instead of replacing a file that is there")  # fmt: skip
     looking.add_filter(command)
@@ -61,6 +64,8 @@ def export(args: argparse.Namespace) -> int:
     # Who knows how objects are built: a server holds none, and a bundle tells it itself.
     nobody = is_server(args.place) or os.path.isfile(args.place)
     maker = None if nobody else maker_of(args)
+    if args.key and not args.dry_run:
+        check_key(args.key)
     with Engine() as engine:
         select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
         asker = Asker(engine, args.json)
@@ -69,8 +74,13 @@ def export(args: argparse.Namespace) -> int:
         answer = asker.ask("export", place=args.place, output=args.output, select=select,
                            replace=not args.no_clobber,
                            builders=carrying.builders(maker))  # fmt: skip
+        if args.key and answer["entries"]:
+            answer["signature"] = signing.signed(asker, answer["output"], args.key)
+            answer["size"] = os.path.getsize(answer["output"])
     note_undescribed(args, answer)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
+    if "signature" in answer:
+        said += f", signed with {answer['signature']['fingerprint']}"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
 
 
@@ -161,7 +171,7 @@ def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tu
         if here is not None:
             asker.ask("know", python=here["python"], env=here["facts"])
             envs.append(here["python"])
-        answer = asker.ask("list", place=file, envs=envs)
+        answer = asker.ask("list", place=file, envs=envs, signers=signers_file())
     if "format" not in answer:
         raise UserError(
             f"{file} is a folder.",
@@ -182,6 +192,7 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
     output.line(f"{printable(file)}: {names.get(answer['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
     output.line(f"  made in  {made_in(answer.get('made_in'))}")
+    output.line(f"  signed   {printable(signed_by(answer['signature']))}")
     for name, value in carrying.lines(answer):
         output.line(f"  {name:<9}{value}")
     if (here := answer["judged_by"]) is not None:
@@ -234,7 +245,9 @@ def import_(args: argparse.Namespace) -> int:
     if not args.dry_run:
         protected.check(args.into)
     here = here_of(args, args.files)
-    if args.dry_run or not args.trust:
+    signatures = _signatures(args)
+    trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+    if args.dry_run or not trusted:
         inside = []
         for file in args.files:
             asker, answer = _look_inside(args, file, here)
@@ -255,7 +268,9 @@ def import_(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         env, abouts = tell_names(args, engine, args.files, here)
-        answer = asker.ask("import", files=args.files, into=args.into, env=env) | {"env": env}
+        manifests = {file: one["manifest"] for file, one in signatures.items()}
+        answer = asker.ask("import", files=args.files, into=args.into, env=env,
+                           manifests=manifests) | {"env": env}  # fmt: skip
     said = f"{_held(answer)} placed in {printable(args.into)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"
@@ -264,6 +279,19 @@ def import_(args: argparse.Namespace) -> int:
     if answer["entries"]:
         advise(args, abouts, env)
     return code
+
+
+def _signatures(args: argparse.Namespace) -> dict[str, Answer]:
+    """Who signed each of the files. Raises UserError where what the user requires is missing, or
+    a signature is wrong.
+    """
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        found = {file: signing.signature_of(asker, file) for file in args.files}
+    for file, one in found.items():
+        if not args.dry_run:
+            check_policy(file, one)
+    return found
 
 
 def _summed(files: list[Answer]) -> Answer:

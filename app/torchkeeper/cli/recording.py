@@ -82,17 +82,18 @@ def write(
         return {"file": None}
     items = len(made.data[made.source])
     if not args.json:
-        for line in _said(args.recipe, made, items, code):
+        for line in _said(args.recipe, made, code):
             output.note(line)
     return {"file": args.recipe, "source": made.source, "items": items, "why": made.why,
             "hidden": made.hidden}  # fmt: skip
 
 
-def _said(file: str, made: recorded.Recorded, items: int, code: int) -> Iterator[str]:
+def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
     name = printable(file, 400)
     if made.source == "callable":
         sizes = sum(len(values) for values in made.data.get("matrix", {}).values())
-        many = say.count(sizes or items, "call", "calls")
+        calls = sum(len(one.get("calls", "1")) for one in made.data["callable"])
+        many = say.count(sizes or calls, "call", "calls")
         yield f"Recipe written: {name}, {many} of the program's own models and functions."
         return
     yield f"Recipe written: {name}. It runs the command again, because"

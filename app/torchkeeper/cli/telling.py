@@ -9,7 +9,7 @@ from typing import Any
 
 from torchkeeper.cli import making, output
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import say
+from torchkeeper.link import causes, say
 from torchkeeper.link.words import UserError, printable, user_error
 
 #: Lines of its log that are shown of a cell that failed, and cells of which they are.
@@ -34,12 +34,13 @@ def tell(rows: Sequence[Answer], failed: Sequence[Answer]) -> None:
     failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
     bypassed = [row for row in rows if row.get("state") == "done" and row.get("bypasses")]
     for row in bypassed[:_SHOWN]:
-        graphs = say.count(row["bypasses"], "graph", "graphs")
-        output.note(printable(f"{row.get('recipe')}: {row.get('name')}: PyTorch does not cache "
-                              f"{graphs} of it, which every program compiles again."))  # fmt: skip
+        said = causes.uncached(row["bypasses"])
+        output.note(printable(f"{row.get('recipe')}: {row.get('name')}: {said}."))
+        _say_uncached(row)
     for row in failed[:_SHOWN]:
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(error := _error_of(row))
+        _say_uncached(row)
         if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
     if len(failed) > _SHOWN:
@@ -55,6 +56,12 @@ def complain(failed: Sequence[Answer]) -> None:
 def _error_of(row: Answer) -> UserError:
     problem = row.get("problem") or {}
     return user_error(str(problem.get("code")), problem.get("params") or {})
+
+
+def _say_uncached(row: Answer) -> None:
+    """Why PyTorch does not cache some of the graphs of a cell."""
+    for graph in row.get("uncached") or []:
+        output.note(printable(f"  {graph['id']}  {graph['name']}: {causes.bypassed(graph)}"))
 
 
 def _say_log(log: list[Any]) -> None:
@@ -82,7 +89,8 @@ class Live:
     """Says on standard error what a compile job does: a line for each cell that ended, or for each
     step and graph of a single one. As JSON, a line on standard output for each cell.
 
-    ``rows`` has the cells by their index, as they were last told.
+    ``rows`` has the cells by their index, as they were last told; with ``uncached``, where PyTorch
+    does not cache all of one: the id, name and reason of such graphs.
     """
 
     def __init__(self, json: bool, asker: Asker) -> None:
@@ -124,6 +132,11 @@ class Live:
 
     def _graph(self, graph: Answer, what: Answer) -> None:
         index = graph.get("cell")
+        if graph.get("outcome") == "bypass" and isinstance(index, int) and index in self.rows:
+            about = {"id": str(graph.get("id")), "name": str(graph.get("name") or "")}
+            kept = self.rows[index].setdefault("uncached", [])
+            if all(one["id"] != about["id"] for one in kept) and len(kept) < _SHOWN:
+                kept.append({**about, "reason": graph.get("reason")})
         if graph.get("outcome") == "compiling":
             phases = [str(name) for name, _ in graph.get("phases") or () if name != "other"]
             if isinstance(index, int) and index in self._at and phases:

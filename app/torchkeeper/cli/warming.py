@@ -83,7 +83,8 @@ def add_warm(command: argparse.ArgumentParser) -> None:
                          help="so many cells at a time, as far as cores and memory go; by default "
                          "one")  # fmt: skip
     command.add_argument("--only", metavar="CELL", action="append", help="this cell only, by its "
-                         "name or its number from 0; may be given several times")  # fmt: skip
+                         "name or its number, as --dry-run tells it; may be given several "
+                         "times")  # fmt: skip
     command.add_argument("--limit", metavar="SECONDS", type=_limit, help="what a cell may take "
                          "whose recipe has no limit: it alone fails then")  # fmt: skip
     command.add_argument("--bundle", metavar="FILE", type=looking.path, help="then write all of "
@@ -190,11 +191,12 @@ def cells(args: argparse.Namespace, params: Answer) -> int:
             output.emit(row)
     else:
         several = len({row.get("recipe") for row in asker.rows}) > 1
-        head = [*(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
-        rows = [[*([str(row["recipe"])] if several else []), str(row["name"]), str(row["source"]),
-                 str(row.get("target") or row.get("device") or "-"), _trouble(row)]
-                for row in asker.rows]  # fmt: skip
-        output.table(head, rows, frozenset())
+        # Its number is what --only takes.
+        head = ["NO.", *(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
+        rows = [[str(row["index"]), *([str(row["recipe"])] if several else []), str(row["name"]),
+                 str(row["source"]), str(row.get("target") or row.get("device") or "-"),
+                 _trouble(row)] for row in asker.rows]  # fmt: skip
+        output.table(head, rows, frozenset({0}))
     said = say.count(answer["cells"], "cell", "cells")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"

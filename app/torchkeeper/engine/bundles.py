@@ -164,12 +164,16 @@ def _open(params: dict[str, Any], report: Report) -> Iterator[dict[Bundle, str |
 def import_(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
+    ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
+    who must have signed them (``check_vouched``).
     Rows say what was placed: ``{kind, key, path}``, the path in the folder. The result is an
     Imported, and how many objects were ``renamed``.
     """
     rows = Rows(report)
     renamed = 0
     with _open(params, report) as bundles:
+        check_vouched(params, bundles, report)
+        _check_same(params, bundles)
         offered = _offered(session, params, bundles, report)
 
         def placed(item: Item, home: str) -> None:
@@ -183,6 +187,25 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         done = import_bundles(list(offered), path_of(params, "into"), report, left, placed)
     rows.send()
     return {**asdict(done), "renamed": renamed}
+
+
+def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Report) -> None:
+    """Where a request has ``vouched``, a file of allowed signers: as ``stores.signing.check``."""
+    if params.get("vouched"):
+        from torchkeeper.stores.signing import check
+
+        for bundle in bundles:
+            check(bundle, path_of(params, "vouched"), report)
+
+
+def _check_same(params: dict[str, Any], bundles: Iterable[Bundle]) -> None:
+    """Raise Problem("bundle-changed") where one is no longer what was looked at: ``manifests`` has
+    the sha256 of each manifest, empty of what has none.
+    """
+    seen = params.get("manifests") or {}
+    for bundle in bundles:
+        if bundle.manifest_sha256 != seen.get(bundle.path, bundle.manifest_sha256):
+            raise Problem("bundle-changed", file=bundle.path)
 
 
 def _offered(

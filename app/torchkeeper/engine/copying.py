@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.bundles import Rows, makers_of, target
+from torchkeeper.engine.bundles import Rows, check_vouched, makers_of, target
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -41,7 +41,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     Rows say what was put into a folder: ``{kind, key, path}``, the path there.
 
     A bundle is told by ``builders`` how objects were built, as of ``export``; from one, a folder
-    gets objects for the environment ``env``, as of ``import``.
+    gets objects for the environment ``env``, as of ``import``; ``vouched`` as there, too.
 
     The result is a stores.copying.Copied with the names of both, and how many were ``renamed``.
 
@@ -78,6 +78,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         replace, dry = bool(params.get("replace")), bool(params.get("dry"))
         check_target(store, into, password, report, replace, dry)
         if isinstance(store, Bundle):
+            check_vouched(params, [store], report)
             tell_refused(store, report)
         chosen = _chosen(session, store, params, report)
         makers = makers_of(store, params)

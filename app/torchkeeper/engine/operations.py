@@ -2,14 +2,15 @@
 
 Every operation takes the session, its parameters and a Report, and returns its result. Rows are
 entries as JSON; ``left`` findings say what was not taken and why. A selection is ``{}`` for all,
-``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent
-before with ``hold``, for selections that are too long for one line. ``detail``, ``text``,
-``factors`` and ``needs`` are about one entry, named by place, kind and path. A ``list`` that is
-told ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends
-no rows where a folder is still as it was. One of a server that is told ``times`` says when
-entries expire and were last used, and with ``facts`` also what only their payloads tell. A
-selection or a ``list`` with ``envs``, names of environments that ``know`` told, gives entries the
-best of their verdicts in these; without, no filter can ask for verdicts.
+``{"filter": text}``, ``{"items": [[kind, path], …]}``, or ``{"held": true}`` for items sent before
+with ``hold``, for selections that are too long for one line. ``detail``, ``text``, ``factors`` and
+``needs`` are about one entry, named by place, kind and path. A ``list`` that is told ``unless``,
+the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no rows where a
+folder is still as it was. One of a server that is told ``times`` says when entries expire and were
+last used, and with ``facts`` also what only their payloads tell; one of a bundle that is told
+``signers``, a file, says who signed it (``stores.signing.signature_of``). A selection or a ``list``
+with ``envs``, names of environments that ``know`` told, gives entries the best of their verdicts in
+these; without, no filter can ask for verdicts.
 """
 
 from __future__ import annotations
@@ -115,6 +116,11 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     # What the payloads say weighs more than what a manifest claims.
     made_in = common_origin(seen) or store.made_in
     about = {"format": store.format, "made_in": made_in, **claims(store)}
+    if params.get("signers"):
+        from torchkeeper.stores.signing import signature_of
+
+        signers = path_of(params, "signers")
+        about["signature"] = signature_of(store.path, signers, report)._asdict()
     return {**totals, "trash": None, **about}
 
 
@@ -385,6 +391,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "compare": _late("compare_"),
     "import": _late("import_"),
     "target": _late("target"),
+    "signature": _late("signature", "signing"),
+    "copy_manifest": _late("copy_manifest", "signing"),
+    "attach_signature": _late("attach_signature", "signing"),
     "origin": _late("origin", "renaming"),
     "named": _late("named", "renaming"),
     "names": _late("names", "naming"),

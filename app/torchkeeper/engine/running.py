@@ -216,7 +216,11 @@ def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> dict[str, Any]:
 
 def _elsewhere(trace: Trace, before: Held | None, report: Report) -> bool | None:
     """Whether the program has its cache in another folder: what it compiled is not in this one."""
-    made = {graph.key for graph in trace.graphs if graph.outcome == "miss" and graph.key}
+    made = {
+        graph.key
+        for graph in trace.graphs
+        if graph.outcome == "miss" and graph.key and not graph.failed
+    }
     if before is None or not made:
         return None
     after = holding(before.place, report)
@@ -253,10 +257,11 @@ class Near:
         ``nearest`` key, and the comparison of the graph with that as ``explain`` tells it; None
         for a hit.
 
-        Codes: bypass, cut, guards (the key was there, its guards did not hold), refused (it was
-        there, and PyTorch did not take it), unrecorded, unknown (nobody knows what was there),
-        nothing (no graph was there), nothing-now (none is in the place that was named), unread
-        (none that was there tells its factors), differs.
+        Codes: bypass, cut, failed (with ``text``, why compiling it was), guards (the key was
+        there, its guards did not hold), refused (it was there, and PyTorch did not take it),
+        unrecorded, unknown (nobody knows what was there), nothing (no graph was there),
+        nothing-now (none is in the place that was named), unread (none that was there tells its
+        factors), differs.
         """
         if graph.outcome == "hit":
             return None
@@ -264,6 +269,8 @@ class Near:
             return {"code": "bypass"}
         if graph.cut:
             return {"code": "cut"}
+        if graph.failed and not graph.factors:
+            return {"code": "failed", "text": graph.failed}
         if graph.guarded:
             return {"code": "guards"}
         if self._before is None and self._place is None:

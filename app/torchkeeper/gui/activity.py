@@ -41,6 +41,11 @@ _ICONS = {
 }
 
 
+def mark(job: Job) -> tuple[str, str]:
+    """The icon of a job and the name of its colour."""
+    return ("warning", "warning") if job.state is State.DONE and not job.good else _ICONS[job.state]
+
+
 class JobDelegate(QStyledItemDelegate):
     """A job in two lines: title and time, state and progress."""
 
@@ -66,7 +71,7 @@ class JobDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if selected:
             painter.fillRect(box, QColor(shades.selected))
-        name, colour = _ICONS[job.state]
+        name, colour = mark(job)
         scale = option.widget.devicePixelRatioF()
         painter.drawPixmap(
             box.left() + 16, box.top() + 10, icons.pixmap(name, 20, getattr(shades, colour), scale)

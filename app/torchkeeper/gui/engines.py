@@ -124,6 +124,11 @@ class Engines(QObject):
         some = list(paths)
         return self._ask_aside(listener, lambda: lookups.paths(some))
 
+    def look_at_offered(self, paths: Sequence[str], listener: Listener) -> int:
+        """What each path is offered as; the result is ``{"paths": [{path, what}]}``."""
+        some = list(paths)
+        return self._ask_aside(listener, lambda: lookups.offered(some))
+
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
         ticket = self._ticket(listener)
@@ -222,6 +227,12 @@ class Engines(QObject):
         there now; None: whatever it is.
         """
         return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, before))
+
+    def save_beside_recipe(self, source: str, folder: str, text: str, listener: Listener) -> int:
+        """Write the Python files that an example names beside it, where its text still does and
+        there are none; the result is ``{"beside"}``: their paths.
+        """
+        return self._ask_aside(listener, lambda: lookups.recipe_beside(source, folder, text))
 
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """The cells that recipes make; the result is ``{"made": Made}``."""

@@ -10,9 +10,9 @@ from PySide6.QtCore import QCoreApplication
 from torchkeeper.gui import laps, notes
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.cells import COMPILING
-from torchkeeper.gui.matrix.model import name_of, state_words
+from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
-from torchkeeper.link import say
+from torchkeeper.link import causes, say
 from torchkeeper.link.words import (
     DEVICE_REASONS,
     printable,
@@ -160,4 +160,5 @@ def _graph(graph: dict[str, Any]) -> str:
     took = graph.get("seconds")
     time = f" · {say.seconds(took)}" if isinstance(took, (int, float)) else ""
     name = printable(str(graph.get("name") or graph.get("id") or "?"), 120)
-    return _tr("Graph {}: {}").format(name, outcome) + time
+    why = f": {causes.bypassed(graph)}" if graph.get("reason") else ""
+    return _tr("Graph {}: {}").format(name, outcome) + why + time

@@ -13,6 +13,7 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
+from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.results import Results
 from torchkeeper.link import say
@@ -69,7 +70,11 @@ class Flows(QObject):
         open_one = self._recipes_dialog()
         if open_one is None:
             open_one = RecipesDialog(
-                self._window, self._window.engines, self.edit_recipe, self.new_recipe, self.warm
+                self._window,
+                self._window.engines,
+                lambda path, line, form: self.edit_recipe(path, line, form=form),
+                self.new_recipe,
+                self.warm,
             )
         else:
             open_one.refresh()
@@ -83,15 +88,20 @@ class Flows(QObject):
         found = self._window.findChildren(RecipesDialog)
         return next((one for one in found if one.isVisible()), None)
 
-    def edit_recipe(self, path: str, line: int = 1) -> RecipeEditor:
-        """Edit the text of a recipe; one that is being edited already is shown."""
+    def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
+        """Edit the text of a recipe; one that is being edited already is shown. form: open the
+        form on it, too.
+        """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         editors = self._window.findChildren(RecipeEditor)
         editor = next((one for one in editors if one.isVisible() and one.path == path), None)
         if editor is None:
-            return self._edit(RecipeEditor(self._window, self._window.engines, path, line=line))
+            engines = self._window.engines
+            return self._edit(RecipeEditor(self._window, engines, path, line=line, form=form))
         editor.go_to_line(line)
+        if form:
+            editor.fill_in()
         editor.activateWindow()
         return editor
 
@@ -101,20 +111,38 @@ class Flows(QObject):
 
         window = self._window
         if source == FORM:
-            RecipeForm(window, lambda text: self._begin_recipe(text, written=True)).open()
+            RecipeForm(
+                window,
+                lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
+                folder=self._recipes_folder(),
+            ).open()
             return
         listener = Listener(
-            result=lambda found: self._begin_recipe(found["text"]), failed=window.tell
+            result=lambda found: self._begin_recipe(found["text"], example=source),
+            failed=window.tell,
         )
         window.engines.recipe_example(source, listener)
 
-    def _begin_recipe(self, text: str, *, written: bool = False) -> None:
-        """written: whether somebody would miss it."""
+    def new_recipe_for(self, programs: Sequence[str]) -> None:
+        """Begin a recipe for exported programs, beside the first of them."""
+        from torchkeeper.gui.recipes.forming import text_for
+
+        folder = os.path.dirname(os.path.abspath(programs[0]))
+        self._begin_recipe(text_for(programs, folder), folder=folder)
+
+    def _recipes_folder(self) -> str:
+        return str(self._window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+
+    def _begin_recipe(
+        self, text: str, *, written: bool = False, folder: str = "", example: str = ""
+    ) -> None:
+        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
+        one was. example: the source that it is an example of.
+        """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        window = self._window
-        folder = str(window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
-        editor = RecipeEditor(window, window.engines, text=text, folder=folder)
+        window, folder = self._window, folder or self._recipes_folder()
+        editor = RecipeEditor(window, window.engines, text=text, folder=folder, example=example)
         editor.text.document().setModified(written)
         self._edit(editor)
 
@@ -178,6 +206,7 @@ class Flows(QObject):
 
     def _open(self, dialog: WorkDialog) -> None:
         self.results.attend(dialog)
+        dialog.edit.connect(self.edit_recipe)
         dialog.prepare.connect(self.prepare)
         dialog.open()
 
@@ -228,18 +257,10 @@ class Flows(QObject):
     def _warmed(self, job: Job) -> None:
         """Note which recipes are warm now, and do what was to follow."""
         window, asked = self._window, job.asked
-        # Of one that warms the rest, what was warm before counts, too.
-        labels = {recipe: [count, 0] for recipe, count in asked.get("before") or ()}
-        for cell in job.cells.rows:
-            counts = labels.setdefault(cell.recipe, [0, 0])
-            counts[not cell.good] += 1
-        paths = asked.get("paths") or []
-        if len(paths) == len(labels) and job.place is not None:
-            counted = zip(paths, labels.values(), strict=True)
-            window.engines.keep_warmed(
-                [(path, done, failed) for path, (done, failed) in counted], job.place,
-                Listener(result=lambda _: self._warmed_noted()),
-            )  # fmt: skip
+        counts = list(counted(job).values())
+        if counts and job.place is not None:
+            listener = Listener(result=lambda _: self._warmed_noted())
+            window.engines.keep_warmed(counts, job.place, listener)
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
             return

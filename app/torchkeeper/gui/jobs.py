@@ -55,7 +55,7 @@ class Job:
     for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
     there. partly: what was done for good, where it ended early. asked: what it was asked for, where
     that tells how to go on. laps: the runs of a verification; cells: what a warm-up compiles.
-    scratch: a folder that goes with it.
+    scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
     """
 
     id: int
@@ -83,6 +83,7 @@ class Job:
     log: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
     result: dict[str, Any] = field(default_factory=dict)
     error: UserError | None = None
+    flawed: bool = False
 
     @property
     def active(self) -> bool:
@@ -114,6 +115,12 @@ class Job:
     def can_go_on(self) -> bool:
         """Whether it is a warm-up that some cells of are not warm, and can be warmed again."""
         return self.kind == "warm" and not self.active and bool(self.cells.bad)
+
+    @property
+    def good(self) -> bool:
+        """Whether it has done all that it was asked for, and found what it looked for."""
+        flawed = self.kind == "verify" and self.result.get("good") is False
+        return self.state is State.DONE and not self.flawed and not flawed
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""
@@ -295,6 +302,7 @@ class JobsModel(QAbstractListModel):
         job.note = note
         job.result = result or {}
         job.error = error
+        job.flawed = job.kind == "warm" and bool(job.cells.bad)
         self.touch(job)
         self.finished.emit(job)
 

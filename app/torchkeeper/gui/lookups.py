@@ -18,6 +18,13 @@ def paths(some: Sequence[str]) -> dict[str, Any]:
     return {"paths": [{"path": path, "what": what(path)} for path in some]}
 
 
+def offered(some: Sequence[str]) -> dict[str, Any]:
+    """``{"paths": [{path, what}]}``: what each is offered as (``link.offered.kind``)."""
+    from torchkeeper.link.offered import kind
+
+    return {"paths": [{"path": path, "what": kind(path)} for path in some]}
+
+
 def interpreters(add: str, remove: str) -> dict[str, Any]:
     """As of ``gui.finding.found``. Raises UserError."""
     from torchkeeper.gui.finding import found
@@ -103,6 +110,13 @@ def recipe_saved(path: str, text: str, before: str | None) -> dict[str, Any]:
     from torchkeeper.gui.recipes import known
 
     return known.save(path, text, before)
+
+
+def recipe_beside(source: str, folder: str, text: str) -> dict[str, Any]:
+    """What an example names is beside it. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.save_beside(source, folder, text)
 
 
 def recipe_cells(names: Sequence[str]) -> dict[str, Any]:

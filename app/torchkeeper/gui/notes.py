@@ -28,11 +28,13 @@ def counted(result: dict[str, Any]) -> str:
 
 
 def found(result: dict[str, Any]) -> str:
-    """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed."""
+    """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed; 1 not cacheable, too."""
     hits, misses = number(result, "hits"), number(result, "misses")
     said = result.get("things")
     things = said if isinstance(said, dict) else {"graphs": number(result, "graphs")}
     text = _tr("{} hit, {} missed").format(f"{hits:,}", f"{misses:,}")
+    if bypasses := number(result, "bypasses"):
+        text += _tr(", {} not cacheable").format(f"{bypasses:,}")
     return _tr("{}: {}").format(say.things(things), text)
 
 

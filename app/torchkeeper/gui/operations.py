@@ -143,7 +143,7 @@ class Operations(QObject):
     ) -> Job:
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place.
 
-        options: recipes, and threads and portable where not as usual.
+        options: recipes, and device, threads and portable where not as usual.
         """
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.listing import Listing
+from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
@@ -69,7 +70,7 @@ class Window(Shell):
         # An engine reads it while the rest of the window is made.
         self.listing.show(self._first or None)
         self._places_known = self._helped = False
-        self._waiting: list[str] = []
+        self._opening = Opening(self)
         self._sure = False
         self._leaving: LeaveDialog | None = None
         self._updated = 0.0
@@ -410,9 +411,7 @@ class Window(Shell):
             self._places_known = True
             self._choose_first()
             self.update_soon()
-            files, self._waiting = self._waiting, []
-            if files:
-                self.flows.open_import(files)
+            self._opening.ready()
 
         def failed(error: UserError) -> None:
             self.tell(error)
@@ -455,41 +454,8 @@ class Window(Shell):
         self.places_pane.choose(before if before in every else (there or every)[0])
 
     def open_paths(self, paths: Sequence[str]) -> None:
-        """Folders and servers become places, recipes are put on their list, and other files are
-        looked into for an import.
-        """
-        for server in (path for path in paths if is_server(path)):
-            self.places.add(server)
-            self.places_pane.choose(server)
-        paths = [path for path in paths if not is_server(path)]
-        if not paths:
-            return
-
-        def looked(found: dict[str, Any]) -> None:
-            by_what: dict[str, list[str]] = {"folder": [], "file": [], "missing": []}
-            for one in found["paths"]:
-                by_what[one["what"]].append(one["path"])
-            for path in by_what["folder"]:
-                self.places.add(path)
-                self.places_pane.choose(path)
-            if by_what["missing"]:
-                names = ", ".join(printable(path) for path in by_what["missing"])
-                what, remedy = (
-                    self.tr("There is no {}."),
-                    self.tr("Look whether the path is right."),
-                )
-                self.tell(UserError(what.format(names), "", remedy, code="missing"))
-            recipes = [path for path in by_what["file"] if path.endswith(".toml")]
-            bundles = [path for path in by_what["file"] if path not in recipes]
-            if recipes:
-                self.flows.open_recipes(recipes)
-            if bundles and self._places_known:
-                self.flows.open_import(bundles)
-            else:
-                # The dialog offers the place that is shown, which is not known yet.
-                self._waiting += bundles
-
-        self.engines.look(paths, Listener(result=looked))
+        """Open what was dropped, chosen or named, each as what it is."""
+        self._opening.open(paths)
 
     def add_folder(self) -> None:
         """Ask for a folder and put it on the list."""
@@ -499,7 +465,7 @@ class Window(Shell):
             self,
             self.tr("Add a cache folder"),
             "" if self.listing.is_server else os.path.dirname(self.place or ""),
-            lambda path: self.open_paths([path]),
+            lambda path: self._opening.open([path], places=True),
         )
 
     def _ask_for_password(self, error: UserError) -> None:
@@ -641,7 +607,7 @@ class Window(Shell):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         active = self.jobs.active
-        if not self._sure and self._kept_open():
+        if not self._sure and self._kept_open(self.close):
             event.ignore()
             return
         if active and not self._sure:
@@ -658,14 +624,17 @@ class Window(Shell):
         self.engines.stop()
         super().closeEvent(event)
 
-    def _kept_open(self) -> bool:
-        """Whether a dialog has something unsaved, about which it asks now."""
+    def _kept_open(self, then: Callable[[], object]) -> bool:
+        """Whether a dialog has something unsaved, about which it asks now; ``then``: what goes on
+        once that is answered and it is closed.
+        """
         from torchkeeper.gui.dialogs.base import Dialog
 
         for dialog in self.findChildren(Dialog):
             if dialog.isVisible() and dialog.unsaved:
                 dialog.activateWindow()
-                dialog.reject()
+                # Not while it and its question are still being closed.
+                dialog.leave(lambda: QTimer.singleShot(0, self, then))
                 return True
         return False
 
@@ -674,7 +643,7 @@ class Window(Shell):
 
     def leave_jobs(self) -> None:
         """Hide; close when the last job has ended, whatever came of it."""
-        if self._kept_open():
+        if self._kept_open(self.leave_jobs):
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
         for dialog in self.findChildren(QDialog):
@@ -685,7 +654,7 @@ class Window(Shell):
 
     def stop_jobs(self) -> None:
         """Stop what runs, and close."""
-        if not self._kept_open():
+        if not self._kept_open(self.stop_jobs):
             self.close_surely()
 
     def _end_alone(self) -> None:

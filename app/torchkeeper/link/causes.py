@@ -36,13 +36,25 @@ def cause(graph: Mapping[str, Any]) -> str:
         return ""
     code = str(found.get("code"))
     if code == "bypass":
-        reason = graph.get("reason")
-        return printable(str(reason)) if reason else "PyTorch gives no reason"
+        return bypassed(graph)
     if code == "differs":
         return explaining.sentence(found)
+    if code == "failed":
+        return printable(f"Compiling it failed: {found.get('text') or 'PyTorch does not say why'}")
     if code == "said":  # by PyTorch or Triton, where they say it themselves
         return printable(str(found.get("text") or ""))
     return _CAUSES.get(code, printable(code))
+
+
+def bypassed(graph: Mapping[str, Any]) -> str:
+    """Why PyTorch did not cache a graph, in its own words."""
+    return printable(str(graph.get("reason") or "PyTorch gives no reason"))
+
+
+def uncached(count: int) -> str:
+    """``PyTorch does not cache 2 graphs of it, which every program compiles again``."""
+    graphs = say.count(count, "graph", "graphs")
+    return f"PyTorch does not cache {graphs} of it, which every program compiles again"
 
 
 def seconds(graph: Mapping[str, Any]) -> str:
@@ -77,7 +89,7 @@ def summary(totals: Mapping[str, Any]) -> str:
         hits += f" ({', '.join(where)})"
     parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
     if totals["bypasses"]:
-        parts.append(say.count(int(totals["bypasses"]), "bypass", "bypasses"))
+        parts.append(f"{int(totals['bypasses']):,} not cacheable")
     times = f"{say.seconds(totals['spent'])} spent, {say.seconds(totals['saved'])} saved"
     return f"{say.count(int(totals['graphs']), 'graph', 'graphs')}: {', '.join(parts)}; {times}"
 
@@ -98,7 +110,7 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
     if found.get("outcome") == "bypass":
         if any(graph.get("reason") == found.get("reason") for graph in mine):
             return AS_GRAPHS
-        return f"bypassed: {printable(str(found.get('reason') or 'PyTorch gives no reason'))}"
+        return f"bypassed: {bypassed(found)}"
     missed = [graph for graph in mine if graph.get("outcome") != "hit"]
     if missed:
         return AS_GRAPHS

@@ -76,6 +76,7 @@ def lines(one: Note) -> Iterator[str]:
     for call in dicts(one.get("calls")):
         inputs = ", ".join(_input(value, key) for key, value in given(one, call)) or "no inputs"
         more = ", with backward" if call.get("backward") else ""
+        more += ", for any size" if call.get("symbols") else ""
         more += ", which is not cached" if one.get("backend") in NOT_CACHED else ""
         yield f"{name}: {inputs}{more}"
 

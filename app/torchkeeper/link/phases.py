@@ -11,10 +11,10 @@ from torchkeeper.link import say
 #: (warm/traces/phases.py).
 NAMES = {
     "dynamo": "dynamo",
-    "pre_grad": "pre-grad passes",
-    "joint": "joint passes",
+    "pre_grad": "pre-grad",
+    "joint": "joint",
     "partition": "partition",
-    "post_grad": "post-grad passes",
+    "post_grad": "post-grad",
     "codegen": "codegen",
     "build": "build",
     "other": "other",

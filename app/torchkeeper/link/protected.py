@@ -19,6 +19,7 @@ from torchkeeper.stores.names import is_server
 CHANGING = {
     "purge": "place", "undo": "place", "empty_trash": "place", "ttl": "place",
     "import": "into", "copy": "into", "warm": "into", "export": "output",
+    "attach_signature": "file",
 }  # fmt: skip
 #: What takes away what lies below a place, too.
 _REMOVING = ("purge", "undo", "empty_trash")

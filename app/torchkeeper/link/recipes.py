@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,15 +190,26 @@ def _below(folder: str) -> Iterator[str]:
         raise user_error("folder-unreadable", {"path": e.filename, "why": e.strerror}) from e
 
     for root, folders, names in os.walk(folder, onerror=cannot):
-        # An interpreter's folder has the files of others.
-        if "pyvenv.cfg" in names:
+        if is_interpreters(names):
             folders.clear()
             continue
-        folders[:] = [f for f in folders if not f.startswith(".") and f not in _NOT_ENTERED]
-        for name in names:
-            hidden = name.startswith(".") or name in _OTHERS
-            if name.endswith(_SUFFIX) and not hidden:
-                yield os.path.join(root, name)
+        folders[:] = [name for name in folders if is_entered(name)]
+        yield from (os.path.join(root, name) for name in names if is_name(name))
+
+
+def is_name(name: str) -> bool:
+    """Whether a file of this name may be a recipe."""
+    return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
+
+
+def is_entered(name: str) -> bool:
+    """Whether recipes are looked for in a folder of this name."""
+    return not name.startswith(".") and name not in _NOT_ENTERED
+
+
+def is_interpreters(names: Iterable[str]) -> bool:
+    """Whether these are the files of an interpreter's folder, which has those of others."""
+    return "pyvenv.cfg" in names
 
 
 def chosen(names: Sequence[str]) -> list[str]:

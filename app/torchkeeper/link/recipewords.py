@@ -43,6 +43,8 @@ EXPECTED: dict[str, str] = {
     "kernel": "expected “module:kernel” or “path/file.py:kernel”",
     "example-returns": "an example returns its inputs itself; leave them out, or use “factory” or "
     "“function”.",
+    "call": "expected a call, such as {{ inputs = [ … ] }}",
+    "in-calls": "“calls” says what it is called with; put this into one of them.",
     "args-of-function": "a function is compiled as it is, nothing is handed to it before: put "
     "what it is called with into “inputs” and “keywords”.",
     "pt2": "expected a file that ends with .pt2, as torch.export.save writes it",
@@ -77,7 +79,9 @@ EXPECTED: dict[str, str] = {
     "smaller": "written out, the combinations take more than {most} bytes: make the matrix "
     "smaller, or the inputs fewer.",
     "mode": "expected one of {known}",
+    "one-of": "expected one of {known}",
     "in-matrix": "this is in [matrix], too; say it in one place.",
+    "whole-recipe": "this holds for all of a recipe: say it in its [compile].",
     "mode-and-options": "PyTorch takes a mode or options, not both.",
     "grad-and-backward": "without gradients there is nothing to go backward from.",
     "dynamic-eager": "an eager operator is compiled for the shapes it says, never for any.",

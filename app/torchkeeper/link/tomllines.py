@@ -25,10 +25,18 @@ _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 class Lines:
-    """The places of all keys and values of a text that tomllib has accepted."""
+    """The places of all keys and values of a text that tomllib has accepted.
+
+    text: as tomllib has it. pairs: where each ``key = value`` begins and ends in it; values: where
+    each value does, but no table of lines of its own. heads: of each ``[table]``, by its path,
+    where its header ends, and where its last pair does.
+    """
 
     def __init__(self, text: str) -> None:
-        self._text = text.replace("\r\n", "\n")  # as tomllib does
+        self.text = self._text = text.replace("\r\n", "\n")
+        self.pairs: dict[Path, tuple[int, int]] = {}
+        self.values: dict[Path, tuple[int, int]] = {}
+        self.heads: dict[Path, tuple[int, int]] = {}
         self._starts = [0, *(match.end() for match in re.finditer("\n", self._text))]
         self._keys: dict[Path, int] = {}
         self._values: dict[Path, int] = {}
@@ -58,7 +66,9 @@ class Lines:
         table: Path = ()
         while self._skip() < len(self._text):
             if self._text[self._at] != "[":
-                self._pair(table)
+                end = self._pair(table)
+                if table in self.heads:
+                    self.heads[table] = self.heads[table][0], end
                 continue
             start = self._at
             several = self._text.startswith("[[", start)
@@ -76,6 +86,7 @@ class Lines:
                 self._counts[table] = count + 1
                 table = (*table, count)
             self._keys[table] = self._values[table] = start
+            self.heads[table] = self._at, self._at
 
     def _inside(self, path: Path) -> Path:
         """The path of a table: of an array of tables, its latest."""
@@ -87,13 +98,16 @@ class Lines:
         self._at = match.end() if match else self._at
         return self._at
 
-    def _pair(self, table: Path) -> None:
-        path = table
+    def _pair(self, table: Path) -> int:
+        """Past a key and its value; where that ends."""
+        path, start = table, self._at
         for name, at in self._key():
             path = (*path, name)
             self._keys.setdefault(path, at)
         self._at = self._text.index("=", self._at) + 1
-        self._value(path)
+        end = self._value(path)
+        self.pairs[path] = start, end
+        return end
 
     def _key(self) -> list[tuple[str, int]]:
         """The names of a key, with where each stands."""
@@ -125,9 +139,10 @@ class Lines:
                 return True
         return False
 
-    def _value(self, path: Path) -> None:
+    def _value(self, path: Path) -> int:
+        """Past a value; where it ends."""
         self._skip()
-        self._values[path] = self._at
+        start = self._values[path] = self._at
         if self._text[self._at] == "[":
             self._at += 1
             count = 0
@@ -145,6 +160,9 @@ class Lines:
         elif not self._string():
             match = _SCALAR.match(self._text, self._at)
             self._at = match.end() if match else self._at
+        end = start + len(self._text[start : self._at].rstrip())
+        self.values[path] = start, end
+        return end
 
     def _comma(self) -> None:
         if self._text[self._skip()] == ",":

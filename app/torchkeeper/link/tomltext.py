@@ -25,9 +25,9 @@ def text_of(data: Mapping[str, Any], comment: str = "") -> str:
         parts.append(_body(plain))
     for key, value in data.items():
         if isinstance(value, Mapping):
-            parts.append(f"[{_key(key)}]\n{_body(value)}".rstrip())
+            parts.append(f"[{key_of(key)}]\n{_body(value)}".rstrip())
         elif _tables(value):
-            parts += [f"[[{_key(key)}]]\n{_body(one)}".rstrip() for one in value]
+            parts += [f"[[{key_of(key)}]]\n{_body(one)}".rstrip() for one in value]
     return "\n\n".join(parts) + "\n" if parts else ""
 
 
@@ -40,20 +40,26 @@ def _tables(value: Any) -> bool:
 
 
 def _body(table: Mapping[str, Any]) -> str:
-    lines = []
-    for key, value in table.items():
-        line = f"{_key(key)} = {_value(value)}"
-        if len(line) > _WIDE and isinstance(value, (list, tuple)):
-            line = f"{_key(key)} = [\n" + "".join(f"    {_value(one)},\n" for one in value) + "]"
-        lines.append(line)
-    return "\n".join(lines)
+    return "\n".join(pair_of(key, value) for key, value in table.items())
 
 
-def _key(name: str) -> str:
+def pair_of(key: str, value: Any) -> str:
+    """``key = value``; a list that is too wide for a line has one for each of its items. Raises
+    TypeError as ``text_of``.
+    """
+    line = f"{key_of(key)} = {value_of(value)}"
+    if len(line) > _WIDE and isinstance(value, (list, tuple)):
+        return f"{key_of(key)} = [\n" + "".join(f"    {value_of(one)},\n" for one in value) + "]"
+    return line
+
+
+def key_of(name: str) -> str:
+    """The name of a key, in quotes where it needs them."""
     return name if _BARE.fullmatch(name) else _text(name)
 
 
-def _value(value: Any) -> str:
+def value_of(value: Any) -> str:
+    """A value in one line. Raises TypeError as ``text_of``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -63,10 +69,10 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items())
+        inside = ", ".join(f"{key_of(key)} = {value_of(one)}" for key, one in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(value_of, value))}]"
     raise TypeError(f"TOML has no word for a {type(value).__name__}")
 
 

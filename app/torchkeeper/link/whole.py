@@ -19,10 +19,12 @@ def write(path: str, value: object, indent: int | None = 1) -> None:
     _fill(handle, partial, path, json.JSONEncoder(indent=indent).iterencode(value))
 
 
-def write_text(path: str, text: str) -> None:
-    """As ``write``, for a text that is the user's: others may read it as any new file of his."""
+def write_text(path: str, text: str, mode: int = 0o666) -> None:
+    """As ``write``, for a text that is the user's: others may read it as any new file of his, or
+    as far as ``mode`` goes.
+    """
     partial = os.path.join(os.path.dirname(path), f".partial-{os.getpid()}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     _fill(handle, partial, path, [text])
 
 

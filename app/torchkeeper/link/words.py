@@ -241,6 +241,64 @@ CATALOGUE: dict[str, Words] = {
         "It starts like neither of the two.",
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
+    "bundle-altered": Words(
+        "{file} is not as it was made.",
+        "{part} in it is not what its manifest says.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "bundle-changed": Words(
+        "{file} is another file by now.",
+        "Somebody replaced it meanwhile.",
+        "Start again, and look at what it holds now.",
+    ),
+    "signature-wrong": Words(
+        "The signature of {file} is wrong.",
+        "{why}.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
+    "signature-required": Words(
+        "{file} is not imported.",
+        "You require signatures, and it is signed {how}.",
+        "Have it signed by one of your signers, add whoever signed it with “torchkeeper signers "
+        "add”, or allow others again with “torchkeeper signers require off”.",
+    ),
+    "signers-unreadable": Words(
+        "Whose signatures you trust is not known.",
+        "{file} cannot be used: {why}.",
+        "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
+    ),
+    "signers-unwritable": Words(
+        "Whose signatures you trust could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "signer-unknown": Words(
+        "There is no signer {name}.", "", "“torchkeeper signers list” names them all."
+    ),
+    "signer-there": Words(
+        "There is a signer {name} with this key already.", "", "Nothing was changed."
+    ),
+    "signer-name": Words(
+        "{name} cannot be the name of a signer.",
+        "It is empty, or has a blank, a comma, a quote, a star, a question mark, “!” or “#”.",
+        "Choose a name such as an address: team@example.org.",
+    ),
+    "key-unusable": Words(
+        "{file} is no key that can be used here.",
+        "{why}.",
+        "Name a key of OpenSSH: a private one, or the public half of one that ssh-agent or a "
+        "hardware token holds. “ssh-keygen -t ed25519” makes one.",
+    ),
+    "signing-failed": Words(
+        "The bundle could not be signed.",
+        "{why}.",
+        "Check the key and its passphrase. The bundle stays as it was.",
+    ),
+    "ssh-keygen-missing": Words(
+        "Nothing can be signed here.",
+        "There is no ssh-keygen on PATH.",
+        "Install OpenSSH's client; in Debian the package openssh-client.",
+    ),
     "bundle-damaged": Words(
         "{file} is damaged.",
         "{why}.",
@@ -965,8 +1023,8 @@ CATALOGUE: dict[str, Words] = {
         "Nothing of {cell} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
         "every program will compile them again.",
-        "“torchkeeper run -- COMMAND” says why of each: most often a custom pass without a uuid, "
-        "or an operator that PyTorch does not cache.",
+        "What it says of each is told beside this: most often a custom pass without a uuid, or an "
+        "operator that PyTorch does not cache.",
     ),
     "script-missing": Words(
         "There is no file {file} to run.",

@@ -64,6 +64,7 @@ class Bundle:
         self.native: dict[str, Any] | None = None
         self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
+        self.manifest_sha256 = ""
         self._items: list[Item] = []
         self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
@@ -72,7 +73,7 @@ class Bundle:
         self._stored: dict[str, int] = {}
         self._packed: dict[str, zipfile.ZipInfo] = {}
         self._zip: zipfile.ZipFile | None = None
-        self._file = _open(path)
+        self._file = open_file(path)
         try:
             self._read(report)
         except BaseException as e:
@@ -157,14 +158,17 @@ class Bundle:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             why = "It is not a whole zip file, its end may be missing"
             raise Problem("bundle-damaged", why=why) from e
-        members = _members(self._zip)
+        members = members_of(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
         listed = members[manifest.NAME]
         most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
         if listed.file_size > most:
             raise Problem("bundle-damaged", why="Its manifest is too large")
-        said = manifest.begin(self._read_member(manifest.NAME))
+        whole = self._read_member(manifest.NAME)
+        self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
+        said = manifest.begin(whole)
+        del whole
         self.made_in, self.native = said.made_in, said.native
         promised = {}
         for entry in said.entries:
@@ -297,7 +301,12 @@ class Bundle:
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         listed = {item.path for item in self._items}
-        artifacts = megacache.artifacts(stream, report)
+        try:
+            artifacts = megacache.artifacts(stream, report)
+        except Problem as damage:
+            if promised and (part := _altered(stream, promised, report)):
+                raise Problem("bundle-altered", file=self.path, part=part) from damage
+            raise
         known = _known(artifacts, promised or {})
         for artifact in artifacts:
             report.check()
@@ -329,6 +338,21 @@ class Bundle:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
 
 
+def _altered(
+    stream: BinaryIO, promised: dict[tuple[str, str, str], manifest.Listed], report: Report
+) -> str | None:
+    """Of a mega-cache that is damaged, the first payload that is not as promised, in words."""
+    try:
+        artifacts = megacache.artifacts(stream, report, summed=False)
+    except Problem:
+        return None
+    for one in artifacts:
+        kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
+        if (kind, one.key, _digest(stream, one, report)) not in promised:
+            return f"{kind} {one.key}"[:200]
+    return None
+
+
 def _known(
     artifacts: Sequence[Artifact], promised: dict[tuple[str, str, str], manifest.Listed]
 ) -> dict[tuple[str, str, int], str]:
@@ -357,7 +381,8 @@ def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
     return digest.hexdigest()
 
 
-def _open(path: str) -> BinaryIO:
+def open_file(path: str) -> BinaryIO:
+    """A file that may be a bundle. Raises Problem("file-missing" | "bundle-unreadable")."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as e:
@@ -379,8 +404,8 @@ def _is_bomb(size: int, packed: int) -> bool:
     return size > BOMB_SIZE and size > BOMB_RATIO * packed
 
 
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name. Raises Problem("bundle-damaged") for what no bundle of ours has."""
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members of a zip by name. Raises Problem("bundle-damaged") for what none of ours has."""
     found: dict[str, zipfile.ZipInfo] = {}
     end = -1
     infos = sorted(archive.infolist(), key=lambda info: info.header_offset)

@@ -3,13 +3,15 @@
 The engine (following.py) writes one JSON line with what to do to its standard input, and lines
 with more to do, where the work asks for them; it answers with JSON lines, each with one thing:
 ``result``, ``problem``, ``failed``, or what the work tells of itself. When its standard input
-closes, its engine is gone, and it ends with all it started.
+closes, its engine is gone, and it ends with all it started; what the first line says of ``after``
+is seen to then (mending.py).
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import functools
 import importlib.util
 import json
 import os
@@ -23,7 +25,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import processes
+from torchkeeper.warm import mending, processes
 
 Tell = Callable[..., None]
 
@@ -32,8 +34,6 @@ _HOME: list[str] = []
 #: Seconds that a process may take to end once it has told its result.
 LEAVE = 3.0
 _MORE: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-#: What is done before the end of one whose engine is gone.
-_LAST: list[Callable[[], object]] = []
 
 
 def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
@@ -55,7 +55,9 @@ def serve(work: Callable[[dict[str, Any], Tell], dict[str, Any]]) -> NoReturn:
             answers.write(json.dumps(what).encode() + b"\n")
 
     job, rest = _request(requests)
-    watch = threading.Thread(target=_watch, args=(requests, rest), name="engine-watch", daemon=True)
+    tidy = functools.partial(mending.start, job.get("after") or {})
+    arguments = (requests, rest, tidy)
+    watch = threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True)
     watch.start()
     faulthandler.enable()
     status = 1
@@ -89,17 +91,14 @@ def more() -> dict[str, Any]:
     return _MORE.get()
 
 
-def when_orphaned(do: Callable[[], object]) -> None:
-    """Have something done once the engine is gone, before this process ends."""
-    _LAST.append(do)
-
-
 def _request(handle: int) -> tuple[dict[str, Any], bytes]:
     """The first line, and what came after it."""
     line = b""
     while b"\n" not in line:
         data = os.read(handle, 1 << 16)
         if not data:
+            with contextlib.suppress(OSError):
+                os.rmdir(os.getcwd())  # its engine was gone before it said what to do
             sys.exit(1)
         line += data
     first, _, rest = line.partition(b"\n")
@@ -107,7 +106,7 @@ def _request(handle: int) -> tuple[dict[str, Any], bytes]:
     return job, rest
 
 
-def _watch(handle: int, rest: bytes) -> None:
+def _watch(handle: int, rest: bytes, tidy: Callable[[], None]) -> None:
     marks = processes.marks()[-1:]  # before a recipe changes it; those before are others'
     with contextlib.suppress(OSError):
         while True:
@@ -118,9 +117,8 @@ def _watch(handle: int, rest: bytes) -> None:
             if not data:
                 break
             rest += data
-    for do in _LAST:
-        with contextlib.suppress(Exception):
-            do()
+    with contextlib.suppress(Exception):
+        tidy()
     processes.end_outside(marks)
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

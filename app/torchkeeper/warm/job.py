@@ -17,8 +17,8 @@ import traceback
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import mending, sources
-from torchkeeper.warm.child import Tell, importing_torch, more, said, serve, when_orphaned
+from torchkeeper.warm import sources
+from torchkeeper.warm.child import Tell, importing_torch, more, said, serve
 from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.putback import put_back
@@ -47,14 +47,12 @@ def run(job: Answer, tell: Tell) -> Answer:
     Of the job: ``device``, for cells that name none; ``threads``, what its environment has set,
     and has to have had an effect; ``prove``, have a source that has a proof of its own give that
     instead of compiling; ``load``, a file with a mega-cache to be loaded before, and ``save``, one
-    that it is to be written to; ``roots``, folders to be mended should the engine
-    be gone. A mega-cache is code: only one that another job saved is loaded.
+    that it is to be written to. A mega-cache is code: only one that another job saved is loaded.
     Raises Problem where no cell at all can be compiled here; else each cell tells its own.
     """
     torch: Any = None
     told: Answer = {}
     settled = False
-    when_orphaned(lambda: mending.start(job.get("roots") or []))
     while "cell" in (sent := more()):
         cell = Cell.from_json(sent["cell"])
         if torch is None and cell.source not in WITHOUT_TORCH:

@@ -1,18 +1,21 @@
-"""A process that mends folders once the one that started it is gone.
+"""A process that mends folders, and removes one, once the one that started it is gone.
 
 A job whose engine was killed has nobody to clean up after it, and cannot do so itself: until its
-very end it holds the locks of what it builds.
+very end it holds the locks of what it builds, and writes in its folder for temporary files.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any
 
 import torchkeeper
+from torchkeeper.stores import temporary
 from torchkeeper.warm import processes, sweep
 
 #: Seconds to wait for the end of the process before.
@@ -20,15 +23,19 @@ _PATIENCE = 10.0
 _TURN = 0.02
 
 
-def start(roots: Sequence[str]) -> None:
-    """Have these folders mended once this process and its group are gone; does not wait."""
+def start(what: Mapping[str, Any]) -> None:
+    """Have it seen to once this process and its group are gone; does not wait.
+
+    what: ``roots``, folders to be mended; ``since``, in nanoseconds since the epoch: what is
+    unfinished in them and has changed after that is the job's; ``scratch``, a folder that goes.
+    """
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
         "from torchkeeper.warm.mending import main; main()"
     )
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     subprocess.Popen(
-        [sys.executable, "-c", boot, source, str(os.getpid()), *roots],
+        [sys.executable, "-c", boot, source, str(os.getpid()), json.dumps(what)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -39,14 +46,18 @@ def start(roots: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Wait, mend, exit. The arguments: the id of the process, and the folders."""
-    leader, *roots = sys.argv[1:]
+    """Wait, mend, exit. The arguments: the id of the process, and as of ``start``."""
+    leader, what = sys.argv[1], json.loads(sys.argv[2])
     deadline = time.monotonic() + _PATIENCE
     while _lives(int(leader)) and time.monotonic() < deadline:
         time.sleep(_TURN)
-    for root in roots:
+    for root in what.get("roots", []):
         if os.path.isdir(root):
             sweep.mend(root)
+            # Nobody remembers what was there before, but what has not changed since then was.
+            sweep.sweep(root, sweep.snapshot(root, what["since"]), ())
+    if "scratch" in what:
+        temporary.remove(what["scratch"])
 
 
 def _lives(group: int) -> bool:

@@ -90,7 +90,7 @@ def prepare(params: dict[str, Any], report: Report) -> dict[str, Any]:
 
     began = time.monotonic()
     try:
-        request = {"into": target.folder}
+        request = {"into": target.folder, "after": {"scratch": home}}
         process = launch("header", request, environment(target, home), home)
         result = carry_out(
             process, limit, state, report, tell, _CODES, lambda pids: _sweep(state, pids, report)

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -74,6 +75,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     for root in roots:
         tell_swept(report, sweep.mend(root))
     before = _entries(job.place, report)
+    since = time.time_ns()
     marks = {root: sweep.snapshot(root) for root in (job.place, headers)}
 
     def gone(pids: Collection[int], others: bool) -> None:
@@ -83,7 +85,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     home = tempfile.mkdtemp(prefix="torchkeeper-warm-")
     result = None
     try:
-        result = run(job, environment(job.place), home, report, gone, roots=list(marks))
+        after = {"roots": list(marks), "since": since, "scratch": home}
+        result = run(job, environment(job.place), home, report, gone, after=after)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -105,7 +108,7 @@ def run(
     cells, and sums.
 
     env: of the processes, but for what a cell asks for. more: of their request (``load``, ``save``,
-    ``prove``, ``roots``). gone: hears the ids of processes that ended before their time, and
+    ``prove``, ``after``). gone: hears the ids of processes that ended before their time, and
     whether others of the job are at work.
     Raises Problem, or passes Cancelled on; in no case is a process of the job left.
     """

@@ -14,6 +14,7 @@ Others may be compiling into the same folder. What they are building they hold a
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -50,14 +51,21 @@ class Swept:
 
 @dataclass(frozen=True)
 class _Found:
+    """root: the cache folder it is of, with its own locks; there may be others within one."""
+
     path: str
     name: str
     folder: bool
+    root: str = ""
 
 
-def snapshot(root: str) -> dict[str, Mark]:
-    """What ``sweep`` must not touch: everything of its concern that is there already."""
-    return {found.path: mark(found.path) for found in _walk(root)}
+def snapshot(root: str, until: int | None = None) -> dict[str, Mark]:
+    """What ``sweep`` must not touch: everything of its concern that is there already.
+
+    until: only what has not changed since then, in nanoseconds since the epoch.
+    """
+    marks = {found.path: mark(found.path) for found in _walk(root)}
+    return {path: seen for path, seen in marks.items() if until is None or seen[0] < until}
 
 
 def mark(path: str) -> Mark:
@@ -75,19 +83,25 @@ def _walk(root: str) -> Iterator[_Found]:
     even in a folder that somebody names as a cache.
     """
     for found in _candidates(root):
-        if _is_a_caches(root, found):
-            yield found
+        parts = os.path.relpath(found.path, root).split("/")
+        home = root
+        if parts[0] == "aoti_eager" and parts[3:4] == ["lib"] and len(parts) > 4:
+            # PyTorch is led to it for eager operators (torch/_inductor/aoti_eager.py).
+            home, parts = os.path.join(root, *parts[:4]), parts[4:]
+        if _is_a_caches(parts, found):
+            yield dataclasses.replace(found, root=home)
 
 
-def _is_a_caches(root: str, found: _Found) -> bool:
-    parts = os.path.relpath(found.path, root).split("/")
-    # A shard of code has a name of two characters; precompiled headers lie in a root of their own.
+def _is_a_caches(parts: list[str], found: _Found) -> bool:
+    # A shard of code has a name of two characters, what is compiled ahead of time lies in a folder
+    # named by a key, and precompiled headers in a root of their own.
     shard = len(parts[0]) == 2
     if found.name.endswith((_BUILD, *_BUILT)):
+        ahead = is_code_stem(parts[0]) and len(parts) in (2, 3)
         home = shard or parts[0] == HEADERS
-        place = (len(parts) == 2 and home) or len(parts) == 1
+        place = (len(parts) == 2 and home) or len(parts) == 1 or ahead
         return place and is_code_stem(found.name.partition(".")[0].removesuffix(_BUILD))
-    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton")
+    home = shard or parts[0] in ("fxgraph", "aotautograd", "dynamo", "triton", "aoti_eager")
     return home or is_triton_key(parts[0]) or bool(_TRITON_TEMPORARY.fullmatch(parts[0]))
 
 
@@ -131,9 +145,9 @@ def sweep(
     for found in new:
         temporary = _TRITON_TEMPORARY.fullmatch(found.name)
         if found.name.endswith(_BUILD):
-            swept += _unfinished_build(root, found, before)
+            swept += _unfinished_build(found, before)
         elif found.name.endswith(_OBJECTS) and not found.folder:
-            swept += _incomplete_object(root, found.path)
+            swept += _incomplete_object(found)
         elif match := temporary or _TEMPORARY.fullmatch(found.name):
             if match[1] is None:
                 nameless.append(found.path)
@@ -161,20 +175,20 @@ def mend(root: str) -> list[Swept]:
     swept: list[Swept] = []
     for found in list(_walk(root)):
         if found.name.endswith(_BUILD):
-            swept += _unfinished_build(root, found, {}, sure=(".gch", ".pch"))
+            swept += _unfinished_build(found, {}, sure=(".gch", ".pch"))
         elif found.name.endswith(_OBJECTS) and not found.folder:
-            swept += _incomplete_object(root, found.path)
+            swept += _incomplete_object(found)
     return swept
 
 
 def _unfinished_build(
-    root: str, found: _Found, before: Mapping[str, Mark], sure: tuple[str, ...] = _BUILT
+    found: _Found, before: Mapping[str, Mark], sure: tuple[str, ...] = _BUILT
 ) -> list[Swept]:
     """The build folder and what was being built, whatever it looks like: it was not done."""
     swept: list[Swept] = []
     name = found.name.removesuffix(_BUILD)
     folder = os.path.dirname(found.path)
-    with _alone(_lock_of(root, found.path)) as alone:
+    with _alone(_lock_of(found)) as alone:
         if not alone:
             return []
         for suffix in sure:
@@ -184,10 +198,11 @@ def _unfinished_build(
         return swept + _remove(found.path, "temporary")
 
 
-def _incomplete_object(root: str, path: str) -> list[Swept]:
+def _incomplete_object(found: _Found) -> list[Swept]:
+    path = found.path
     if _whole(path):
         return []
-    with _alone(_lock_of(root, path)) as alone:
+    with _alone(_lock_of(found)) as alone:
         # Looked at again: whoever held the lock until now may have finished it.
         return _remove(path, "incomplete") if alone and not _whole(path) else []
 
@@ -205,11 +220,11 @@ def _whole(path: str) -> bool:
     return elf.complete(head, size)
 
 
-def _lock_of(root: str, path: str) -> str:
+def _lock_of(found: _Found) -> str:
     """The lock that is held while this file is built (load_async in codecache.py)."""
-    folder, name = os.path.split(path)
-    if os.path.basename(folder) == HEADERS:
-        root = folder  # these have locks of their own, also inside the default cache folder
+    folder, name = os.path.split(found.path)
+    # Headers have locks of their own, also inside the default cache folder.
+    root = folder if os.path.basename(folder) == HEADERS else found.root
     stem = name.removesuffix(_BUILD).partition(".")[0]
     return os.path.join(root, "locks", f"{stem}.lock")
 

@@ -27,11 +27,12 @@ def told_of(cell: Cell) -> Answer:
 
 def graph_of(value: Any) -> Answer:
     """A graph as a process told it. Raises whatever it may where that is not as promised."""
-    seconds = value["seconds"]
+    seconds, reason = value["seconds"], value.get("reason")
     return {
         **{key: str(value[key])[:LOG_LINE] for key in ("id", "name", "outcome")},
         "seconds": None if seconds is None else finite(seconds),
         "phases": phases.checked(value.get("phases") or []),
+        **({"reason": str(reason)[:LOG_LINE]} if reason else {}),
     }
 
 

@@ -33,6 +33,11 @@ class Dialog(QDialog):
         """Whether something in it is lost when it is closed; it asks then before it does."""
         return False
 
+    def leave(self, then: Callable[[], object]) -> None:
+        """Close it, and call ``then`` once it is closed: where it asks before, perhaps never."""
+        self.reject()
+        then()
+
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         # A text that takes one line more would push the rest out of the dialog.

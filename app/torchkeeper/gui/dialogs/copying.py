@@ -13,9 +13,10 @@ from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text, room
 from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.exporting import maker_of
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel

@@ -16,8 +16,20 @@ class DeviceChoice(QComboBox):
         super().__init__()
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(20)
+        self._wanted = ""
         self.addItem(self.tr("The best there is"), "")
         self.setToolTip(self.tr("What a recipe says itself comes first"))
+
+    def suggest(self, device: str) -> None:
+        """Begin with this device, once it is known that an interpreter has it."""
+        self._wanted = device
+        self._take(device)
+
+    def _take(self, device: str) -> None:
+        row = self.findData(device)
+        if device and row >= 0:
+            self._wanted = ""
+            self.setCurrentIndex(row)
 
     def say(self, facts: dict[str, Any] | None) -> None:
         """Offer the devices of an interpreter."""
@@ -40,6 +52,7 @@ class DeviceChoice(QComboBox):
         for text, data in found:
             self.addItem(text, data)
         self.setCurrentIndex(max(0, self.findData(before)))
+        self._take(self._wanted)
         self.blockSignals(False)
 
     @property

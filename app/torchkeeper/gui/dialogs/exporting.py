@@ -13,8 +13,9 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.stays import Stays
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel

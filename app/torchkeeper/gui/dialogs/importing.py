@@ -16,16 +16,18 @@ from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected
 from torchkeeper.gui.dialogs.kindtable import KindTable
+from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.prospects import Prospects
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.places import Place
 from torchkeeper.link import carrying, say
+from torchkeeper.link.signing import signers_file
 from torchkeeper.link.words import UserError, printable
 
 #: The files, the target, the names of objects there, and what the files say of their objects.
@@ -141,13 +143,10 @@ class ImportDialog(WorkDialog):
         self.warning.hide()
         body.addWidget(self.warning)
         body.addSpacing(4)
-        body.addWidget(
-            trust_notice(
-                self.tr("What is imported is code that PyTorch will run."),
-                self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
-                        "Import only files from people you trust."),
-            )
-        )  # fmt: skip
+        self.trust = forms.label("", wrap=True)
+        what = self.tr("What is imported is code that PyTorch will run.")
+        body.addWidget(trust_notice(what, self.trust))
+        self._say_trust()
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
         self.cancel.setAutoDefault(False)
@@ -198,7 +197,8 @@ class ImportDialog(WorkDialog):
 
         listener = Listener(rows=file.add, result=result, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
-        self._tickets.append(self._engines.ask("list", {"place": file.path}, listener))
+        params = {"place": file.path, "signers": signers_file()}
+        self._tickets.append(self._engines.ask("list", params, listener))
 
     def _read(self, number: int) -> None:
         file = self.files[number]
@@ -210,6 +210,7 @@ class ImportDialog(WorkDialog):
             said = self.tr("cannot be imported") if bad else self.tr("can be imported")
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, f"{item.text(0)}, {said}")
         self._paint()
+        self._say_trust()
         if self._tree.currentItem() is item:
             self._show_file()
         if self.ready:
@@ -217,6 +218,19 @@ class ImportDialog(WorkDialog):
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
         self._allow()
+
+    def _say_trust(self) -> None:
+        """Whom one would trust: whoever made the files, or signers whom one trusts already."""
+        signers = {file.signer for file in self.chosen}
+        known = sorted(one for one in signers if one)
+        if known and None not in signers:
+            said = self.tr("It was signed by {}, whom you trust, and is as it was signed.")
+            self.trust.setText(said.format(", ".join(known[:5])))
+        else:
+            self.trust.setText(
+                self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
+                        "Import only files from people you trust.")
+            )  # fmt: skip
 
     def _paint(self) -> None:
         """The marks of the files, in the colours of the theme."""

@@ -36,11 +36,19 @@ class Inspected:
     error: UserError | None = None
     #: What it says of how its native objects were built, as ``list`` tells it.
     claims: dict[str, Any] = field(default_factory=dict)
+    #: Who signed it, as ``list`` tells it; nothing while that is not known.
+    signature: dict[str, Any] = field(default_factory=dict)
 
     @property
     def about(self) -> dict[str, Any]:
         """What ``link.carrying`` wants to know of it."""
         return {"file": self.path, "made_in": self.made_in, **self.claims}
+
+    @property
+    def signer(self) -> str | None:
+        """Who signed it, of those whom the user trusts."""
+        trusted = self.signature.get("status") == "trusted"
+        return printable(str(self.signature.get("signer")), 80) if trusted else None
 
     def add(self, entries: list[Entry]) -> None:
         """Count some entries."""
@@ -72,6 +80,8 @@ class Inspected:
         self.made_in = made_in if isinstance(made_in, dict) else None
         self.format = str(found.get("format") or "")
         self.claims = {name: found.get(name) for name in _CLAIMS}
+        signature = found.get("signature")
+        self.signature = signature if isinstance(signature, dict) else {}
         self.ready = True
 
     def fail(self, error: UserError) -> None:
@@ -100,6 +110,8 @@ class Inspected:
             lines.append(_tr("Its entries were made by torch {}.").format(known))
         else:
             lines.append(_tr("It does not say in which environment it was made."))
+        if self.signature:
+            lines.append(printable(_signed(self.signature)))
         if objects := carrying.lines(self.claims):
             lines.append(
                 " · ".join(f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
@@ -112,3 +124,17 @@ class Inspected:
                 + self.refused[0].replace("\n", " ")
             )
         return "\n".join(lines)
+
+
+def _signed(signature: dict[str, Any]) -> str:
+    """Who signed it, in words."""
+    key = f"{str(signature.get('key')).partition(' ')[0]} {signature.get('fingerprint')}"
+    status = signature.get("status")
+    if status == "trusted":
+        return _tr("Signed by {}, with {}.").format(signature.get("signer"), key)
+    if status == "unknown":
+        return _tr("Signed by a key that is not among your signers: {}.").format(key)
+    if status == "unchecked":
+        said = _tr("Signed with {}, which could not be checked: there is no ssh-keygen here.")
+        return said.format(key)
+    return _tr("Signed by nobody.")

@@ -9,14 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
-from torchkeeper.gui import icons, theme
+from torchkeeper.gui import icons, theme, trees
 from torchkeeper.gui.forms import tip
 from torchkeeper.gui.laps import Lap, about, progress, title, tr
 from torchkeeper.link import say, verifying
 from torchkeeper.link.words import printable
 from torchkeeper.warm.options import RUNS
 
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: Cells that are listed.
@@ -35,22 +34,8 @@ class _Table(QTreeWidget):
         self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHeaderLabels(list(columns))
-        header = self.header()
-        header.setStretchLastSection(False)
-        header.setSectionsMovable(False)
-        header.setMinimumSectionSize(24)
-        for column, width in enumerate(widths):
-            if column == wide:
-                header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-            else:
-                named = header.fontMetrics().horizontalAdvance(columns[column]) + 36
-                header.resizeSection(column, max(width, named))
+        trees.columns(self, widths, wide)
         theme.follow(self, self._paint, now=False)
-
-    def right(self, *columns: int) -> None:
-        """Numbers stand to the right."""
-        for column in columns:
-            self.headerItem().setTextAlignment(column, _RIGHT)
 
     def items(self) -> list[QTreeWidgetItem]:
         """All rows, in order."""
@@ -76,7 +61,7 @@ class RunningLaps(_Table):
             (190, 0, 88),
             1,
         )
-        self.right(2)
+        trees.right(self, (2,))
 
     def show_laps(self, laps: Sequence[Lap], now: float) -> None:
         """Bring it up to date; ``now``: on the clock of time.monotonic."""
@@ -85,7 +70,7 @@ class RunningLaps(_Table):
             for lap in laps:
                 item = QTreeWidgetItem([title(lap.name), "", ""])
                 item.setToolTip(0, about(lap.name))
-                item.setTextAlignment(2, _RIGHT)
+                item.setTextAlignment(2, trees.RIGHT)
                 self.addTopLevelItem(item)
         for item, lap in zip(self.items(), laps, strict=True):
             item.setText(1, progress(lap))
@@ -117,7 +102,7 @@ class LapTable(_Table):
             (0, 88, 112, 152, 80, 80),
             0,
         )  # fmt: skip
-        self.right(1, 2, 3, 4, 5)
+        trees.right(self, range(1, 6))
 
     def show_result(self, result: dict[str, Any]) -> None:
         """Show what came of a verification (``link.verified.checked``)."""
@@ -129,13 +114,18 @@ class LapTable(_Table):
             for other in ("cold", "mega"):
                 ratio = result["ratios"].get(f"{name}_{other}")
                 cells.append("–" if ratio is None else f"{ratio:.1f}×")
-            cells.append(f"{run['misses'] + run['autograd']['misses']:,}")
+            missed, besides = run["misses"], run["autograd"]["misses"]
+            cells.append(f"{missed:,} + {besides:,}" if besides else f"{missed:,}")
             cells.append(f"{run['rebuilt']:,}" if own else "–")
             item = QTreeWidgetItem(cells)
+            if besides:
+                graphs = say.count(missed, "graph", "graphs")
+                hint = tr("{}, and {} of AOTAutograd, which holds them")
+                item.setToolTip(4, hint.format(graphs, say.count(besides, "entry", "entries")))
             item.setToolTip(0, about(name))
             item.setData(0, _MARK, own)
             for column in range(1, len(cells)):
-                item.setTextAlignment(column, _RIGHT)
+                item.setTextAlignment(column, trees.RIGHT)
             self.addTopLevelItem(item)
         self.fit(self.topLevelItemCount())
         self._paint()
@@ -153,6 +143,10 @@ class LapTable(_Table):
                 item.setForeground(column, QColor(shades.error if bad else shades.text))
 
 
+#: The last column of cells, and how wide their names are beside it.
+_WHY, _NAME_WIDE = 5, 316
+
+
 class VerifiedCells(_Table):
     """The cells of a verification: how long each took cold and warm, and what it lacks."""
 
@@ -160,9 +154,9 @@ class VerifiedCells(_Table):
         super().__init__(
             tr("Cells of the verification"),
             [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
-            (316, 72, 72, 72, 168, 0), 5,
+            (_NAME_WIDE, 72, 72, 72, 168, 0), _WHY,
         )  # fmt: skip
-        self.right(1, 2, 3)
+        trees.right(self, range(1, 4))
 
     def show_cells(self, cells: Sequence[dict[str, Any]]) -> None:
         """Those that are not good first; ``cells``: as ``link.verified.checked`` has them."""
@@ -188,8 +182,8 @@ class VerifiedCells(_Table):
             ])  # fmt: skip
             item.setData(0, _MARK, bool(cell["good"]))
             for column in (1, 2, 3):
-                item.setTextAlignment(column, _RIGHT)
-            for column in (0, 5):
+                item.setTextAlignment(column, trees.RIGHT)
+            for column in (0, _WHY):
                 item.setToolTip(column, tip(item.text(column)))
             items.append(item)
         if len(in_order) > _CELLS:
@@ -197,6 +191,13 @@ class VerifiedCells(_Table):
             more.setFirstColumnSpanned(True)
             items.append(more)
         self.addTopLevelItems(items)
+        # Where there is nothing to explain, the names have the room.
+        why = any(item.text(_WHY) for item in items)
+        self.setColumnHidden(_WHY, not why)
+        modes = QHeaderView.ResizeMode
+        self.header().setSectionResizeMode(0, modes.Interactive if why else modes.Stretch)
+        if why:
+            self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
 
     def _paint(self) -> None:

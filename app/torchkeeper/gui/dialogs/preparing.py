@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel
 

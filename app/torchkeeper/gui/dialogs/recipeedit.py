@@ -6,33 +6,31 @@ import os
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHeaderView,
-    QListWidget,
     QSplitter,
-    QTreeWidget,
-    QTreeWidgetItem,
     QWidget,
 )
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.dialogs.base import Dialog, confirm
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
+from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.known import Looked
+from torchkeeper.gui.recipes.makes import Makes
+from torchkeeper.gui.recipes.reforming import Unfit, names
 from torchkeeper.gui.recipes.tomledit import TomlEdit
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a key press before the text is looked at.
 _TYPING_MS = 250
-#: Cells that are named.
-_CELLS = 1000
-_SHOWN = 100
+#: Faults whose lines are marked.
+_MARKED = 100
 
 
 class RecipeEditor(Dialog):
@@ -47,36 +45,41 @@ class RecipeEditor(Dialog):
 
     def __init__(
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
-        folder: str = "", line: int = 1,
+        folder: str = "", line: int = 1, form: bool = False, example: str = "",
     ) -> None:  # fmt: skip
         """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
-        ``folder`` by default. line: where to go.
+        ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
+        example: the source that the text is an example of, until it is saved.
         """
         super().__init__(parent, "", 720)
         self.setWindowModality(Qt.WindowModality.NonModal)
         self._engines = engines
-        self._path, self._folder, self._line = path, folder, line
+        self._path, self._folder, self._line, self._form_first = path, folder, line, form
         self._saved_text: str | None = None
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
         self._ticket: int | None = None
         #: Of reading and writing the file.
         self._tickets: list[int] = []
+        self._example, self._beside = example, ""
         self._sure = False
+        self._question: ConfirmDialog | None = None
+        #: What was asked for that comes after its end.
         self._then: Callable[[], object] | None = None
         self.looked: Looked | None = None
+        #: The text that it is of, or that is being looked at.
+        self._looked_at: str | None = None
         self.where = forms.label("", "muted")
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.notice = Notice()
         self.notice.again.connect(self._read)
         self.text = TomlEdit(self.tr("Text of the recipe"))
         self.state = forms.label("", "heading")
-        self.faults = QTreeWidget()
-        self.makes = forms.label("", "heading", wrap=True)
-        self.source = forms.label("", "muted", wrap=True)
-        self.cells = QListWidget()
+        self.faults = FaultList(self.tr("Faults"))
+        self.makes = Makes()
         self.save_as = forms.button(self.tr("Save &as…"))
         self.save = forms.button(self.tr("&Save"), primary=True)
+        self.form = forms.button(self.tr("&Form…"))
         self.go = forms.button(self.tr("&Warm…"))
         self.close_button = forms.button(self.tr("Close"))
         self._lay_out()
@@ -85,10 +88,11 @@ class RecipeEditor(Dialog):
         self._timer.setInterval(_TYPING_MS)
         self._timer.timeout.connect(self._look)
         self.text.textChanged.connect(self._changed)
-        self.faults.itemClicked.connect(self._go_to)
-        self.faults.itemActivated.connect(self._go_to)
+        self.faults.itemClicked.connect(self.faults.want)
+        self.faults.wanted.connect(self.text.go_to)
         self.save.clicked.connect(lambda *_: self._save(None))
         self.save_as.clicked.connect(lambda *_: self._save_as(None))
+        self.form.clicked.connect(self.fill_in)
         self.go.clicked.connect(self._warm)
         self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
@@ -102,20 +106,6 @@ class RecipeEditor(Dialog):
         self.text.setFocus()
 
     def _lay_out(self) -> None:
-        faults = self.faults
-        faults.setAccessibleName(self.tr("Faults"))
-        faults.setRootIsDecorated(False)
-        faults.setAllColumnsShowFocus(True)
-        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        header = faults.header()
-        header.setStretchLastSection(False)
-        header.resizeSection(0, 56)
-        header.resizeSection(1, 160)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
-        self.cells.setAccessibleName(self.tr("Cells that it makes"))
-        self.cells.setUniformItemSizes(True)
-        self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
-        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for button, hint in (
             (self.save, self.tr("Write it, whole or not at all")),
             (self.save_as, self.tr("Write it into another file")),
@@ -126,20 +116,14 @@ class RecipeEditor(Dialog):
         left.setContentsMargins(0, 0, 12, 0)
         left.addWidget(self.text, 1)
         left.addWidget(self.state)
-        left.addWidget(faults)
-        faults.setFixedHeight(136)
-        right = forms.column()
-        right.setContentsMargins(12, 0, 0, 0)
-        right.addWidget(self.makes)
-        right.addWidget(self.source)
-        right.addWidget(self.cells, 1)
-        right.addStretch(0)
+        left.addWidget(self.faults)
+        self.faults.setFixedHeight(136)
+        page = QWidget()
+        page.setLayout(left)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
-        for layout in (left, right):
-            page = QWidget()
-            page.setLayout(layout)
-            self.split.addWidget(page)
+        self.split.addWidget(page)
+        self.split.addWidget(self.makes)
         self.split.setSizes([640, 392])
         self.split.setStretchFactor(0, 1)
         self.body.addWidget(self.where)
@@ -147,10 +131,11 @@ class RecipeEditor(Dialog):
         self.body.addWidget(self.split, 1)
         line = forms.row()
         line.addWidget(self.go)
+        line.addWidget(self.form)
         line.addStretch(1)
         for button in (self.save_as, self.save, self.close_button):
             line.addWidget(button)
-        for button in (self.go, self.save_as, self.save, self.close_button):
+        for button in (self.go, self.form, self.save_as, self.save, self.close_button):
             # Enter is for the text.
             button.setAutoDefault(False)
         self.body.addLayout(line)
@@ -191,7 +176,7 @@ class RecipeEditor(Dialog):
 
     def _unread(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
-        for button in (self.save, self.save_as, self.go):
+        for button in (self.save, self.save_as, self.form, self.go):
             button.setEnabled(False)
 
     def _show(self, said: dict[str, str]) -> None:
@@ -209,7 +194,8 @@ class RecipeEditor(Dialog):
         mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
         where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
-        self.where.setText(self.tr("{} · changed").format(where) if self._path and mark else where)
+        parts = [where, self.tr("changed") if self._path and mark else "", self._beside]
+        self.where.setText(" · ".join(part for part in parts if part))
         can = not self.text.isReadOnly()
         self.save.setEnabled(can and (self.changed or not self._path))
         self.save_as.setEnabled(can)
@@ -218,47 +204,64 @@ class RecipeEditor(Dialog):
 
     def _changed(self) -> None:
         self._title()
-        self._timer.start()
+        # Colours that change are told as a change of the text, too.
+        if self._written() != self._looked_at:
+            self._offer_form(None)
+            self._timer.start()
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)
         path = self._path or os.path.join(self._folder or "/", "recipe.toml")
-        text = self._written()
+        text = self._looked_at = self._written()
         listener = Listener(result=lambda said: self._told(said["looked"]))
         self._ticket = self._engines.look_at_recipe(text, path, listener)
 
     def _told(self, looked: Looked) -> None:
         self.looked = looked
         marks: dict[int, str] = {}
-        self.faults.clear()
-        for fault in looked.faults[:_SHOWN]:
+        for fault in looked.faults[:_MARKED]:
             marks[fault.line] = "\n".join(x for x in (marks.get(fault.line), fault.text) if x)
-            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
-            item.setData(0, Qt.ItemDataRole.UserRole, (fault.line, fault.column))
-            for column in (1, 2):
-                item.setToolTip(column, tip(item.text(column)))
-            self.faults.addTopLevelItem(item)
         self.text.mark(marks)
-        self.faults.setVisible(bool(looked.faults))
+        self.faults.show_faults(looked.faults)
         many = say.count(len(looked.faults), "fault", "faults")
         self.state.setText(many if looked.faults else self.tr("Nothing is wrong with it"))
         forms.set_role(self.state, "error" if looked.faults else "good")
         self.go.setEnabled(not looked.faults)
-        self.cells.clear()
-        self.cells.setVisible(bool(looked.cells))
-        if looked.faults:
-            self.makes.setText(self.tr("Cells"))
-            self.source.setText(self.tr("They are listed here when nothing is wrong with it."))
-            return
-        count = say.count(len(looked.cells), "cell", "cells")
-        self.makes.setText(self.tr("It makes {}").format(count))
-        self.source.setText(words.source_title(looked.source))
-        forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])
-        if len(looked.cells) > _CELLS:
-            self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
+        self._offer_form(looked)
+        if self._form_first:
+            self._form_first = False
+            self.fill_in()
+        self.makes.show_looked(looked)
 
-    def _go_to(self, item: QTreeWidgetItem, _: int = 0) -> None:
-        self.text.go_to(*item.data(0, Qt.ItemDataRole.UserRole))
+    # The form.
+
+    def _offer_form(self, looked: Looked | None) -> None:
+        """looked: what the text comes to, as it is now; None where that is not known yet."""
+        why = ""
+        if looked is not None and (looked.faults or looked.data is None):
+            why = self.tr("Correct what is wrong with the text first")
+        elif looked is not None and looked.data is not None:
+            try:
+                names(looked.data)
+            except Unfit as e:
+                why = why_not(str(e))
+        able = looked is not None and not why and not self.text.isReadOnly()
+        self.form.setEnabled(able)
+        self.form.setToolTip(why or self.tr("Change it in a form; all else in the text stays"))
+
+    def fill_in(self) -> None:
+        """Open the form on the text, if it can show it."""
+        if self.form.isEnabled() and self.looked is not None:
+            folder = os.path.dirname(self._path) or self._folder
+            RecipeForm(self, self._take, self._written(), self.looked.data, folder).open()
+
+    def _take(self, text: str, _: str) -> None:
+        """Have another text, which can be undone as what is typed."""
+        if text != self._written():
+            cursor = QTextCursor(self.text.document())
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.insertText(text)
+        self.text.setFocus()
 
     # Saving.
 
@@ -277,7 +280,8 @@ class RecipeEditor(Dialog):
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setDefaultSuffix("toml")
         dialog.setDirectory(os.path.dirname(self._path) or self._folder)
-        dialog.selectFile(os.path.basename(self._path) or "recipe.toml")
+        suggested = self.looked.file_name if self.looked is not None else "recipe.toml"
+        dialog.selectFile(os.path.basename(self._path) or suggested)
         # The file dialog has asked already whether what is there may be replaced.
         dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
         dialog.open()
@@ -297,7 +301,9 @@ class RecipeEditor(Dialog):
             self._title()
             self._look()
             self.saved.emit(path)
-            if then is not None:
+            if self._example:
+                self._save_beside(text, then)
+            elif then is not None:
                 then()
 
         def failed(error: UserError) -> None:
@@ -308,6 +314,22 @@ class RecipeEditor(Dialog):
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.save_recipe(path, whole, listener, before))
+
+    def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
+        """Write what an example names, which is nothing to begin with otherwise."""
+        source, self._example = self._example, ""
+
+        def written(said: dict[str, list[str]]) -> None:
+            if said["beside"]:
+                names = ", ".join(printable(os.path.basename(one)) for one in said["beside"])
+                self._beside = self.tr("{} written beside it").format(names)
+            self._title()
+            if then is not None:
+                then()
+
+        listener = Listener(result=written, failed=self.notice.tell)
+        folder = os.path.dirname(self._path)
+        self._tickets.append(self._engines.save_beside_recipe(source, folder, text, listener))
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""
@@ -336,14 +358,24 @@ class RecipeEditor(Dialog):
             return
         super().reject()
 
+    def leave(self, then: Callable[[], object]) -> None:
+        self._then = then
+        self.reject()
+
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
         for ticket in self._tickets:
             # What is being written is written.
             self._engines.leave(ticket, cancel=False)
         super().done(result)
+        then, self._then = self._then, None
+        if then is not None:
+            then()
 
     def _ask(self) -> None:
+        if self._question is not None:
+            self._question.activateWindow()
+            return
         name = words.name_of(self._path) if self._path else self.tr("the new recipe")
         dialog = confirm(
             self,
@@ -353,11 +385,24 @@ class RecipeEditor(Dialog):
             self.tr("Close without saving"),
             self._close_surely,
         )
+        self._question = dialog
+        dialog.finished.connect(self._answered)
+
+        def save_first() -> None:
+            then = self._then
+            dialog.reject()
+            self._save(lambda: self._close_surely(then))
+
         save = forms.button(self.tr("&Save"))
-        save.clicked.connect(dialog.reject)
-        save.clicked.connect(lambda *_: self._save(self._close_surely))
+        save.clicked.connect(save_first)
         dialog.add_way(save)
 
-    def _close_surely(self) -> None:
+    def _answered(self, _: int) -> None:
+        """It stays, or is closed by now; later it is closed for its own sake."""
+        self._question = self._then = None
+
+    def _close_surely(self, then: Callable[[], object] | None = None) -> None:
+        """Close without asking; ``then``: what comes after it, where that is not known."""
+        self._then = then or self._then
         self._sure = True
         self.reject()

@@ -2,45 +2,71 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFormLayout,
-    QHBoxLayout,
+    QGridLayout,
     QLineEdit,
     QPlainTextEdit,
     QWidget,
 )
 
 from torchkeeper.gui import forms, theme
-from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.recipes import forming
-from torchkeeper.gui.recipes.forming import KINDS, Form, Wrong
+from torchkeeper.gui.dialogs.base import Dialog, choose_files
+from torchkeeper.gui.recipes import forming, reforming
+from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
+from torchkeeper.gui.recipes.reforming import Unfit
 from torchkeeper.link.words import printable
+from torchkeeper.warm.recipes.compiling import MODES
 
 _DTYPES = ("float32", "bfloat16", "float16")
-_MODES = ("default", "reduce-overhead", "max-autotune")
+_DYNAMIC = (None, False, True)
 
 
 class RecipeForm(Dialog):
-    """Writes a text, which is edited from then on: it is the truth."""
+    """Writes a text, or changes one, which is edited from then on: it is the truth."""
 
-    def __init__(self, parent: QWidget | None, then: Callable[[str], object]) -> None:
-        """then: is called with the text."""
+    def __init__(
+        self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
+        data: dict[str, Any] | None = None, folder: str = "",
+    ) -> None:  # fmt: skip
+        """then: is called with the text, and the folder that it is to lie in, or "" where that does
+        not matter. data: of the recipe that is changed, in this ``text``; folder: where it lies.
+
+        Raises Unfit where the form cannot show it.
+        """
+        names = reforming.names(data) if data is not None else []
         super().__init__(parent, "", 640)
-        self.setWindowTitle(self.tr("New recipe"))
-        self._then = then
+        self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
+        self._then, self._text, self._data, self._folder = then, text, data, folder
+        #: Which of several callables is shown, and what of it was shown first.
+        self._at = 0
+        self._shown: Form | None = None
+        #: Where the file with the callable lies.
+        self._beside = ""
+        self.which = QComboBox()
+        self.which.addItems([f"{n}  {printable(name, 80)}" for n, name in enumerate(names, 1)])
+        self.about = forms.label("", "muted", wrap=True)
         self.kind = QComboBox()
-        for text in (
+        for title in (
             self.tr("An example: it returns the model and its inputs"),
             self.tr("A factory: it returns the model"),
             self.tr("A function that is compiled itself"),
         ):
-            self.kind.addItem(text)
+            self.kind.addItem(title)
         self.reference = QLineEdit()
-        self.reference.setPlaceholderText("models.llm:decode")
+        self.reference.setPlaceholderText(self.tr("models.py:decode, or models.llm:decode"))
+        self.browse = forms.button(self.tr("&File…"))
+        self.browse.setAutoDefault(False)
+        self.browse.setToolTip(self.tr("Choose the Python file that it is in"))
+        self.browse.clicked.connect(self._choose)
         self.inputs = QPlainTextEdit()
         self.inputs.setTabChangesFocus(True)
         self.inputs.setPlaceholderText("[batch, 64] float32\n[batch, 64] bool\n3")
@@ -53,21 +79,32 @@ class RecipeForm(Dialog):
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
             edit.setPlaceholderText(self.tr("the best there is"))
-        self.dtypes, dtypes = _boxes(_DTYPES)
-        self.modes, modes = _boxes(_MODES)
+        every = [reforming.form_of(data, at) for at in range(len(names))] if data else []
+        self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
+        self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
         self.dynamic = QComboBox()
-        for text, value in (
-            (self.tr("As PyTorch decides"), None),
-            (self.tr("For these sizes only"), False),
-            (self.tr("For any size"), True),
+        for title, value in (
+            (self.tr("As PyTorch decides"), _DYNAMIC[0]),
+            (self.tr("For these sizes only"), _DYNAMIC[1]),
+            (self.tr("For any size"), _DYNAMIC[2]),
         ):
-            self.dynamic.addItem(text, value)
-        self.backward = QCheckBox(self.tr("&Backward, too"))
+            self.dynamic.addItem(title, value)
+        self.gradients = QComboBox()
+        for title, what in (
+            (self.tr("The result"), FORWARD),
+            (self.tr("The result and its gradients, as in training"), BACKWARD),
+            (self.tr("The result alone, under no_grad, as in inference"), NO_GRAD),
+        ):
+            self.gradients.addItem(title, what)
         self.fullgraph = QCheckBox(self.tr("As one &graph (fullgraph)"))
         self.wrong = forms.label("", "error", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"))
         self.go = forms.button(self.tr("Write recipe"), primary=True)
         self._lay_out(dtypes, modes)
+        if data is not None:
+            self.go.setText(self.tr("Change recipe"))
+            self._fill(every[0])
+        self.which.currentIndexChanged.connect(self._turn_to)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
         self.go.setDefault(True)
@@ -78,34 +115,87 @@ class RecipeForm(Dialog):
         self._say()
         self.reference.setFocus()
 
-    def _lay_out(self, dtypes: QHBoxLayout, modes: QHBoxLayout) -> None:
-        intro = self.tr(
-            "It becomes a text in which all of this, and more, can be changed afterwards. Sizes "
-            "are names that shapes use; every combination is compiled."
-        )
-        self.body.addWidget(forms.label(intro, "muted", wrap=True))
+    def _fill(self, form: Form) -> None:
+        """Show what a recipe says."""
+        self._shown = form
+        self.kind.setCurrentIndex(KINDS.index(form.kind))
+        self.reference.setText(form.reference)
+        self.inputs.setPlainText(form.inputs)
+        self.sizes.setText(form.sizes)
+        self.device.setEditText(form.device)
+        self.dynamic.setCurrentIndex(_DYNAMIC.index(form.dynamic))
+        self.gradients.setCurrentIndex(self.gradients.findData(form.gradients))
+        self.fullgraph.setChecked(form.fullgraph)
+        for boxes, names in ((self.dtypes, form.dtypes), (self.modes, form.modes)):
+            for name, box in boxes.items():
+                box.setChecked(name in names)
+        self.about.setText(self._about())
+
+    def _turn_to(self, at: int) -> None:
+        """Show another callable; what was changed of the one that was shown is kept."""
+        if at == self._at or self._data is None:
+            return
+        try:
+            self._text = reforming.changed(self._text, self._data, self.form, self._at)
+        except (Unfit, Wrong) as e:
+            self.which.setCurrentIndex(self._at)
+            self._complain(why_not(str(e)) if isinstance(e, Unfit) else self.wrong.text())
+            return
+        self._data, self._at = tomllib.loads(self._text), at
+        self._fill(reforming.form_of(self._data, at))
+        self._say()
+
+    def _about(self) -> str:
+        sizes = self.tr("Sizes are names that shapes use; every combination is compiled.")
+        if self._data is None:
+            more = self.tr(
+                "It becomes a text in which all of this, and more, can be changed afterwards."
+            )
+            return f"{more} {sizes}"
+        parts = [sizes]
+        if self.which.count() > 1:
+            parts.append(self.tr("They are of all callables, and so is all below them."))
+        if own := reforming.own(self._data, self._at):
+            parts.append(self.tr("Of this one alone: {}.").format(printable(", ".join(own), 80)))
+        if kept := reforming.kept(self._data, self._at):
+            names = printable(", ".join(kept), 200)
+            parts.append(self.tr("What else the text says stays in it: {}.").format(names))
+        return " ".join(parts)
+
+    def _lay_out(self, dtypes: QGridLayout, modes: QGridLayout) -> None:
+        self.about.setText(self._about())
+        self.body.addWidget(self.about)
+        named, line = QWidget(), forms.row()
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.reference, 1)
+        line.addWidget(self.browse)
+        named.setLayout(line)
         lines = QFormLayout()
         lines.setHorizontalSpacing(16)
         lines.setVerticalSpacing(forms.GAP)
         lines.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        if self.which.count() > 1:
+            lines.addRow(self.tr("&Callable"), self.which)
+            self.which.setAccessibleName(self.tr("Callable"))
         for text, field in (
             (self.tr("&What"), self.kind),
-            (self.tr("&Name"), self.reference),
+            (self.tr("&Name"), named),
             (self.tr("&Inputs, a line each"), self.inputs),
             (self.tr("&Sizes"), self.sizes),
             (self.tr("&Device"), self.device),
         ):
             lines.addRow(text, field)
             field.setAccessibleName(text.replace("&", ""))
+            if field is named:
+                field.setFocusProxy(self.reference)
+                self.reference.setAccessibleName(text.replace("&", ""))
         lines.addRow(self.tr("Dtypes"), dtypes)
         lines.addRow(self.tr("Modes"), modes)
         lines.addRow(self.tr("S&hapes"), self.dynamic)
         self.dynamic.setAccessibleName(self.tr("Shapes"))
-        both = forms.row(gap=24)
-        both.addWidget(self.backward)
-        both.addWidget(self.fullgraph)
-        both.addStretch(1)
-        lines.addRow("", both)
+        lines.addRow(self.tr("C&ompute"), self.gradients)
+        self.gradients.setAccessibleName(self.tr("Compute"))
+        lines.addRow("", self.fullgraph)
         hint = self.tr("“module:name” or “path/file.py:name”, looked for beside the recipe")
         self.reference.setToolTip(hint)
         self.reference.setAccessibleDescription(hint)
@@ -125,38 +215,88 @@ class RecipeForm(Dialog):
             inputs=self.inputs.toPlainText(),
             sizes=self.sizes.text(),
             device=self.device.currentText(),
-            dtypes=_checked(self.dtypes),
-            modes=_checked(self.modes),
+            dtypes=_checked(self.dtypes, self._shown.dtypes if self._shown else ()),
+            modes=_checked(self.modes, self._shown.modes if self._shown else ()),
             dynamic=dynamic if isinstance(dynamic, bool) else None,
             fullgraph=self.fullgraph.isChecked(),
-            backward=self.backward.isChecked(),
+            gradients=str(self.gradients.currentData()),
+            calls=self._shown is not None and self._shown.calls,
         )
 
     def _say(self, *_: object) -> None:
-        self.inputs.setEnabled(self.kind.currentIndex() > 0)
+        several = self._shown is not None and self._shown.calls
+        self.inputs.setEnabled(self.kind.currentIndex() > 0 and not several)
+        self.inputs.setToolTip(
+            self.tr("It is called several times: change its calls in the text") if several else ""
+        )
         said = ""
         try:
             forming.data_of(self.form)
         except Wrong as e:
             said = self.tr("Nobody can read “{}”.").format(printable(str(e), 80))
-        self.wrong.setText(said)
-        self.wrong.setVisible(bool(said))
+        self._complain(said)
         self.go.setEnabled(bool(self.reference.text().strip()) and not said)
 
+    def _complain(self, said: str) -> None:
+        self.wrong.setText(said)
+        self.wrong.setVisible(bool(said))
+
     def _go(self) -> None:
-        text = forming.text_of(self.form)
+        if self._data is None:
+            text = forming.text_of(self.form)
+        else:
+            try:
+                text = reforming.changed(self._text, self._data, self.form, self._at)
+            except Unfit as e:
+                self._complain(why_not(str(e)))
+                return
         self.accept()
-        self._then(text)
+        self._then(text, self._beside)
+
+    def _choose(self) -> None:
+        python = self.tr("Python (*.py)")
+        folder = os.path.join(self._folder, "")
+        choose_files(self, self.tr("The file with it"), folder, python, self._name_file)
+
+    def _name_file(self, paths: Sequence[str]) -> None:
+        """Name a file beside the recipe, or the recipe is to lie beside the file."""
+        if not paths:
+            return
+        file, name = paths[0], self.reference.text().rpartition(":")[2]
+        if self._data is None:
+            self._beside, file = os.path.split(file)
+        elif file.startswith(f"{self._folder.rstrip('/')}/"):
+            file = os.path.relpath(file, self._folder)
+        self.reference.setText(f"{file}:{name}")
+        self.reference.setFocus()
+        self.reference.setSelection(len(file) + 1, len(name))
 
 
-def _boxes(names: Sequence[str]) -> tuple[dict[str, QCheckBox], QHBoxLayout]:
-    made = {name: QCheckBox(name) for name in names}
-    line = forms.row(gap=24)
-    for box in made.values():
-        line.addWidget(box)
-    line.addStretch(1)
-    return made, line
+def why_not(code: str) -> str:
+    """Why the form cannot show a recipe, or change it, and what to do; by the code of Unfit."""
+    return {
+        "source": _tr("The form is for a callable; change anything else in the text."),
+        "shared": _tr("All callables have what this one is not to have: change that in the text."),
+    }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
 
 
-def _checked(boxes: dict[str, QCheckBox]) -> list[str]:
-    return [name for name, box in boxes.items() if box.isChecked()]
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("RecipeForm", text)
+
+
+def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGridLayout]:
+    """A box for each name, so many in a row."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(24)
+    grid.setVerticalSpacing(4)
+    grid.setColumnStretch(wide, 1)
+    made = {name: QCheckBox(printable(name, 60)) for name in dict.fromkeys(names)}
+    for number, box in enumerate(made.values()):
+        grid.addWidget(box, number // wide, number % wide)
+    return made, grid
+
+
+def _checked(boxes: dict[str, QCheckBox], before: Sequence[str]) -> list[str]:
+    """The names whose boxes are checked, those that were ``before`` in the order of then."""
+    names = [*before, *(name for name in boxes if name not in before)]
+    return [name for name in names if boxes[name].isChecked()]

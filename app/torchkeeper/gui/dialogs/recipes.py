@@ -20,21 +20,19 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
-from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, RIGHT, columns, item_of
+from torchkeeper.gui.recipes.faultlist import FaultList
+from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.trees import columns, right
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
 
-#: Faults that are listed of the chosen recipe.
-_FAULTS = 100
-
-#: Edit a file at a line; write a new one of a source; warm files and folders.
-Edit = Callable[[str, int], object]
+#: Edit a file at a line, or in the form; write a new one of a source; warm files and folders.
+Edit = Callable[[str, int, bool], object]
 New = Callable[[str], object]
 Warm = Callable[[list[str]], object]
 
@@ -64,12 +62,13 @@ class RecipesDialog(Dialog):
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.error = Notice()
-        self.faults = QTreeWidget()
+        self.faults = FaultList(self.tr("What is wrong with it"))
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
         self.add_folder = forms.button(self.tr("Add &folder…"))
         self.again = forms.button(self.tr("&Refresh"))
         self.edit = forms.button(self.tr("&Edit…"))
+        self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.remove = forms.button(self.tr("Re&move from list"))
         self.go = forms.button(self.tr("&Warm…"), primary=True)
         self.close_button = forms.button(self.tr("Close"))
@@ -90,15 +89,9 @@ class RecipesDialog(Dialog):
             [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
              self.tr("File")]
         )  # fmt: skip
-        tree.headerItem().setTextAlignment(CELLS, RIGHT)
+        right(tree, (CELLS,))
         columns(tree, (232, 144, 72, 200, 0), FILE)
-        faults = self.faults
-        faults.setAccessibleName(self.tr("What is wrong with it"))
-        faults.setRootIsDecorated(False)
-        faults.setAllColumnsShowFocus(True)
-        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        columns(faults, (64, 176, 0), 2)
-        faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
+        self.faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
         for button, hint in (
             (self.new, self.tr("Write a recipe, beginning with an example")),
             (self.add_file, self.tr("Put recipes that are there already on the list")),
@@ -111,13 +104,14 @@ class RecipesDialog(Dialog):
             button.setAutoDefault(False)
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
-        ways |= {source: words.source_title(source) for source in words.SOURCES}
+        example = self.tr("Example: {}")
+        ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
         for source, text in ways.items():
             action = QAction(text, menu)
             action.triggered.connect(lambda _=False, source=source: self._new(source))
             menu.addAction(action)
             if source == words.FORM:
-                menu.addSection(self.tr("An example of"))
+                menu.addSeparator()
         self.new.setMenu(menu)
         # What the style sheet draws at the side has no room beside a text in the middle.
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
@@ -157,11 +151,12 @@ class RecipesDialog(Dialog):
                       context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.tree.customContextMenuRequested.connect(self._menu)
-        self.faults.itemActivated.connect(self._go_to_fault)
+        self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.add_file.clicked.connect(self._choose_files)
         self.add_folder.clicked.connect(self._choose_folder)
         self.again.clicked.connect(self.refresh)
         self.edit.clicked.connect(self._edit)
+        self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
         self.remove.clicked.connect(self._remove)
         self.go.clicked.connect(self._go)
         self.close_button.clicked.connect(self.reject)
@@ -224,7 +219,10 @@ class RecipesDialog(Dialog):
         alone = len(listed) <= 1
         self.blank.say(
             self.tr("No recipe of your own yet"),
-            self.tr("Begin with an example under New, add files or a folder, or drop them here."),
+            self.tr(
+                "Begin under New, with a form or an example; add files or a folder; or drop "
+                "them here."
+            ),
         )
         self.blank.setVisible(alone)
         if alone:
@@ -282,6 +280,7 @@ class RecipesDialog(Dialog):
         tops = {listed.path for listed in self._listed}
         file = one if isinstance(one, Known) and one.path != BUILTIN else None
         self.edit.setEnabled(file is not None)
+        self.fill_in.setEnabled(file is not None and file.good and file.source == "callable")
         self.remove.setEnabled(bool(paths) and all(x in tops and x != BUILTIN for x in paths))
         bad = isinstance(one, Known) and not one.good
         self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
@@ -297,7 +296,7 @@ class RecipesDialog(Dialog):
         self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
         self.about.setVisible(bool(self.about.text()))
         self.error.tell(one.error if one is not None else None)
-        self._show_faults(one if isinstance(one, Known) else None)
+        self.faults.show_faults(one.faults if isinstance(one, Known) else ())
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):
@@ -309,16 +308,6 @@ class RecipesDialog(Dialog):
             return printable(one.path, 400)
         return self.tr("{} chosen").format(len(paths)) if paths else ""
 
-    def _show_faults(self, one: Known | None) -> None:
-        self.faults.clear()
-        self.faults.setVisible(one is not None and bool(one.faults))
-        for fault in (one.faults if one is not None else ())[:_FAULTS]:
-            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
-            item.setData(0, OF, fault.line)
-            for column in (1, 2):
-                item.setToolTip(column, tip(item.text(column)))
-            self.faults.addTopLevelItem(item)
-
     # What can be done.
 
     def _menu(self, at: QPoint) -> None:
@@ -327,17 +316,16 @@ class RecipesDialog(Dialog):
             action = menu.addAction(button.text())
             action.setEnabled(button.isEnabled())
             action.triggered.connect(button.click)
+            if button is self.edit:
+                menu.addAction(self.fill_in)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.tree.viewport().mapToGlobal(at))
 
-    def _go_to_fault(self, item: QTreeWidgetItem, _: int) -> None:
-        self._edit(int(item.data(0, OF)))
-
-    def _edit(self, line: object = 1) -> None:
+    def _edit(self, line: object = 1, *, form: bool = False) -> None:
         paths = self.selected()
         if len(paths) == 1 and isinstance(self.of(paths[0]), Known) and paths[0] != BUILTIN:
             number = line if isinstance(line, int) and not isinstance(line, bool) else 1
-            self._edit_(paths[0], number)
+            self._edit_(paths[0], number, form)
 
     def _enter(self) -> None:
         """What is chosen is warmed, or corrected where that cannot be."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHeaderView,
     QSizePolicy,
     QSplitter,
     QStackedWidget,
@@ -18,16 +17,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.gui import forms, theme
+from torchkeeper.gui import forms, theme, trees
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.history import History
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.matrix.words import outcome_words
 from torchkeeper.link import causes, say
 from torchkeeper.link.runs import TOTALS, Kept, Run
 from torchkeeper.link.words import UserError, printable
 
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: What is shown where nothing was run yet.
@@ -58,8 +57,8 @@ class RunsDialog(Dialog):
         self.list = _tree(
             self.tr("Runs, the latest first"),
             [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses"),
-             self.tr("Bypasses"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
-            _COMMAND, (152, 0, 64, 72, 88, 96, 96, 56), frozenset(range(_HITS, _EXIT + 1)),
+             self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
+            _COMMAND, (152, 0, 64, 72, 120, 96, 96, 56), frozenset(range(_HITS, _EXIT + 1)),
         )  # fmt: skip
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.graphs = _tree(
@@ -298,17 +297,13 @@ def _tree(
     made.setUniformRowHeights(True)
     made.setAllColumnsShowFocus(True)
     made.setHeaderLabels(columns)
-    header = made.header()
-    header.setStretchLastSection(False)
-    header.setSectionsMovable(False)
-    for column, width in enumerate(widths):
-        if column == wide:
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        else:
-            header.resizeSection(column, width)
-    for column in right:
-        made.headerItem().setTextAlignment(column, _RIGHT)
+    trees.columns(made, widths, wide)
+    trees.right(made, right)
     return made
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("RunsDialog", text)
 
 
 def _command(run: Run) -> str:
@@ -324,15 +319,15 @@ def _run_item(run: Run) -> QTreeWidgetItem:
     )  # fmt: skip
     item.setToolTip(_COMMAND, _command(run))
     for column in range(_HITS, _EXIT + 1):
-        item.setTextAlignment(column, _RIGHT)
+        item.setTextAlignment(column, trees.RIGHT)
     return item
 
 
 def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
     outcome = printable(str(graph.get("outcome")), 20)
-    where = causes.place(graph)
+    said, where = outcome_words(outcome), causes.place(graph)
     item = QTreeWidgetItem(
-        [f"{outcome}, {where}" if where else outcome, printable(str(graph.get("id")), 80),
+        [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
          causes.named(graph), causes.seconds(graph), printable(str(graph.get("why") or ""), 2000)]
     )  # fmt: skip
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
@@ -344,9 +339,9 @@ def _graph_item(graph: dict[str, Any]) -> QTreeWidgetItem:
 def _head(run: Run) -> str:
     parts = [
         _command(run),
-        f"torch {printable(run.torch, 40)}" if run.torch else "",
+        _tr("torch {}").format(printable(run.torch, 40)) if run.torch else "",
         printable(run.place),
-        f"took {say.seconds(run.seconds)}",
+        _tr("took {}").format(say.seconds(run.seconds)),
         run.shortened,
     ]
     return " · ".join(part for part in parts if part)
@@ -356,7 +351,9 @@ def _totals(kept: Kept) -> str:
     if not kept.runs and not kept.damaged:
         return ""
     totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
-    said = f"{say.count(len(kept.runs), 'run', 'runs')} · {causes.summary(totals)}"
+    runs = say.count(len(kept.runs), "run", "runs")
+    said = _tr("{} · {}").format(runs, causes.summary(totals))
     if kept.damaged:
-        said += f" · {say.count(kept.damaged, 'file', 'files')} could not be read"
+        files = say.count(kept.damaged, "file", "files")
+        said += _tr(" · {} could not be read").format(files)
     return said

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.gui import forms
 
 
-def trust_notice(what: str, advice: str) -> QWidget:
+def trust_notice(what: str, advice: str | QWidget) -> QWidget:
     """A notice that cannot be overlooked; ``advice``: what to think of before going on."""
     texts = forms.column(gap=2)
     texts.addWidget(forms.label(what, "heading"))
-    texts.addWidget(forms.label(advice, wrap=True))
+    texts.addWidget(advice if isinstance(advice, QWidget) else forms.label(advice, wrap=True))
     line = forms.row(gap=12)
     line.setContentsMargins(12, 10, 12, 10)
     line.addWidget(forms.picture("shield", 28, "error"), 0, Qt.AlignmentFlag.AlignTop)

@@ -10,10 +10,12 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environment, Environments
 from torchkeeper.gui.jobs import Job, JobsModel
@@ -21,7 +23,7 @@ from torchkeeper.gui.laps import about, title
 from torchkeeper.link.words import printable
 from torchkeeper.warm.options import RUNS
 
-#: What is verified, who runs it, which runs, and recipes, threads and portable.
+#: What is verified, who runs it, which runs, and recipes, device, threads and portable.
 Start = Callable[[Environment, list[str], dict[str, Any]], Job]
 
 
@@ -53,7 +55,10 @@ class VerifyDialog(WorkDialog):
         self.environment = EnvironmentChoice(environments)
         self.recipe = RecipeChoice(engines, recipes, rows=3)
         self.recipe.changed.connect(self._say)
+        self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
+        #: Whether runs were wanted that make no sense at present.
+        self._wanted: dict[str, bool] = {}
         self.options = CompileOptions(
             self.tr("As many as what is verified was made for."),
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
@@ -96,6 +101,8 @@ class VerifyDialog(WorkDialog):
             what.setContentsMargins(24, 0, 0, 4)
             right.addWidget(box)
             right.addWidget(what)
+        right.addSpacing(4)
+        forms.field(right, self.tr("&Device"), self.device)
         right.addStretch(1)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
@@ -124,9 +131,10 @@ class VerifyDialog(WorkDialog):
         self.add_choice(page_of(body))
 
     def begin_with(self, python: str, options: Mapping[str, Any]) -> None:
-        """Begin with what it was warmed with: the interpreter, threads and portable."""
+        """Begin with what it was warmed with: the interpreter, device, threads and portable."""
         if python:
             self.environment.choose(python)
+        self.device.suggest(str(options.get("device") or ""))
         threads = options.get("threads")
         if threads or options.get("portable"):
             self.options.suggest(threads, bool(options.get("portable")))
@@ -146,18 +154,30 @@ class VerifyDialog(WorkDialog):
         self.options.suggest(threads if isinstance(threads, int) else None, portable)
 
     def _suit(self) -> None:
-        """A mega-cache is what a cold run has saved; without headers there is none to prepare."""
-        for name, able in (
-            ("mega", self.runs["cold"].isChecked()),
-            ("prepared", not self.options.portable),
-        ):
-            self.runs[name].setEnabled(able)
-            if not able:
-                self.runs[name].setChecked(False)
+        """A mega-cache is what a cold run has saved; without headers there is none to prepare, and
+        for several cells one is prepared anyway, before all runs.
+        """
+        several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
+        for name, able, why in (
+            ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),
+            ("prepared", not self.options.portable and not several,
+             self.tr("Several cells find the header there in every run") if several
+             else self.tr("Portable does without the header")),
+        ):  # fmt: skip
+            box = self.runs[name]
+            if not able and box.isEnabled():
+                self._wanted[name] = box.isChecked()
+                box.setChecked(False)
+            elif able and not box.isEnabled():
+                box.setChecked(self._wanted.get(name, True))
+            box.setEnabled(able)
+            box.setToolTip("" if able else why)
 
     def _say(self) -> None:
         facts = self.environment.facts
         self.options.say(facts)
+        self.device.say(facts)
+        self._suit()
         able = facts is not None and environment.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip("" if able else self.environment.about.text())
@@ -166,6 +186,8 @@ class VerifyDialog(WorkDialog):
         env = self.environment.one
         if env is not None and env.torch:
             told = {"recipes": self.recipe.names, **self.options.params}
+            if device := self.device.device:
+                told["device"] = device
             self.follow(self._start(env, self.chosen, told))
 
     def done(self, result: int) -> None:

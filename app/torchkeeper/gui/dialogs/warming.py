@@ -16,9 +16,10 @@ from torchkeeper.gui.dialogs.compileoptions import CompileOptions
 from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.foreseeing import Foreseen
+from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import Then, ThenChoice
-from torchkeeper.gui.dialogs.working import WorkDialog, button_row, page_of
+from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
 from torchkeeper.gui.jobs import Job, JobsModel

@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from PySide6.QtCore import QEvent, QTimer, Signal, SignalInstance
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QStackedWidget, QWidget
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, SignalInstance
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QPlainTextEdit,
-    QProgressBar,
-    QPushButton,
-    QSizePolicy,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
-
-from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.dialogs.ending import Outcome
-from torchkeeper.gui.dialogs.laptable import RunningLaps
-from torchkeeper.gui.dialogs.outcome import left_summary, outcome
-from torchkeeper.gui.jobs import (
-    Job,
-    JobsModel,
-    State,
-    cells_text,
-    lap_text,
-    progress_text,
-    state_text,
-)
-from torchkeeper.stores.names import is_server
+from torchkeeper.gui.dialogs.progresspage import ProgressPage
+from torchkeeper.gui.dialogs.resultpage import ResultPage
+from torchkeeper.gui.jobs import Job, JobsModel
 
-if TYPE_CHECKING:
-    from torchkeeper.gui.matrix.pane import CellsPane
-
-#: What the bar counts to.
-_STEPS = 1000
 #: How high a dialog is with little to say, and with a list.
 _LOW = 224
 _HIGH = 440
@@ -47,251 +17,6 @@ _HIGH = 440
 _TALL = 600
 #: How wide and high it is with the cells of a warm-up.
 _WIDE, _HIGHEST = 1040, 720
-
-
-def page_of(layout: QVBoxLayout) -> QWidget:
-    """A page of a dialog."""
-    made = QWidget()
-    made.setLayout(layout)
-    return made
-
-
-def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:
-    """The buttons at the bottom of a page; the last is the one that goes on."""
-    line = forms.row()
-    line.setContentsMargins(0, forms.GAP, 0, 0)
-    if before is not None:
-        line.addWidget(before)
-    line.addStretch(1)
-    for widget in widgets:
-        line.addWidget(widget)
-    return line
-
-
-def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
-    """The table of cells in a page: it takes the room that nothing else needs."""
-    from torchkeeper.gui.matrix.pane import CellsPane
-
-    made = CellsPane()
-    layout.insertWidget(at, made, 1)
-    layout.setStretch(at + 1, 0)
-    return made
-
-
-class ProgressPage(QWidget):
-    """How far a job is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.title = forms.label("", "title", wrap=True)
-        self.bar = QProgressBar()
-        self.bar.setAccessibleName(self.tr("Progress"))
-        self.bar.setTextVisible(False)
-        self.numbers = forms.label("")
-        self.now = forms.label("", "muted")
-        self.laps = RunningLaps()
-        self.laps.hide()
-        #: The cells of a warm-up; made when there are some.
-        self.cells: CellsPane | None = None
-        self.background = forms.button(self.tr("Go on in the &background"))
-        self.background.setToolTip(
-            self.tr("Close this dialog; the job goes on and shows in the Activity pane")
-        )
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.setToolTip(self.tr("Stop at once; nothing is left behind"))
-        layout = forms.column()
-        layout.addWidget(self.title)
-        layout.addSpacing(forms.GAP)
-        layout.addWidget(self.bar)
-        layout.addWidget(self.numbers)
-        layout.addWidget(self.now)
-        layout.addSpacing(4)
-        layout.addWidget(self.laps)
-        layout.addStretch(1)
-        layout.addLayout(button_row(self.background, self.cancel))
-        self._layout = layout
-        self.setLayout(layout)
-
-    def show_job(self, job: Job) -> None:
-        """Bring it up to date."""
-        self.title.setText(job.title)
-        fraction = job.fraction()
-        if fraction is None:
-            self.bar.setRange(0, 0)
-        else:
-            self.bar.setRange(0, _STEPS)
-            self.bar.setValue(round(fraction * _STEPS))
-        self.numbers.setText(self._numbers(job))
-        self.now.setText(job.now or job.note)
-        self.now.setVisible(bool(self.now.text()) or not (job.laps or job.cells))
-        if job.laps:
-            self.laps.show_laps(job.laps, time.monotonic())
-        self.laps.setVisible(bool(job.laps))
-        if job.cells:
-            self._show_cells(job)
-        if job.kind == "warm":
-            self.cancel.setToolTip(self.tr("Stop at once; what is compiled by then stays"))
-        if is_server(job.place or ""):
-            self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
-        self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
-
-    def _show_cells(self, job: Job) -> None:
-        if self.cells is None:
-            self.cells = cells_pane(self._layout, self._layout.count() - 2)
-        self.cells.show_cells(job.cells)
-
-    def _numbers(self, job: Job) -> str:
-        if job.state is State.RUNNING and job.total and job.unit == "bytes":
-            return progress_text(job)
-        if job.state is State.RUNNING and job.laps:
-            return lap_text(job)
-        if job.state is State.RUNNING and job.kind == "prepare":
-            return self.tr("Building what is not there yet, which takes some seconds…")
-        if job.state is State.RUNNING and job.cells:
-            return cells_text(job)
-        if job.state is State.RUNNING and job.unit == "steps" and job.total:
-            return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
-        if job.state is State.RUNNING and job.total:
-            return self.tr("Reading the entries, {} of {}").format(
-                f"{job.done:,.0f}", f"{job.total:,.0f}"
-            )
-        return self.tr("Starting…") if job.state is State.RUNNING else state_text(job)
-
-
-class ResultPage(QWidget):
-    """What came of a job, what it left out, and what can be done now."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.picture = forms.picture("done", 32, "good")
-        self.title = forms.label("", "title", wrap=True)
-        self.text = forms.label("", wrap=True)
-        for label in (self.title, self.text):
-            label.setTextInteractionFlags(
-                Qt.TextInteractionFlag.TextSelectableByMouse
-                | Qt.TextInteractionFlag.TextSelectableByKeyboard
-            )
-            label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.left_title = forms.label("", "heading")
-        self.left_reasons = forms.label("", "muted", wrap=True)
-        self.left = QPlainTextEdit()
-        self.left.setReadOnly(True)
-        self.left.setTabChangesFocus(True)
-        self.left.setAccessibleName(self.tr("What was left out, and why"))
-        theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
-        self.left_title.setBuddy(self.left)
-        self.more = Aftermath()
-        self.copy = forms.button(self.tr("Co&py list"))
-        self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
-        self.copy.clicked.connect(self._copy)
-        #: The cells of a warm-up; made when there are some.
-        self.cells: CellsPane | None = None
-        self.again = forms.button(self.tr("&Try again"))
-        self.bad = forms.button(self.tr("Warm &failed cells again"))
-        self.bad.setToolTip(self.tr("Compile only the cells that failed or were not reached"))
-        self.verify = forms.button(self.tr("&Verify now"))
-        self.verify.setToolTip(
-            self.tr("See in fresh processes that what was warmed is found, and how fast")
-        )
-        self.log = forms.button(self.tr("Show &log"))
-        self.log.setToolTip(self.tr("Show the whole log of the job in the Activity pane"))
-        self.folder = forms.button(self.tr("Show in f&older"))
-        self.open = forms.button(self.tr("&Open"))
-        self.close_ = forms.button(self.tr("Close"), primary=True)
-        self.close_.setDefault(True)
-        self._outcome: Outcome | None = None
-        texts = forms.column(gap=forms.GAP)
-        texts.addWidget(self.title)
-        texts.addWidget(self.text)
-        head = forms.row(gap=16)
-        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(texts, 1)
-        above = forms.row()
-        above.addWidget(self.left_title, 1)
-        above.addWidget(self.copy)
-        layout = forms.column()
-        layout.addLayout(head)
-        layout.addSpacing(forms.GAP)
-        layout.addLayout(above)
-        layout.addWidget(self.left_reasons)
-        layout.addWidget(self.left, 1)
-        layout.addWidget(self.more, 1)
-        layout.addStretch(0)
-        left = forms.row()
-        for button in (self.again, self.bad, self.log):
-            button.setAutoDefault(False)
-            left.addWidget(button)
-        before = QWidget()
-        before.setLayout(left)
-        ways = self.verify, self.folder, self.open, self.close_
-        layout.addLayout(button_row(*ways, before=before))
-        self._layout = layout
-        self.setLayout(layout)
-        theme.follow(self, self._paint)
-
-    def show_job(self, job: Job, again: bool) -> None:
-        """Say how it ended; ``again``: whether it can be tried again from here."""
-        self._outcome = outcome(job)
-        self.title.setText(self._outcome.title)
-        self.text.setText("\n".join(self._outcome.lines))
-        left = job.left if job.state is State.DONE else 0
-        for widget in (self.left_title, self.left_reasons, self.left, self.copy):
-            widget.setVisible(left > 0)
-        more = self.more.show_job(job)
-        self.more.setVisible(more)
-        tall = more and self.more.has_list
-        cells = self._show_cells(job)
-        self._layout.setStretchFactor(self.left, 1 if left else 0)
-        self._layout.setStretchFactor(self.more, 1 if tall else 0)
-        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall or cells else 1)
-        warmed = job.kind == "warm" and job.state is State.DONE
-        self.verify.setVisible(warmed and job.place is not None)
-        self.bad.setVisible(job.can_go_on)
-        self.log.setVisible(job.kind == "warm")
-        if left:
-            self.left_title.setText(
-                self.tr("{} left out").format(f"{left:,}")
-                if left > 1
-                else self.tr("One entry was left out")
-            )
-            self.left_reasons.setText("\n".join(left_summary(job)))
-            self.left.setPlainText("\n".join(job.left_lines))
-        over = job.state in (State.FAILED, State.CANCELLED)
-        self.again.setVisible(over and again)
-        self.open.setVisible(job.fruit is not None)
-        # A server is in no folder.
-        self.folder.setVisible(job.fruit is not None and not is_server(job.fruit))
-        if job.made_bundle:
-            self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
-        elif job.kind == "copy":
-            self.open.setToolTip(self.tr("Show the place, with what was copied selected"))
-        elif job.kind == "warm":
-            self.open.setToolTip(self.tr("Show the place that was filled"))
-        else:
-            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
-        self._paint()
-
-    def _show_cells(self, job: Job) -> bool:
-        if not job.cells or job.kind != "warm":
-            if self.cells is not None:
-                self.cells.hide()
-            return False
-        if self.cells is None:
-            self.cells = cells_pane(self._layout, self._layout.count() - 2)
-        self.cells.setVisible(True)
-        self.cells.show_cells(job.cells)
-        self.cells.choose_bad()
-        return True
-
-    def _paint(self) -> None:
-        if self._outcome is not None:
-            colour = getattr(theme.shades(), self._outcome.colour)
-            self.picture.setPixmap(
-                icons.pixmap(self._outcome.icon, 32, colour, self.devicePixelRatioF())
-            )
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.left.toPlainText())
 
 
 class WorkDialog(Dialog):
@@ -316,6 +41,8 @@ class WorkDialog(Dialog):
     verify = Signal(object)
     rewarm = Signal(object)
     log = Signal(object)
+    #: A recipe is to be edited: its file.
+    edit = Signal(str)
 
     def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
         super().__init__(parent, "", width)
@@ -345,6 +72,7 @@ class WorkDialog(Dialog):
         page.more.prepare.connect(self._prepare)
         page.verify.clicked.connect(lambda: self._leave_to(self.verify))
         page.bad.clicked.connect(lambda: self._leave_to(self.rewarm))
+        page.edit.connect(self._edit)
         page.log.clicked.connect(lambda: self._leave_to(self.log))
 
     def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
@@ -450,6 +178,10 @@ class WorkDialog(Dialog):
     def _prepare(self, python: str) -> None:
         self.accept()
         self.prepare.emit(python)
+
+    def _edit(self, path: str) -> None:
+        self.accept()
+        self.edit.emit(path)
 
     def _leave_to(self, what: SignalInstance) -> None:
         job = self.job

@@ -27,7 +27,8 @@ _TEXT = 400
 @dataclass(slots=True)
 class Graph:
     """A graph of a cell: how the lookup ended ("compiling" before that, "none" where there was
-    none), and its phases. said: whether a line of the log was about it.
+    none), and its phases. said: whether a line of the log was about it. reason: why PyTorch does
+    not cache it, where it says so.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Graph:
     seconds: float | None
     phases: Spent
     said: bool = False
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,7 @@ class CellState:
     seconds: float | None = None
     hits: int = 0
     misses: int = 0
+    bypasses: int = 0
     count: int = 0
     found: int | None = None
     of: int | None = None
@@ -228,7 +231,7 @@ class Cells:
 
     def _count(self, cell: CellState, one: dict[str, Any]) -> None:
         cell.hits, cell.misses = _number(one.get("hits")), _number(one.get("misses"))
-        cell.count = _number(one.get("graphs"))
+        cell.bypasses, cell.count = _number(one.get("bypasses")), _number(one.get("graphs"))
         proof = one.get("proof")
         if isinstance(proof, dict):
             cell.found, cell.of = _number(proof.get("found")), _number(proof.get("of"))
@@ -251,7 +254,8 @@ class Cells:
         name = str(graph.get("name") or (known.name if known else ident))[:_TEXT]
         said = known.said if known else False
         phases = spent(graph.get("phases"))
-        cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said)
+        reason = str(graph.get("reason") or (known.reason if known else ""))[:_TEXT]
+        cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said, reason)
         cell.changed = True
         # Not added up from all graphs each time: there may be hundreds.
         before = known.outcome if known else ""

@@ -12,8 +12,8 @@ from torchkeeper.gui.forms import tip
 from torchkeeper.gui.inspector.rows import Index
 from torchkeeper.gui.matrix import phases
 from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
+from torchkeeper.gui.matrix.words import graph_name, name_of, outcome_words, reason_of, state_words
 from torchkeeper.link import say
-from torchkeeper.link.words import printable
 
 CELL, HITS, MISSES, TIME, PHASES = range(5)
 NUMBERS = frozenset({HITS, MISSES, TIME})
@@ -28,38 +28,6 @@ Line = CellState | Graph
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Cells", text)
-
-
-def state_words(state: str) -> str:
-    """The state of a cell in a word."""
-    return {
-        "queued": _tr("queued"),
-        "compiling": _tr("compiling"),
-        "done": _tr("done"),
-        "failed": _tr("failed"),
-        "cancelled": _tr("cancelled"),
-    }.get(state, state)
-
-
-def outcome_words(outcome: str) -> str:
-    """How looking for a graph ended, in a word."""
-    return {
-        "hit": _tr("hit"),
-        "miss": _tr("miss"),
-        "bypass": _tr("bypass"),
-        "none": _tr("no cache"),
-        "compiling": _tr("compiling"),
-    }.get(outcome, printable(outcome, 20))
-
-
-def name_of(cell: CellState, several: bool) -> str:
-    """What a cell is called; with its recipe where there are ``several`` and it does not begin
-    with that.
-    """
-    name, recipe = printable(cell.name, 200), printable(cell.recipe, 80)
-    if several and name and not name.startswith(recipe):
-        return f"{recipe} · {name}"
-    return name or recipe
 
 
 class CellsModel(QAbstractTableModel):
@@ -257,7 +225,7 @@ class CellsModel(QAbstractTableModel):
         """What a cell of the table says."""
         line = self.line(number)
         if column == CELL:
-            return name_of(line, self.several) if isinstance(line, CellState) else _graph(line)
+            return name_of(line, self.several) if isinstance(line, CellState) else graph_name(line)
         if column == PHASES:
             return ", ".join(phases.words(line.phases or []))
         if isinstance(line, Graph):
@@ -283,12 +251,6 @@ class CellsModel(QAbstractTableModel):
             how = outcome_words(line.outcome)
             if line.outcome == "none":
                 how = _tr("compiled, no cache asked")
-            return f"{_graph(line)}\n{how}"
+            return "\n".join(x for x in (graph_name(line), how, reason_of(line)) if x)
         said = f"{name_of(line, True)}\n{state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said
-
-
-def _graph(graph: Graph) -> str:
-    """A graph as a line says it: 1/0 forward · MLP, batch 64."""
-    ident, name = printable(graph.id, 80), printable(graph.name, 200)
-    return f"{ident} · {name}" if name and name != ident else ident

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QTimer
+from collections.abc import Callable
+
+from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,18 +21,8 @@ from torchkeeper.gui.copykey import CopyKey
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
 from torchkeeper.gui.matrix.delegate import ROW_HEIGHT, CellDelegate
 from torchkeeper.gui.matrix.legend import Legend
-from torchkeeper.gui.matrix.model import (
-    CELL,
-    HITS,
-    MISSES,
-    PHASES,
-    TIME,
-    CellsModel,
-    name_of,
-    state_words,
-)
-from torchkeeper.link import say
-from torchkeeper.link.words import printable
+from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
+from torchkeeper.gui.matrix.words import name_of, told, uncached
 
 #: Milliseconds between two looks at what has changed.
 _EVERY_MS = 100
@@ -38,27 +30,16 @@ _EVERY_MS = 100
 _TABLE, _DETAIL = 3, 2
 
 
-def source_words(source: str) -> str:
-    """What is compiled, by the kind of its source."""
-    return {
-        "builtin": _tr("Built in"),
-        "callable": _tr("Callable"),
-        "script": _tr("Script"),
-        "exported": _tr("Exported program"),
-        "eager": _tr("Eager operator"),
-        "triton": _tr("Triton kernel"),
-    }.get(source, printable(source, 40))
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Cells", text)
-
-
 class CellsPane(QWidget):
     """Follows one job's cells; ``show_cells`` says that there may be something new."""
 
+    #: The recipe of the chosen cell is to be edited: its file.
+    edit = Signal(str)
+
     def __init__(self) -> None:
         super().__init__()
+        #: The file of a recipe, by what the job calls it; empty for one that cannot be edited.
+        self.file_of: Callable[[str], str] = lambda _: ""
         self.model = CellsModel(self)
         self.view = QTableView()
         self.view.setModel(self.model)
@@ -71,6 +52,9 @@ class CellsPane(QWidget):
         self.bad.toggled.connect(self._only_bad)
         self.name = forms.label("", "heading", wrap=True)
         self.facts = forms.label("", "muted", wrap=True)
+        self.uncached = forms.label("", "warning", wrap=True)
+        self.uncached.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.uncached.hide()
         self.notice = Notice()
         self.log = QPlainTextEdit()
         self.log.setReadOnly(True)
@@ -83,6 +67,11 @@ class CellsPane(QWidget):
         self.copy.setAutoDefault(False)
         self.copy.setToolTip(self.tr("Copy what is said of this cell, and its log"))
         self.copy.clicked.connect(self._copy_log)
+        self.recipe = forms.button(self.tr("&Edit recipe…"))
+        self.recipe.setAutoDefault(False)
+        self.recipe.setToolTip(self.tr("Close this, and change the text of its recipe"))
+        self.recipe.hide()
+        self.recipe.clicked.connect(self._edit)
         self._chosen: int | None = None
         #: Whether the user has chosen a cell; before, it is the one that is compiled.
         self._touched = False
@@ -114,7 +103,7 @@ class CellsPane(QWidget):
         header = view.horizontalHeader()
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
-        for column, width in ((HITS, 64), (MISSES, 92), (TIME, 84), (PHASES, 300)):
+        for column, width in ((HITS, 64), (MISSES, 116), (TIME, 84), (PHASES, 300)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
 
@@ -124,11 +113,13 @@ class CellsPane(QWidget):
         head.addWidget(self.bad)
         line = forms.row()
         line.addWidget(self.name, 1)
+        line.addWidget(self.recipe)
         line.addWidget(self.copy)
         below = forms.column(gap=4)
         below.setContentsMargins(0, 4, 0, 0)
         below.addLayout(line)
         below.addWidget(self.facts)
+        below.addWidget(self.uncached)
         below.addWidget(self.notice)
         below.addWidget(self.log, 1)
         self.detail = QWidget()
@@ -229,41 +220,26 @@ class CellsPane(QWidget):
         if cell is None:
             self.name.setText("")
             self.facts.setText("")
+            self.uncached.hide()
+            self.recipe.hide()
             self._show_log(None)
             return
         self.name.setText(name_of(cell, self.model.several))
-        self.facts.setText(self.told(cell))
+        self.facts.setText(told(cell))
+        self.uncached.setText(uncached(cell))
+        self.uncached.setVisible(bool(self.uncached.text()))
         if cell.error is not self.notice.error:
             self.notice.tell(cell.error)
+        bad = cell.ended and not cell.good
+        self.recipe.setVisible(bad and bool(self.file_of(cell.recipe)))
         self._show_log(cell)
-
-    def told(self, cell: CellState) -> str:
-        """What came of a cell, in a line."""
-        parts = [source_words(cell.source), state_words(cell.state)]
-        if cell.count:
-            parts.append(
-                self.tr("{}: {} hit, {} missed").format(
-                    say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
-                )
-            )
-            outcomes = [graph.outcome for graph in (cell.graphs or {}).values()]
-            if without := outcomes.count("none"):
-                parts[-1] += self.tr(", {} without a cache").format(f"{without:,}")
-        if cell.of is not None:
-            parts.append(
-                self.tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}")
-            )
-        if cell.device:
-            parts.append(printable(cell.device, 60))
-        if cell.threads:
-            parts.append(say.count(cell.threads, "thread", "threads"))
-        return " · ".join(part for part in parts if part)
 
     def _show_log(self, cell: CellState | None) -> None:
         # Where there is nothing to read, the table has the room.
         log, heard = (cell.log, cell.heard) if cell is not None else (None, 0)
         self.log.setVisible(bool(log))
-        self.copy.setVisible(bool(log) or self.notice.error is not None)
+        said = self.notice.error is not None or not self.uncached.isHidden()
+        self.copy.setVisible(bool(log) or said)
         self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
         same = log is self._log
         fresh, self._log, self._heard = heard - self._heard, log, heard
@@ -280,13 +256,18 @@ class CellsPane(QWidget):
         if follow:
             bar.setValue(bar.maximum())
 
+    def _edit(self) -> None:
+        if self.cell is not None and (file := self.file_of(self.cell.recipe)):
+            self.edit.emit(file)
+
     # Copying.
 
     def _copy_log(self) -> None:
         cell = self.cell
         if cell is not None:
             said = str(cell.error).splitlines() if cell.error else []
-            text = [name_of(cell, True), self.told(cell), *said, "", *cell.lines()]
+            head = [name_of(cell, True), told(cell), *uncached(cell).splitlines()]
+            text = [*head, *said, "", *cell.lines()]
             QGuiApplication.clipboard().setText("\n".join(text) + "\n")
 
     def _copy_rows(self) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.link import say
+from torchkeeper.link.phases import NAMES
 
-#: As a job names them (warm/traces/phases.py); what is none of them counts as the last.
-PHASES = ("dynamo", "pre_grad", "joint", "partition", "post_grad", "codegen", "build", "other")
+#: As a job names them; what is none of them counts as the last.
+PHASES = tuple(NAMES)
 _OTHER = len(PHASES) - 1
 _NUMBERS = {name: number for number, name in enumerate(PHASES)}
 
@@ -23,29 +24,23 @@ def _tr(text: str) -> str:
 
 
 def title(name: str) -> str:
-    """What a phase is called."""
-    return {
-        "dynamo": _tr("Dynamo"),
-        "pre_grad": _tr("Pre-grad"),
-        "joint": _tr("Joint"),
-        "partition": _tr("Partition"),
-        "post_grad": _tr("Post-grad"),
-        "codegen": _tr("Codegen"),
-        "build": _tr("Build"),
-    }.get(name, _tr("Other"))
+    """What a phase is called, as everywhere, with a capital."""
+    text = _tr(NAMES.get(name, NAMES["other"]))
+    return text[:1].upper() + text[1:]
 
 
 def about(name: str) -> str:
     """What is done in a phase."""
-    return {
-        "dynamo": _tr("Dynamo: Python is traced into graphs"),
-        "pre_grad": _tr("Pre-grad: passes over the graph before gradients are worked out"),
-        "joint": _tr("Joint: passes over the forward and backward graph together"),
-        "partition": _tr("Partition: the joint graph is cut into forward and backward"),
-        "post_grad": _tr("Post-grad: passes over each graph after that"),
-        "codegen": _tr("Codegen: Inductor lowers the graph and writes kernels"),
-        "build": _tr("Build: the C++ or Triton compiler makes machine code of them"),
-    }.get(name, _tr("Other: what PyTorch's trace has no name of its own for"))
+    done = {
+        "dynamo": _tr("Python is traced into graphs"),
+        "pre_grad": _tr("passes over the graph before gradients are worked out"),
+        "joint": _tr("passes over the forward and backward graph together"),
+        "partition": _tr("the joint graph is cut into forward and backward"),
+        "post_grad": _tr("passes over each graph after that"),
+        "codegen": _tr("Inductor lowers the graph and writes kernels"),
+        "build": _tr("the C++ or Triton compiler makes machine code of them"),
+    }.get(name, _tr("what PyTorch's trace has no name of its own for"))
+    return f"{title(name)}: {done}"
 
 
 def spent(told: Any) -> Spent:

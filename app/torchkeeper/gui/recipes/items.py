@@ -6,29 +6,17 @@ import os
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem
+from PySide6.QtWidgets import QTreeWidgetItem
 
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
+from torchkeeper.gui.trees import RIGHT
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
 NAME, SOURCE, CELLS, WARMED, FILE = range(5)
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: What a line is of: a path, whether it is good, and whether it is a folder.
 OF = Qt.ItemDataRole.UserRole
-
-
-def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
-    """Give the columns of a tree their widths; the ``wide`` one takes the room that is left."""
-    header = tree.header()
-    header.setStretchLastSection(False)
-    header.setSectionsMovable(False)
-    for column, width in enumerate(widths):
-        if column == wide:
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        else:
-            header.resizeSection(column, width)
 
 
 def item_of(one: Listed) -> QTreeWidgetItem:

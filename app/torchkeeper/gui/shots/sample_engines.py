@@ -77,6 +77,10 @@ class SampleEngines(Engines):
         there = [{"path": p, "what": "file" if p.endswith(_BUNDLES) else "folder"} for p in paths]
         return self._tell({"paths": there}, listener)
 
+    def look_at_offered(self, paths: Any, listener: Listener) -> int:
+        """As ``look``."""
+        return self.look(paths, listener)
+
     def reveal(self, path: str, listener: Listener) -> int:
         """Every file is shown."""
         return self._tell({"what": "file", "shown": bool(path)}, listener)

@@ -40,7 +40,7 @@ def _recipes(stage: Stage) -> None:
 
 def _editor(stage: Stage) -> None:
     window = stage.window(SampleEngines())
-    form = RecipeForm(window, lambda _: None)
+    form = RecipeForm(window, lambda *_: None)
     form.kind.setCurrentIndex(1)
     form.reference.setText("models.llm:Decoder")
     form.inputs.setPlainText("[batch, 1, 4096] bfloat16\n[batch, cached, 4096] bfloat16")
@@ -48,7 +48,10 @@ def _editor(stage: Stage) -> None:
     for box in (form.modes["default"], form.modes["max-autotune"], form.fullgraph):
         box.setChecked(True)
     stage.dialog("recipe-form", form)
-    stage.dialog("recipe-good", window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml"))
+    editor = window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml", form=True)
+    turn(5.0, lambda: bool(editor.findChildren(RecipeForm)))
+    stage.dialog("recipe-form-again", editor.findChildren(RecipeForm)[-1])
+    stage.dialog("recipe-good", editor)
     editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
     turn(0.1)
     stage.dialog("recipe-faulty", editor)

@@ -38,7 +38,7 @@ def _cells(stage: Stage) -> None:
     job.cells = sample_cells.told(16, (4, 7))
     assert job.started is not None
     job.started -= 141.0
-    result = {"graphs": 22, "hits": 6, "misses": 16, "seconds": 139.2, "added": 83,
+    result = {"graphs": 22, "hits": 6, "misses": 15, "bypasses": 1, "seconds": 139.2, "added": 83,
               "kinds": {"fxgraph": 16, "aotautograd": 8, "code": 52, "aoti_eager": 1, "triton": 2,
                         "autotune": 4},
               "done": 14, "failed": 2}  # fmt: skip
@@ -51,7 +51,11 @@ def _cells(stage: Stage) -> None:
     job.started = time.time() - 141.0
     all_warm = {**result, "done": 16, "failed": 0}
     window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
-    stage.dialog("cells-done", dialog)
+    pane = dialog.result_page.cells
+    assert pane is not None
+    stage.take("cells-done", dialog)
+    pane.choose(sample_cells.UNCACHED)
+    stage.dialog("cells-uncached", dialog)
     stage.close(window)
 
 
@@ -69,7 +73,9 @@ def _verified(stage: Stage) -> None:
     turn(0.3)
     stage.take("verify-cells-working", dialog)
     job.started = time.time() - 93
-    came = {**result(3, 5), "good": False, "cells": sample_cells.verified()}
+    cells = sample_cells.verified()
+    whole = {"cells": len(cells), "good": sum(one["good"] for one in cells)}
+    came = {**result(3, 5), "good": False, "cells": cells, "whole": whole}
     window.jobs.end(job, State.DONE, note="not good", result=came)
     stage.dialog("verify-cells", dialog)
     stage.close(window)

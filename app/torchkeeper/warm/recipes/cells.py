@@ -26,7 +26,9 @@ class Cell:
     relative to that, and modules are looked for there; None for the built-in one.
     device, dtype, mode: None for the default of each. sizes: the names that shapes use.
     dynamic: as torch.compile takes it. backward: whether gradients are computed, too. grad:
-    False for calls under torch.no_grad() or inference_mode(). options:
+    False for calls under torch.no_grad() or inference_mode(). training: whether a model is in
+    training, None where that is as ``backward`` has it. autocast: the dtype of a torch.autocast
+    around the calls. precision: of torch.set_float32_matmul_precision. options:
     Inductor's. environment: variables to set. threads, portable: as ``supervise.environment``.
     seconds, memory: what it may take, in seconds and bytes; None without a limit.
     """
@@ -45,6 +47,9 @@ class Cell:
     fullgraph: bool = False
     backward: bool = False
     grad: bool = True
+    training: bool | None = None
+    autocast: str | None = None
+    precision: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     threads: int | None = None

@@ -81,7 +81,7 @@ def _named(name: str, way: dict[str, Any]) -> str:
 
 
 def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) -> Cell:
-    settings = recipe.compile
+    settings = {**recipe.compile, **item.get("compile", {})}
     dtype = way.get("dtype", settings.get("dtype"))
     mode = way.get("mode", settings.get("mode"))
     options = dict(settings.get("options", {}))
@@ -103,6 +103,9 @@ def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) 
         fullgraph=settings.get("fullgraph", False),
         backward=settings.get("backward", False),
         grad=settings.get("grad", True),
+        training=settings.get("training"),
+        autocast=settings.get("autocast"),
+        precision=settings.get("precision"),
         options=options,
         environment=dict(recipe.environment),
         threads=settings.get("threads"),
@@ -117,20 +120,31 @@ def _item(
 ) -> dict[str, Any]:
     """The item of one cell, with everything written out that its source has to know."""
     made = dict(item)
+    made.pop("compile", None)  # which the cell has
     if source == "triton":
         made.pop("targets", None)
         made["target"] = way.get("targets")
         made["constants"] = {**item.get("constants", {}), **sizes}
         for key in ("num_warps", "num_stages"):
             made[key] = way.get(key, item.get(key))
-    if source in ("callable", "eager"):
-        made.setdefault("inputs", [])
+        return made
     if source == "callable":
         made.setdefault("args", {})
+    if "calls" in made:
+        made["calls"] = [_call(call, sizes, dtype) for call in made["calls"]]
+        return made
+    if source in ("callable", "eager"):
+        made.setdefault("inputs", [])
     if source in ("callable", "eager", "exported"):
         made.setdefault("keywords", {})
-    if made.get("inputs") is not None and source != "triton":
-        made["inputs"] = [values.resolved(one, sizes, dtype) for one in made.get("inputs", ())]
+    return _call(made, sizes, dtype)
+
+
+def _call(call: dict[str, Any], sizes: dict[str, int], dtype: str | None) -> dict[str, Any]:
+    """What holds inputs, with all of them written out."""
+    made = dict(call)
+    if made.get("inputs") is not None:
+        made["inputs"] = [values.resolved(one, sizes, dtype) for one in made["inputs"]]
     if "keywords" in made:
         made["keywords"] = {
             key: values.resolved(one, sizes, dtype) for key, one in made["keywords"].items()

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from torchkeeper.warm.recipes import values
+from torchkeeper.warm.recipes import compiling, values
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
 
 #: The keys of an item, by source.
 KEYS = {
-    "callable": ("name", "example", "factory", "function", "args", "inputs", "keywords"),
+    "callable": (
+        "name", "example", "factory", "function", "args", "inputs", "keywords", "calls", "compile",
+    ),
     "script": ("name", "command", "folder"),
-    "exported": ("name", "file", "inputs", "keywords"),
+    "exported": ("name", "file", "inputs", "keywords", "calls", "compile"),
     "eager": ("name", "op", "inputs", "keywords"),
     "triton": ("name", "kernel", "signature", "constants", "num_warps", "num_stages", "targets"),
-}
+}  # fmt: skip
 #: Of these, the ones that it cannot do without.
 _NEEDED = {
     "callable": (), "script": ("command",), "exported": ("file",), "eager": ("op", "inputs"),
     "triton": ("kernel", "signature"),
 }  # fmt: skip
 _CALLED = ("example", "factory", "function")
+#: The keys of one of several calls, which follow each other in one process, and how many at most:
+#: far beyond what Dynamo compiles of one thing (recompile_limit in torch/_dynamo/config.py).
+_CALL = {
+    "callable": ("args", "inputs", "keywords", "backward", "grad", "training", "autocast"),
+    "exported": ("inputs", "keywords", "backward", "grad", "autocast"),
+}
+MOST_CALLS = 100
 #: A size or a constant at most.
 LARGEST_SIZE = 2**40
 _NAMED = 60
@@ -61,6 +70,8 @@ def look(
     if "name" in item:
         found.text(item["name"], (*where, "name"), 80)
     _inputs(found, item, where, sizes)
+    if "calls" in item and "calls" in KEYS[source]:
+        _calls(found, source, item, where, sizes)
     if source == "callable":
         _callable(found, item, where)
     elif source == "script":
@@ -83,6 +94,50 @@ def _inputs(found: Faults, item: dict[str, Any], where: Where, sizes: Sequence[s
             values.look(found, one, (*where, "keywords", key), sizes)
 
 
+def _calls(
+    found: Faults, source: str, item: dict[str, Any], where: Where, sizes: Sequence[str]
+) -> None:
+    for key in ("inputs", "keywords"):
+        if key in item:
+            found.add((*where, key), "in-calls", key, at_key=True)
+    here = (*where, "calls")
+    if not found.items(item["calls"], here, 1):
+        return
+    if len(item["calls"]) > MOST_CALLS:
+        found.add(here, "fewer", most=MOST_CALLS)
+        return
+    for at, call in enumerate(item["calls"]):
+        if not isinstance(call, dict):
+            found.add((*here, at), "call", shown(call))
+        elif found.table(call, (*here, at)):
+            found.keys(call, _CALL[source], (*here, at))
+            if source == "callable":
+                _args(found, call, (*here, at), "factory" in item)
+            _inputs(found, call, (*here, at), sizes)
+            for key in ("backward", "grad", "training"):
+                if key in call:
+                    found.switch(call[key], (*here, at, key))
+            if "autocast" in call:
+                compiling.look_way(found, "autocast", call["autocast"], (*here, at, "autocast"))
+
+
+def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:
+    """The calls that an item has several of, and where each lies; none of what is none."""
+    calls = item.get("calls")
+    for at, call in enumerate(calls[:MOST_CALLS] if isinstance(calls, list) else ()):
+        if isinstance(call, dict):
+            yield (*where, "calls", at), call
+
+
+def inputs_of(item: Mapping[str, Any]) -> list[Any]:
+    """All inputs that an item says, of all of its calls."""
+    return [
+        value
+        for call in item.get("calls", (item,))
+        for value in (*call.get("inputs", ()), *call.get("keywords", {}).values())
+    ]
+
+
 def _parameter(found: Faults, key: str, where: Where) -> None:
     if not key.isidentifier():
         found.add(where, "parameter", shown(key), at_key=True)
@@ -97,10 +152,15 @@ def _callable(found: Faults, item: dict[str, Any], where: Where) -> None:
     for key in called[1:]:
         found.add((*where, key), "one-called", key, at_key=True, first=called[0])
     if called[:1] == ["example"]:
-        for key in ("inputs", "keywords"):
+        for key in ("inputs", "keywords", "calls"):
             if key in item:
                 found.add((*where, key), "example-returns", key, at_key=True)
-    if called[:1] == ["function"] and "args" in item:
+    _args(found, item, where, called[:1] != ["function"])
+
+
+def _args(found: Faults, item: dict[str, Any], where: Where, takes: bool) -> None:
+    """Note what is wrong with what is handed to a factory or an example, if it is one."""
+    if "args" in item and not takes:
         found.add((*where, "args"), "args-of-function", "args", at_key=True)
     if "args" in item and found.table(item["args"], (*where, "args")):
         for key, value in item["args"].items():
@@ -173,7 +233,9 @@ def name_of(source: str, item: Mapping[str, Any]) -> str:
     else:
         text = item["kernel"].rpartition(":")[2]
     text = "".join(one if one.isprintable() else "�" for one in text)
-    return text[:_NAMED] or source
+    calls = len(item.get("calls", ()))
+    many = [f"{calls} calls"] if calls > 1 else []
+    return ", ".join([text[:_NAMED] or source, *compiling.said(item.get("compile", {})), *many])
 
 
 def _program(command: Sequence[str]) -> str:
@@ -205,8 +267,7 @@ def axes(
     What an example or a factory makes of device, dtype and sizes is its own affair: it gets those
     that it has parameters for, so that all of them count.
     """
-    told = [*item.get("inputs", ()), *item.get("keywords", {}).values()]
-    in_inputs = {name for one in told for name in values.used(one)}
+    in_inputs = {name for one in inputs_of(item) for name in values.used(one)}
     if source == "callable":
         called = next(key for key in _CALLED if key in item)
         return {"device", "mode"} | (in_inputs if called == "function" else set(matrix))

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.recipes import items, values
+from torchkeeper.warm.recipes import compiling, items, values
 from torchkeeper.warm.recipes.faults import Fault, Faults, said
-from torchkeeper.warm.recipes.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, flat, look
+from torchkeeper.warm.recipes.sections import ALL_AXES, KINDS, LONGEST_NAME, bytes_of, look
 
 BUILTIN = "builtin"
 #: Cells of all recipes of a request at most, and its recipes.
@@ -33,8 +33,9 @@ class Recipe:
 
     name: for people. folder: where it lies (an absolute path), None for the built-in one.
     source: one of ``cells.SOURCES``; items: what to compile, each by that source, with the name
-    that its cells have. matrix: for each name, the values. compile: of COMPILE, what it says, with
-    Inductor's options by their full names. seconds, memory: what a cell may take, None without.
+    that its cells have. matrix: for each name, the values. compile: of ``compiling.COMPILE``, what
+    it says, with Inductor's options by their full names; an item may have a ``compile`` of its own,
+    which goes before that. seconds, memory: what a cell may take, None without.
     """
 
     name: str
@@ -72,21 +73,25 @@ def _built(data: dict[str, Any], name: str, folder: str | None) -> Recipe:
     [source] = [kind for kind in KINDS if kind in data]
     told = data[source] if isinstance(data[source], list) else [data[source]]
     limits = data.get("limits", {})
-    settings = dict(data.get("compile", {}))
-    if "options" in settings:
-        settings["options"] = flat(settings["options"])
     return Recipe(
         name=str(data.get("name", name)),
         source=source,
-        items=[{**one, "name": one.get("name") or items.name_of(source, one)} for one in told],
+        items=[_item(source, one) for one in told],
         folder=folder,
         about=str(data.get("about", "")),
         matrix={axis: list(values) for axis, values in data.get("matrix", {}).items()},
-        compile=settings,
+        compile=compiling.built(data.get("compile", {})),
         environment=dict(data.get("environment", {})),
         seconds=limits.get("seconds"),
         memory=bytes_of(limits["memory"]) if "memory" in limits else None,
     )
+
+
+def _item(source: str, told: dict[str, Any]) -> dict[str, Any]:
+    item = {**told, "name": told.get("name") or items.name_of(source, told)}
+    if "compile" in told:
+        item["compile"] = compiling.built(told["compile"])
+    return item
 
 
 def _look_whole(found: Faults, recipe: Recipe) -> None:
@@ -98,7 +103,7 @@ def _look_whole(found: Faults, recipe: Recipe) -> None:
             found.add(("matrix", axis), what, axis, at_key=True)
     largest = {axis: max(ones) for axis, ones in recipe.matrix.items() if axis not in ALL_AXES}
     for one in recipe.items:
-        told = [*one.get("inputs", ()), *one.get("keywords", {}).values()]
+        told = items.inputs_of(one)
         for size in {size for value in told for size in values.used(value)} & set(largest):
             if min(recipe.matrix[size]) < 0:
                 found.add(("matrix", size), "not-negative", min(recipe.matrix[size]))

@@ -1,6 +1,6 @@
 """The sections of a recipe: what each may hold, and what is wrong with one.
 
-The values of a matrix and of ``[compile]`` are those that torch.compile takes.
+``[compile]``, and what an item says of that for itself, is in ``compiling``.
 """
 
 from __future__ import annotations
@@ -9,28 +9,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from torchkeeper.warm.options import MOST_THREADS
-from torchkeeper.warm.recipes import items
+from torchkeeper.warm.recipes import compiling, items
 from torchkeeper.warm.recipes.faults import Faults, Where, shown
-from torchkeeper.warm.recipes.values import DEVICE, DTYPES, NAME
+from torchkeeper.warm.recipes.values import NAME
 
 #: The sources that a recipe can name, which is all but the built-in one.
 KINDS = ("callable", "script", "exported", "eager", "triton")
 SECTIONS = ("name", "about", *KINDS, "matrix", "compile", "environment", "limits")
-#: torch.compile's modes (torch/_inductor/__init__.py, list_mode_options).
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-COMPILE = (
-    "mode", "dynamic", "fullgraph", "backward", "grad", "options", "device", "dtype", "threads",
-    "portable",
-)  # fmt: skip
-#: Of these, what has a meaning for each source.
-COMPILES = {
-    "callable": COMPILE,
-    "exported": COMPILE,
-    "eager": ("options", "device", "dtype", "threads", "portable"),
-    "script": ("threads", "portable"),
-    "triton": (),
-}
 #: The names of a matrix that are no sizes, and which of them have a meaning for each source.
 AXES = {
     "callable": ("device", "dtype", "mode"),
@@ -71,21 +56,41 @@ def look(found: Faults, data: Any) -> None:
         found.add((kind,), "one-source", kind, at_key=True, first=kinds[0])
     sizes = _matrix(found, data.get("matrix", {}), kinds)
     for kind in kinds:
-        _items(found, kind, data[kind], sizes)
-    _compile(found, data, kinds)
+        _items(found, kind, data, sizes)
+    source, matrix = (kinds[0] if kinds else None), _tabled(data.get("matrix"))
+    compiling.look(found, data.get("compile", {}), ("compile",), source, matrix)
     _environment(found, data.get("environment", {}))
     _limits(found, data.get("limits", {}))
 
 
-def _items(found: Faults, kind: str, value: Any, sizes: Sequence[str]) -> None:
+def _items(found: Faults, kind: str, data: dict[str, Any], sizes: Sequence[str]) -> None:
+    value = data[kind]
     if isinstance(value, dict):
-        items.look(found, kind, value, (kind,), sizes)
+        _item(found, kind, value, (kind,), data, sizes)
     elif not isinstance(value, list):
         found.add((kind,), "item", shown(value))
     elif found.items(value, (kind,), 1):
         for at, one in enumerate(value):
             if found.table(one, (kind, at)):
-                items.look(found, kind, one, (kind, at), sizes)
+                _item(found, kind, one, (kind, at), data, sizes)
+
+
+def _item(
+    found: Faults,
+    kind: str,
+    item: dict[str, Any],
+    where: Where,
+    data: dict[str, Any],
+    sizes: Sequence[str],
+) -> None:
+    items.look(found, kind, item, where, sizes)
+    if "compile" not in items.KEYS[kind]:
+        return
+    under, own = _tabled(data.get("compile")), item.get("compile", {})
+    compiling.look(found, own, (*where, "compile"), kind, _tabled(data.get("matrix")), under)
+    for here, call in items.calls_in(item, where):
+        if at := next((one for one in ("grad", "backward") if one in call), None):
+            compiling.look_gradients(found, {**under, **_tabled(own), **call}, (*here, at))
 
 
 def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
@@ -122,83 +127,13 @@ def _axis(found: Faults, axis: str, value: Any, where: Where) -> None:
     elif axis == "targets":
         found.matching(value, items.TARGET, where, "target")
     elif axis in ALL_AXES:
-        _way(found, axis, value, where)
+        compiling.look_way(found, axis, value, where)
     else:
         found.whole(value, where, -items.LARGEST_SIZE, items.LARGEST_SIZE)
 
 
-def _way(found: Faults, name: str, value: Any, where: Where) -> None:
-    if name == "device":
-        found.matching(value, DEVICE, where, "device")
-    elif name == "dtype":
-        found.one_of(value, DTYPES, where, "dtype")
-    else:
-        found.one_of(value, MODES, where, "mode")
-
-
-def _compile(found: Faults, data: dict[str, Any], kinds: Sequence[str]) -> None:
-    settings, where = data.get("compile", {}), ("compile",)
-    if not found.table(settings, where):
-        return
-    found.keys(settings, COMPILE, where)
-    matrix = _tabled(data.get("matrix"))
-    for name, value in settings.items():
-        if name not in COMPILE:
-            continue
-        here = (*where, name)
-        if kinds and name not in COMPILES[kinds[0]]:
-            no = "dynamic-eager" if (kinds[0], name) == ("eager", "dynamic") else "not-for-source"
-            if no == "not-for-source" or value is True:
-                found.add(here, no, name, at_key=True, source=kinds[0])
-        if name in matrix:
-            found.add(here, "in-matrix", name, at_key=True)
-        if name in ("mode", "device", "dtype"):
-            _way(found, name, value, here)
-        elif name == "threads":
-            found.whole(value, here, 1, MOST_THREADS)
-        elif name == "options":
-            _options(found, value, here)
-        else:
-            found.switch(value, here)
-    if settings.get("grad") is False and settings.get("backward") is True:
-        found.add((*where, "grad"), "grad-and-backward", "grad", at_key=True)
-    modes = [settings.get("mode"), *(_listed(matrix.get("mode")))]
-    moded = any(mode not in (None, "default") for mode in modes)
-    if settings.get("options") and moded and "mode" in COMPILES[kinds[0] if kinds else "callable"]:
-        # torch.compile refuses both (torch/__init__.py).
-        found.add((*where, "options"), "mode-and-options", "options", at_key=True)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _tabled(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _options(found: Faults, value: Any, where: Where, deep: int = 0) -> None:
-    if not found.table(value, where):
-        return
-    for name, one in value.items():
-        here = (*where, name)
-        if isinstance(one, dict) and deep < 4:
-            _options(found, one, here, deep + 1)  # what a dotted key that is not quoted makes
-        elif isinstance(one, (dict, list)):
-            found.add(here, "option", shown(one))
-        else:
-            found.plain(one, here)
-
-
-def flat(options: dict[str, Any]) -> dict[str, Any]:
-    """Options by their full names: ``triton = {cudagraphs = true}`` is ``triton.cudagraphs``."""
-    found: dict[str, Any] = {}
-    for name, value in options.items():
-        if isinstance(value, dict):
-            found |= {f"{name}.{inner}": one for inner, one in flat(value).items()}
-        else:
-            found[name] = value
-    return found
 
 
 def _environment(found: Faults, variables: Any) -> None:

@@ -6,10 +6,12 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -30,24 +32,41 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         with blamed(cell):
             given = called(found, item, cell, device)
         what, arguments, keywords = _example(item["example"], given)
-    else:
-        name = item.get("factory") or item["function"]
-        what = found_in(name, cell.folder)
-        if "factory" in item:
-            with blamed(cell):
-                what = called(what, item, cell, device)
-            if not callable(what):
-                raise Problem("example-wrong", name=name, found=type(what).__name__)
         with blamed(cell):
-            arguments, keywords = inputs.of(item, device)
-    with blamed(cell):
-        what = _placed(what, cell, device)
-        if "factory" in item and not cell.backward and hasattr(what, "eval"):
-            what.eval()  # as it serves; what an example returns is already as it is to be
-        if "example" in item:
-            arguments = _moved(arguments, cell, device)
+            what = _placed(what, cell, device)
+            arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
-    return running.work(cell, what, list(arguments), keywords)
+        # It is already as it is to be, in training or not, unless the recipe says so.
+        call = running.Call(
+            what, arguments, keywords, cell.backward, cell.grad, cell.training, cell.autocast
+        )
+        return running.work(cell, device, [call])
+    found = found_in(item.get("factory") or item["function"], cell.folder)
+    made: dict[str, Any] = {}
+
+    def thing(call: Mapping[str, Any]) -> Any:
+        """What a call is of; of a factory, what it made, once for the same arguments."""
+        if "factory" not in item:
+            return found
+        args = call.get("args", item.get("args") or {})
+        key = json.dumps(args, sort_keys=True)
+        if key not in made:
+            what = called(found, {"args": args}, cell, device)
+            if not callable(what):
+                raise Problem("example-wrong", name=item["factory"], found=type(what).__name__)
+            made[key] = _placed(what, cell, device)
+        return made[key]
+
+    with blamed(cell):
+        calls = running.calls(cell, device, thing)
+    if "factory" in item and not all(call.backward for call in calls):
+        calls = list(map(_as_it_serves, calls))
+    return running.work(cell, device, calls)
+
+
+def _as_it_serves(call: running.Call) -> running.Call:
+    """Where nothing says otherwise, what goes not backward is not in training."""
+    return call if call.training is not None else replace(call, training=call.backward)
 
 
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:

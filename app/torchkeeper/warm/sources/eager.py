@@ -22,6 +22,7 @@ from torchkeeper.stores import merging
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs, operators
+from torchkeeper.warm.sources.written import whole
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -96,7 +97,7 @@ class _Operator:
         """
         from torch._inductor import aoti_eager  # noqa: TID251
 
-        with _heard() as causes:
+        with _heard() as causes, whole(aoti_eager):
             path = aoti_eager.aoti_compile_with_persistent_cache(
                 self.space, self.overloaded, self.device, False, self.function, tuple(self.args),
                 self.keywords,

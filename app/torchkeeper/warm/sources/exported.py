@@ -12,7 +12,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
-from torchkeeper.warm.sources import Work, inputs, running
+from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.blame import blamed
 
 
@@ -34,15 +34,17 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         from torch.export import passes  # noqa: TID251
 
         program = passes.move_to_device_pass(program, device)
+    what, item = program.module(), cell.item
     with blamed(cell):
-        if cell.item.get("inputs") is not None or cell.item.get("keywords"):
-            arguments, keywords = inputs.of(cell.item, device)
+        if item.get("inputs") is not None or item.get("keywords") or "calls" in item:
+            calls = running.calls(cell, device, lambda _: what)
         else:
             example = program.example_inputs
             if example is None:
                 raise Problem("inputs-refused", why="The file has no example inputs", where=file)
-            arguments, keywords = list(example[0]), dict(example[1])
-    return running.work(cell, program.module(), arguments, keywords)
+            given = what, list(example[0]), dict(example[1])
+            calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]
+    return running.work(cell, device, calls)
 
 
 def _elsewhere(program: Any, device: str) -> bool:

@@ -12,6 +12,7 @@ a promise of PyTorch: whatever is missing is left out, and nothing here may fail
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -29,6 +30,9 @@ OUTCOME = re.compile(r"fx_graph_cache_(hit|miss|bypass)")
 # The payload is JSON of up to some 100 kB; a quotation mark inside one of its strings is escaped.
 _KEY = re.compile(r'"key":\s*"([a-z0-9]{1,80})"')
 _TAKEN = re.compile(r'"time_taken_ns":\s*(\d{1,18})')
+_REASON = re.compile(r'"cache_bypass_reason":\s*("(?:[^"\\]|\\.)*")')
+#: Characters of a reason that are told.
+_LONGEST = 300
 #: Where a graph begins to be compiled; before, there may never be one.
 _BEGINS = ("backend_compile", phases.GRAPH)
 #: Of a graph that is being compiled, one that was looked up in no cache, and all others.
@@ -48,7 +52,8 @@ class Graph:
 
     outcome: "hit", "miss" or "bypass"; "compiling" where that is not known yet, and "none" where
     it was compiled and no cache was asked. seconds: what compiling it took, or None where nothing
-    was compiled. phases: where the time went, from when PyTorch began with it.
+    was compiled. phases: where the time went, from when PyTorch began with it. reason: of a
+    bypass, why, in PyTorch's words; None where it gives none.
     """
 
     id: str
@@ -56,6 +61,7 @@ class Graph:
     outcome: str
     seconds: float | None
     phases: tuple[Phase, ...] = ()
+    reason: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The graph as one flat JSON object."""
@@ -204,8 +210,15 @@ class Graphs(logging.Handler):
             outcome=outcome,
             seconds=int(taken[1]) / 1e9 if taken and outcome == "miss" else None,
             phases=part.phases() if part is not None and own else (),
+            reason=_reason(payload) if outcome == "bypass" else None,
         )
         self._say(graph, self._when.get(ident, 0.0))
+
+
+def _reason(payload: str) -> str | None:
+    found = _REASON.search(payload)
+    said = str(json.loads(found[1])).strip() if found else ""
+    return said[:_LONGEST] or None
 
 
 def direction_of(place: int) -> str:

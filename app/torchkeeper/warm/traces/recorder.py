@@ -30,6 +30,8 @@ _TRAINED = (
 #: What Dynamo sets itself while it compiles (torch/_dynamo/eval_frame.py, _set_dynamic…).
 _PATCHED = ("assume_static_by_default", "automatic_dynamic_shapes")
 _MODULE = "torch.nn.modules.module"
+#: What calls that are one have in common.
+_ALIKE = ("inputs", "keywords", "grad", "training", "autocast", "precision")
 
 Noted = dict[str, Any]
 
@@ -237,9 +239,14 @@ class _Notes:
             "backward": False,
             "symbols": False,
             "grad": bool(sys.modules["torch"].is_grad_enabled()),
+            "training": bool(getattr(_model_of(what), "training", False)),
+            "order": self.calls,
+            **_around(),
         }
+        if compile_id[0] not in one["frames"]:
+            one["frames"].append(compile_id[0])
         for known in one["calls"]:
-            if all(known[name] == call[name] for name in ("inputs", "keywords", "grad")):
+            if all(known[name] == call[name] for name in _ALIKE):
                 call = known  # a part of the same call, after a break; or once more
                 break
         else:
@@ -253,18 +260,12 @@ class _Notes:
 
     def of(self, what: Any, context: Any) -> Noted:
         """What is known of a thing that is compiled."""
-        what = _own(what)
-        module = sys.modules["torch"].nn.Module
-        model = what if isinstance(what, module) else getattr(what, "__self__", None)
-        if isinstance(model, module) and (
-            what is model or getattr(what, "__name__", "") in ("_call_impl", "_wrapped_call_impl",
-                                                               "__call__")
-        ):  # fmt: skip
-            what = model
+        model = _model_of(what)
+        what = _own(what) if model is None else model
         key = id(what), id(context)
         if key not in self.by_id:
-            about = _model(what) if what is model else _function(what)
-            noted = {"calls": [], "settings": [], **about, **_ways(context)}
+            about = _function(what) if model is None else _model(what)
+            noted = {"calls": [], "settings": [], "frames": [], **about, **_ways(context)}
             self.by_id[key] = noted
             self.compiled.append(noted)
             self.watch(key, what, context)
@@ -335,6 +336,17 @@ def _own(what: Any) -> Any:
     ):
         what = what.__wrapped__
     return what
+
+
+def _model_of(what: Any) -> Any:
+    """The model that is compiled, where it is one as a whole; else None."""
+    what = _own(what)
+    module = sys.modules["torch"].nn.Module
+    if isinstance(what, module):
+        return what
+    model = getattr(what, "__self__", None)
+    whole = getattr(what, "__name__", "") in ("_call_impl", "_wrapped_call_impl", "__call__")
+    return model if whole and isinstance(model, module) else None
 
 
 def _file(path: Any) -> str | None:
@@ -409,8 +421,6 @@ def _model(model: Any) -> Noted:
         "args": _arguments(model),
         "dtype": min(floats) if floats else None,
         "device": str(tensors[0].device) if tensors else None,
-        "training": bool(model.training),
-        "wants_grad": any(p.requires_grad for p in model.parameters()),
         "mode_matters": any(map(_mode_matters, model.modules())),
         "odd": odd,
     }
@@ -474,18 +484,24 @@ def _backend(function: Any, wrapper: Any) -> str:
     return f"{home}.{name}"[:80]
 
 
+def _around() -> Noted:
+    """What is set around a call: the type of torch.autocast by device, and the precision."""
+    torch = sys.modules["torch"]
+    cast = [device for device in ("cpu", "cuda", "xpu") if torch.is_autocast_enabled(device)]
+    return {
+        "autocast": {device: _dtype(torch.get_autocast_dtype(device)) for device in cast},
+        "precision": torch.get_float32_matmul_precision(),
+    }
+
+
 def _settings() -> list[str]:
-    """What the program has set for everything that it compiles, in a word each."""
+    """What else the program has set for everything that it compiles, in a word each."""
     torch = sys.modules["torch"]
     found = []
     if torch.get_default_dtype() != torch.float32:
         found.append("default dtype")
-    if torch.get_float32_matmul_precision() != "highest":
-        found.append("float32 matmul precision")
     if torch.are_deterministic_algorithms_enabled():
         found.append("deterministic algorithms")
-    if any(torch.is_autocast_enabled(device) for device in ("cpu", "cuda")):
-        found.append("autocast")
     for name in ("torch._inductor.config", "torch._dynamo.config", "torch._functorch.config"):
         module = sys.modules.get(name)
         for key, entry in getattr(module, "_config", {}).items():

@@ -60,7 +60,8 @@ class Graph:
     it was not looked up, for a bypass. guarded: the key was there, and its guards did not hold.
     cut: its record is not whole. at: seconds since the epoch. text: the graph as it was compiled,
     with the lines of the model in comments. phases: where the time went, from when PyTorch began
-    with it, if the trace tells.
+    with it, if the trace tells. failed: why its compile failed, so that nothing of it was kept;
+    empty where it did not.
     """
 
     process: str
@@ -79,6 +80,7 @@ class Graph:
     factors: list[Factor] = field(default_factory=list, repr=False)
     text: str = field(default="", repr=False)
     phases: tuple[Phase, ...] = ()
+    failed: str = ""
 
     @property
     def id(self) -> str:
@@ -198,6 +200,8 @@ class _File:
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
         self._texts: dict[tuple[str, str], str] = {}
+        #: Why whole compiles failed.
+        self._failed: dict[tuple[str, str], str] = {}
         #: What whole compiles took.
         self._took: dict[tuple[str, str], float] = {}
         #: When the parts of compiles began and ended, and the graphs whose times those are.
@@ -228,6 +232,9 @@ class _File:
                 if graph.key is None and not graph.cut and aot.outcome == graph.outcome == "hit":
                     graph.key = aot.key
                     graph.seconds = aot.seconds if len(graphs) == 1 else None
+        for where, why in self._failed.items():
+            for graph in self._graphs.get(where, {}).values():
+                graph.failed = why
         self._trace.aot += self._aot.values()
 
     def _bundled(self, where: tuple[str, str], aot: Aot) -> None:
@@ -238,6 +245,7 @@ class _File:
         seconds = self._took.get(where) if aot.outcome != "hit" else aot.seconds
         graph = Graph(*where, "", name, line, aot.outcome, aot.key, seconds, aot.reason)
         graph.aot = aot.outcome
+        graph.failed = self._failed.get(where, "")
         if where in self._times and self._times[where].parts:
             graph.phases = self._times[where].parts[0].phases()
         if len(self._trace.graphs) < MAX_GRAPHS:
@@ -264,6 +272,9 @@ class _File:
                 self._functions[where] = str(frame["name"])[:200], line[:200]
         if isinstance(metrics := metadata.get("compilation_metrics"), dict):
             self._measure(where, metrics.get("inductor_compile_time_s"))
+            if (kind := metrics.get("fail_type")) and self._fits(where, self._failed):
+                said = str(metrics.get("fail_reason") or kind).strip().split("\n", 1)[0]
+                self._failed[where] = said[:_MAX_TEXT]
         artifact = metadata.get("artifact")
         if not isinstance(artifact, dict):
             return

@@ -1,0 +1,131 @@
+"""The commands about who made a bundle: sign, and signers, whose signatures are trusted."""
+
+from __future__ import annotations
+
+import argparse
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import signing
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import printable
+
+_HELP = """\
+examples:
+  torchkeeper export cache -o model.torchcache --sign ~/.ssh/id_ed25519
+  torchkeeper signers add team@example.org team.pub    on the machine that imports
+  torchkeeper signers require on                       import nothing else from now on
+
+Whoever has no Torchkeeper can check a bundle, too:
+  unzip model.torchcache manifest.json manifest.json.sig
+  ssh-keygen -Y verify -f allowed_signers -I team@example.org -n torchcache \\
+      -s manifest.json.sig < manifest.json"""
+
+
+def add_key(command: argparse.ArgumentParser, option: str, required: bool = False) -> None:
+    """The option that names a key to sign with."""
+    command.add_argument(
+        option, metavar="KEY", type=looking.path, required=required, dest="key",
+        help="a private SSH key, or the public half of one that ssh-agent or a token holds",
+    )  # fmt: skip
+
+
+def add_sign(command: argparse.ArgumentParser) -> None:
+    """Arguments of sign."""
+    command.description = (
+        "Sign a bundle, so that others can see that it is yours and as you made it.\n"
+        "A signature that it has is replaced."
+    )
+    command.epilog = _HELP
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    command.add_argument("file", metavar="FILE", type=looking.path, help="a bundle")
+    add_key(command, "--key", required=True)
+    looking.add_json(command)
+
+
+def sign(args: argparse.Namespace) -> int:
+    """torchkeeper sign"""
+    with Engine() as engine:
+        signature = signed(Asker(engine, args.json), args.file, args.key)
+    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
+    output.result(args, {"file": args.file, "signature": signature},
+                  f"{printable(args.file)} is signed with {key}.")  # fmt: skip
+    return 0
+
+
+def signed(asker: Asker, file: str, key: str) -> Answer:
+    """Sign a bundle; returns the signature as ``signature_of``."""
+    signing.sign(asker.ask, file, key)
+    return signature_of(asker, file)
+
+
+def signature_of(asker: Asker, file: str) -> Answer:
+    """The operation ``signature`` with the user's own signers. Raises UserError."""
+    return asker.ask("signature", file=file, signers=signing.signers_file())
+
+
+def add_signers(command: argparse.ArgumentParser) -> None:
+    """Arguments of signers."""
+    command.description = (
+        "Whose signatures you trust: “import” takes what they signed without asking.\n"
+        "They are kept in a file of allowed signers, as ssh-keygen(1) describes it."
+    )
+    command.epilog = _HELP
+    command.formatter_class = argparse.RawDescriptionHelpFormatter
+    parts = command.add_subparsers(metavar="WHAT", required=True)
+    listed = parts.add_parser("list", help="list them, and whether signatures are required")
+    listed.set_defaults(part=_list)
+    add = parts.add_parser("add", help="trust a key under a name")
+    add.add_argument("name", metavar="NAME", help="such as team@example.org")
+    add.add_argument("key", metavar="PUBLICKEY", help="the file of a public key, or its text")
+    add.set_defaults(part=_add)
+    remove = parts.add_parser("remove", help="trust a name, or a key, no longer")
+    remove.add_argument("name", metavar="NAME", help="a name, or the SHA256:… of one of its keys")
+    remove.set_defaults(part=_remove)
+    require = parts.add_parser("require", help="whether to import only what they signed")
+    require.add_argument("on", choices=("on", "off"), help="off is the default")
+    require.set_defaults(part=_require)
+    for one in (listed, add, remove, require):
+        looking.add_json(one)
+
+
+def signers(args: argparse.Namespace) -> int:
+    """torchkeeper signers"""
+    code: int = args.part(args)
+    return code
+
+
+def _list(args: argparse.Namespace) -> int:
+    found, required = signing.signers(), signing.required()
+    if not args.json:
+        for one in found:
+            kind = one.key.partition(" ")[0]
+            output.line(printable(f"{one.name}  {kind} {one.fingerprint}"))
+    must = "Only what these signed is imported." if required else "Signatures are not required."
+    said = must if found else f"There are none. {must}"
+    about = {"signers": [one._asdict() for one in found], "required": required}
+    output.result(args, {**about, "file": signing.signers_file()}, said)
+    return 0
+
+
+def _add(args: argparse.Namespace) -> int:
+    one = signing.trust(args.name, args.key)
+    output.result(args, one._asdict(), printable(f"{one.name} is trusted: {one.fingerprint}."))
+    return 0
+
+
+def _remove(args: argparse.Namespace) -> int:
+    gone = signing.distrust(args.name)
+    keys = ", ".join(one.fingerprint for one in gone)
+    said = printable(f"{gone[0].name} is trusted no longer: {keys}.")
+    output.result(args, {"removed": [one._asdict() for one in gone]}, said)
+    return 0
+
+
+def _require(args: argparse.Namespace) -> int:
+    signing.require(args.on == "on")
+    said = "Only what your signers signed is imported from now on." if args.on == "on" else (
+        "Whatever you say that you trust is imported from now on."
+    )  # fmt: skip
+    output.result(args, {"required": args.on == "on"}, said)
+    return 0

@@ -1,0 +1,163 @@
+"""The page of a dialog that says what came of its job, and what can be done then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.dialogs.aftermath import Aftermath
+from torchkeeper.gui.dialogs.ending import Outcome
+from torchkeeper.gui.dialogs.outcome import left_summary, outcome
+from torchkeeper.gui.dialogs.pages import button_row, cells_pane
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.matrix.pane import CellsPane
+
+
+class ResultPage(QWidget):
+    """What came of a job, what it left out, and what can be done now."""
+
+    #: A recipe is to be edited: its file.
+    edit = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.picture = forms.picture("done", 32, "good")
+        self.title = forms.label("", "title", wrap=True)
+        self.text = forms.label("", wrap=True)
+        for label in (self.title, self.text):
+            label.setTextInteractionFlags(
+                Qt.TextInteractionFlag.TextSelectableByMouse
+                | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            )
+            label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.left_title = forms.label("", "heading")
+        self.left_reasons = forms.label("", "muted", wrap=True)
+        self.left = QPlainTextEdit()
+        self.left.setReadOnly(True)
+        self.left.setTabChangesFocus(True)
+        self.left.setAccessibleName(self.tr("What was left out, and why"))
+        theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
+        self.left_title.setBuddy(self.left)
+        self.more = Aftermath()
+        self.copy = forms.button(self.tr("Co&py list"))
+        self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
+        self.copy.clicked.connect(self._copy)
+        #: The cells of a warm-up; made when there are some.
+        self.cells: CellsPane | None = None
+        self.again = forms.button(self.tr("&Try again"))
+        self.bad = forms.button(self.tr("Warm &failed cells again"))
+        self.bad.setToolTip(self.tr("Compile only the cells that failed or were not reached"))
+        self.verify = forms.button(self.tr("&Verify now"))
+        self.verify.setToolTip(
+            self.tr("See in fresh processes that what was warmed is found, and how fast")
+        )
+        self.log = forms.button(self.tr("Show &log"))
+        self.log.setToolTip(self.tr("Show the whole log of the job in the Activity pane"))
+        self.folder = forms.button(self.tr("Show in f&older"))
+        self.open = forms.button(self.tr("&Open"))
+        self.close_ = forms.button(self.tr("Close"), primary=True)
+        self.close_.setDefault(True)
+        self._outcome: Outcome | None = None
+        texts = forms.column(gap=forms.GAP)
+        texts.addWidget(self.title)
+        texts.addWidget(self.text)
+        head = forms.row(gap=16)
+        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
+        head.addLayout(texts, 1)
+        above = forms.row()
+        above.addWidget(self.left_title, 1)
+        above.addWidget(self.copy)
+        layout = forms.column()
+        layout.addLayout(head)
+        layout.addSpacing(forms.GAP)
+        layout.addLayout(above)
+        layout.addWidget(self.left_reasons)
+        layout.addWidget(self.left, 1)
+        layout.addWidget(self.more, 1)
+        layout.addStretch(0)
+        left = forms.row()
+        for button in (self.again, self.bad, self.log):
+            button.setAutoDefault(False)
+            left.addWidget(button)
+        before = QWidget()
+        before.setLayout(left)
+        ways = self.verify, self.folder, self.open, self.close_
+        layout.addLayout(button_row(*ways, before=before))
+        self._layout = layout
+        self.setLayout(layout)
+        theme.follow(self, self._paint)
+
+    def show_job(self, job: Job, again: bool) -> None:
+        """Say how it ended; ``again``: whether it can be tried again from here."""
+        self._outcome = outcome(job)
+        self.title.setText(self._outcome.title)
+        self.text.setText("\n".join(self._outcome.lines))
+        left = job.left if job.state is State.DONE else 0
+        for widget in (self.left_title, self.left_reasons, self.left, self.copy):
+            widget.setVisible(left > 0)
+        more = self.more.show_job(job)
+        self.more.setVisible(more)
+        tall = more and self.more.has_list
+        cells = self._show_cells(job)
+        self._layout.setStretchFactor(self.left, 1 if left else 0)
+        self._layout.setStretchFactor(self.more, 1 if tall else 0)
+        self._layout.setStretch(self._layout.count() - 2, 0 if left or tall or cells else 1)
+        warmed = job.kind == "warm" and job.state is State.DONE
+        some = not job.cells or len(job.cells.bad) < len(job.cells.rows)
+        self.verify.setVisible(warmed and some and job.place is not None)
+        self.bad.setVisible(job.can_go_on)
+        self.log.setVisible(job.kind == "warm")
+        if left:
+            self.left_title.setText(
+                self.tr("{} left out").format(f"{left:,}")
+                if left > 1
+                else self.tr("One entry was left out")
+            )
+            self.left_reasons.setText("\n".join(left_summary(job)))
+            self.left.setPlainText("\n".join(job.left_lines))
+        over = job.state in (State.FAILED, State.CANCELLED)
+        self.again.setVisible(over and again)
+        self.open.setVisible(job.fruit is not None)
+        # A server is in no folder.
+        self.folder.setVisible(job.fruit is not None and not is_server(job.fruit))
+        if job.made_bundle:
+            self.open.setToolTip(self.tr("Show the bundle as a place in the window"))
+        elif job.kind == "copy":
+            self.open.setToolTip(self.tr("Show the place, with what was copied selected"))
+        elif job.kind == "warm":
+            self.open.setToolTip(self.tr("Show the place that was filled"))
+        else:
+            self.open.setToolTip(self.tr("Show the place, with what was imported selected"))
+        self._paint()
+
+    def _show_cells(self, job: Job) -> bool:
+        if not job.cells or job.kind != "warm":
+            if self.cells is not None:
+                self.cells.hide()
+            return False
+        if self.cells is None:
+            self.cells = cells_pane(self._layout, self._layout.count() - 2)
+            self.cells.edit.connect(self.edit)
+        self.cells.setVisible(True)
+        self.cells.file_of = lambda recipe: file_of(job, recipe)
+        self.cells.show_cells(job.cells)
+        self.cells.choose_bad()
+        return True
+
+    def _paint(self) -> None:
+        if self._outcome is not None:
+            colour = getattr(theme.shades(), self._outcome.colour)
+            self.picture.setPixmap(
+                icons.pixmap(self._outcome.icon, 32, colour, self.devicePixelRatioF())
+            )
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.left.toPlainText())

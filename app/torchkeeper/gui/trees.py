@@ -1,0 +1,35 @@
+"""How the columns of lists are laid out; the same in all dialogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHeaderView, QTreeWidget
+
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+#: What a heading has beside its text.
+_AROUND = 36
+
+
+def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
+    """Give the columns of a tree their widths, or what their headings need; the ``wide`` one takes
+    the room that is left.
+    """
+    header = tree.header()
+    header.setStretchLastSection(False)
+    header.setSectionsMovable(False)
+    header.setMinimumSectionSize(24)
+    for column, width in enumerate(widths):
+        if column == wide:
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        else:
+            text = tree.headerItem().text(column)
+            needed = header.fontMetrics().horizontalAdvance(text) + _AROUND
+            header.resizeSection(column, max(width, needed))
+
+
+def right(tree: QTreeWidget, some: Iterable[int]) -> None:
+    """Set the headings of columns of numbers to the right, where the numbers are."""
+    for column in some:
+        tree.headerItem().setTextAlignment(column, RIGHT)

@@ -1,0 +1,207 @@
+"""Whose signatures the user trusts, and signing bundles with the user's own keys.
+
+The trusted keys are in a file of allowed signers as ssh-keygen(1) describes it, so that the stock
+``ssh-keygen -Y verify`` can be pointed at it, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts import manifest
+from torchkeeper.link import kept, temporary, whole
+from torchkeeper.link.words import user_error
+from torchkeeper.stores.signing import NAMESPACE, fingerprint, signed_by
+
+#: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
+Ask = Callable[..., dict[str, Any]]
+
+#: The operations that bring what is in a bundle to a place.
+_BRINGING = ("import", "copy")
+#: The list that holds what the user requires, and what stands in it.
+_POLICY, _REQUIRED = "trust", "signatures-required"
+#: A name in the file: patterns and lists have a meaning of their own there.
+_NAME = re.compile(r"[^\s\"'*?!,#]{1,200}")
+_KEY = re.compile(r"(?:^|\s)((?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+=*)")
+#: Bytes of a key's file, and of an error, at most.
+_LARGEST, _SAID = 64 << 10, 4000
+
+
+class Signer(NamedTuple):
+    """A line of the allowed signers: a name, and a key with its fingerprint."""
+
+    name: str
+    key: str
+    fingerprint: str
+
+
+def signers_file() -> str:
+    """Where the allowed signers are kept; it may not be there yet."""
+    return os.path.join(os.path.dirname(kept.file(_POLICY)), "allowed_signers")
+
+
+def signers() -> list[Signer]:
+    """All of them. Raises UserError("signers-unreadable")."""
+    return [signer for line in _lines() if (signer := _signer(line)) is not None]
+
+
+def trust(name: str, key: str) -> Signer:
+    """Trust a key under a name. key: the path of a public key, or its text.
+
+    Raises UserError("signer-name" | "signer-there" | "key-unusable" | "signers-…").
+    """
+    if not _NAME.fullmatch(name):
+        raise user_error("signer-name", {"name": name})
+    found = _public(key)
+    signer = Signer(name, found, fingerprint(base64.b64decode(found.partition(" ")[2])))
+    lines = _lines()
+    if any(other is not None and other[::2] == signer[::2] for other in map(_signer, lines)):
+        raise user_error("signer-there", {"name": name})
+    _write([*lines, f'{name} namespaces="{NAMESPACE}" {found}'])
+    return signer
+
+
+def distrust(name: str) -> list[Signer]:
+    """Take away all keys of a name, or the one with this fingerprint; returns them.
+
+    Raises UserError("signer-unknown" | "signers-…").
+    """
+    lines = _lines()
+    gone = [one for one in map(_signer, lines) if one is not None and name in one[::2]]
+    if not gone:
+        raise user_error("signer-unknown", {"name": name})
+    _write([line for line in lines if _signer(line) not in gone])
+    return gone
+
+
+def required() -> bool:
+    """Whether only bundles by these signers may be imported. Raises UserError."""
+    return _REQUIRED in kept.load(_POLICY, "signers-unreadable", "settings")
+
+
+def require(on: bool) -> None:
+    """Say whether that is so. Raises UserError."""
+    kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
+
+
+def vouched(op: str) -> dict[str, str]:
+    """What is to be said with an operation so that an engine holds it to what the user requires:
+    nothing, or the ``vouched`` of ``stores.signing.check``. Raises UserError.
+    """
+    return {"vouched": signers_file()} if op in _BRINGING and required() else {}
+
+
+def check_policy(file: str, signature: Mapping[str, Any]) -> None:
+    """Raise UserError("signature-required") where a bundle lacks what the user requires."""
+    if signature["status"] != "trusted" and required():
+        raise user_error("signature-required", {"file": file, "how": signed_by(signature)})
+
+
+def check_key(key: str) -> str:
+    """Raise UserError("key-unusable" | "ssh-keygen-missing") where nothing can be signed with a
+    key, as far as can be told before it is used; returns the program that signs.
+    """
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise user_error("ssh-keygen-missing", {})
+    if not os.path.isfile(key):
+        raise user_error("key-unusable", {"file": key, "why": "There is no such file"})
+    return program
+
+
+def sign(ask: Ask, file: str, key: str) -> None:
+    """Sign a bundle with a private key, or with the one that belongs to a public key and is held
+    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed.
+
+    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
+    says of the file.
+    """
+    program = check_key(key)
+    with temporary.folder("sign") as folder:
+        target = os.path.join(folder, manifest.NAME)
+        digest = ask("copy_manifest", file=file, target=target)["manifest"]
+        _run([program, "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key, target])
+        with open(target + ".sig", encoding="ascii") as stream:
+            text = stream.read(_LARGEST)
+        ask("attach_signature", file=file, signature=text, manifest=digest)
+
+
+def _run(command: list[str]) -> None:
+    """Run it with what it asks and says shown as it comes. Raises UserError("signing-failed")."""
+    heard = b""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr
+        while data := os.read(process.stderr.fileno(), 4096):
+            heard = (heard + data)[-_SAID:]
+            sys.stderr.write(data.decode(errors="backslashreplace"))
+            sys.stderr.flush()
+    if process.returncode:
+        lines = heard.decode(errors="replace").strip().splitlines()
+        why = lines[-1].rstrip(".\r") if lines else f"ssh-keygen ended with {process.returncode}"
+        raise user_error("signing-failed", {"why": why})
+
+
+def _lines() -> list[str]:
+    path = signers_file()
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as e:
+        raise user_error("signers-unreadable", {"file": path, "why": e.strerror}) from e
+    except ValueError as e:
+        raise user_error("signers-unreadable", {"file": path, "why": "it is not text"}) from e
+
+
+def _write(lines: list[str]) -> None:
+    path = signers_file()
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        whole.write_text(path, "".join(f"{line}\n" for line in lines), 0o600)
+    except OSError as e:
+        raise user_error("signers-unwritable", {"file": path, "why": e.strerror}) from e
+
+
+def _signer(line: str) -> Signer | None:
+    """What a line says; None of a comment, and of one that cannot be understood."""
+    match = None if line.lstrip().startswith("#") else _KEY.search(line)
+    if match is None or not line[: match.start()].strip():
+        return None
+    try:
+        blob = base64.b64decode(match[2], validate=True)
+    except binascii.Error:
+        return None
+    return Signer(line.split(maxsplit=1)[0], f"{match[1]} {match[2]}", fingerprint(blob))
+
+
+def _public(key: str) -> str:
+    """The kind and the text of a public key, of its file or as it stands."""
+    text = key
+    if not _KEY.match(key):
+        try:
+            with open(key, encoding="utf-8") as stream:
+                text = stream.read(_LARGEST)
+        except OSError as e:
+            raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
+        except ValueError as e:
+            raise user_error("key-unusable", {"file": key, "why": "It is not text"}) from e
+    if "PRIVATE KEY" in text:
+        why = "It is a private key, which nobody else may see"
+        raise user_error("key-unusable", {"file": key, "why": why})
+    match = _KEY.match(text)
+    try:
+        blob = base64.b64decode(match[2], validate=True) if match else b""
+    except binascii.Error:
+        blob = b""
+    if match is None or not blob[4:].startswith(match[1].encode()):
+        raise user_error("key-unusable", {"file": key, "why": "It is no public key of OpenSSH"})
+    return f"{match[1]} {match[2]}"

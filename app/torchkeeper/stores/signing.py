@@ -1,0 +1,270 @@
+"""Signatures of bundles: made and checked by OpenSSH, over the manifest.
+
+A signed bundle has one member more, ``manifest.json.sig``, which is what ``ssh-keygen -Y sign -n
+torchcache`` writes for its manifest (openssh, PROTOCOL.sshsig); the stock ``ssh-keygen -Y verify``
+takes both as they are. The manifest has a sha256 for every payload and file, and what is around
+these has to be as an export writes it (``stores.exact``).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO, NamedTuple
+
+from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import exact
+from torchkeeper.stores.bundle import Bundle, members_of, open_file
+from torchkeeper.stores.items import CHUNK
+from torchkeeper.stores.members import info
+from torchkeeper.stores.parts import ZIP_ERRORS
+from torchkeeper.stores.progress import Progress
+
+#: What a signature is for, so that one made for mail or git is none (``ssh-keygen -Y sign -n``).
+NAMESPACE = "torchcache"
+#: Bytes of a signature; that of a long RSA key has some 2,000.
+MAX_SIZE = 64 << 10
+#: Seconds that ssh-keygen may take to check one.
+_PATIENCE = 30
+
+_ARMOUR = re.compile(
+    rb"-----BEGIN SSH SIGNATURE-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END SSH SIGNATURE-----\r?\n?"
+)
+
+
+class Signature(NamedTuple):
+    """What is known of who made a bundle.
+
+    status: "none"; "trusted", by one who is in the allowed signers; "unknown", by another key;
+    "unchecked", where there is no ssh-keygen. signer: their name in the allowed signers. key: as a
+    line of ``authorized_keys`` has it, and its fingerprint. manifest: the sha256 of the manifest,
+    empty for a mega-cache, which has none.
+    """
+
+    status: str
+    signer: str | None
+    key: str | None
+    fingerprint: str | None
+    manifest: str
+
+
+class _Opened(NamedTuple):
+    stream: BinaryIO
+    members: Mapping[str, zipfile.ZipInfo]
+    manifest: bytes
+    signature: bytes | None
+
+
+def signature_of(path: str, signers: str | None, report: Report) -> Signature:
+    """Who signed a bundle. signers: a file of allowed signers as of ssh-keygen(1), which need not
+    be there, or None.
+
+    Raises as ``Bundle``, and of one that is signed Problem("signature-wrong", file=…, why=…),
+    Problem("bundle-altered", file=…, part=…) where anything in it is not as it was signed.
+    Payloads are not read for it: whoever reads one compares its sha256.
+    """
+    with _opened(path) as opened:
+        if opened is None:
+            return Signature("none", None, None, None, "")
+        digest = hashlib.sha256(opened.manifest).hexdigest()
+        if opened.signature is None:
+            return Signature("none", None, None, None, digest)
+        try:
+            blob = _public_key(opened.signature)
+        except ValueError as e:
+            raise Problem("signature-wrong", file=path, why=str(e)) from e
+        status, signer = _asked(path, opened, signers)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        name = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", "replace")
+        key = f"{name} {base64.b64encode(blob).decode()}"
+        return Signature(status, signer, key, fingerprint(blob), digest)
+
+
+def signed_by(signature: Mapping[str, object]) -> str:
+    """In words who signed a bundle; signature: a Signature by the names of its fields."""
+    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
+    return {
+        "trusted": f"by {signature['signer']} ({key})",
+        "unknown": f"by a key that is not among your signers ({key})",
+        "unchecked": f"by {key}, which could not be checked: there is no ssh-keygen here",
+    }.get(str(signature["status"]), "by nobody")
+
+
+def check(bundle: Bundle, signers: str, report: Report) -> None:
+    """Raise Problem("signature-required", file=…, how=…) unless one of these signed a bundle,
+    Problem("bundle-changed") where its file is another one by now, and as ``signature_of``.
+    """
+    signature = signature_of(bundle.path, signers, report)
+    if signature.status != "trusted":
+        how = signed_by(signature._asdict())
+        raise Problem("signature-required", file=bundle.path, how=how)
+    if signature.manifest != bundle.manifest_sha256:
+        raise Problem("bundle-changed", file=bundle.path)
+
+
+def fingerprint(blob: bytes) -> str:
+    """That of a public key, as ``ssh-keygen -l`` prints it."""
+    digest = base64.b64encode(hashlib.sha256(blob).digest()).decode()
+    return f"SHA256:{digest.rstrip('=')}"
+
+
+def copy_manifest(path: str, target: str, report: Report) -> str:
+    """Write the manifest of a bundle to a new file, to be signed; returns its sha256.
+
+    Raises as ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…).
+    """
+    with _opened(path) as opened:
+        if opened is None:
+            raise Problem("not-a-bundle", file=path)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        with open(target, "xb") as out:
+            out.write(opened.manifest)
+        return hashlib.sha256(opened.manifest).hexdigest()
+
+
+def attach(path: str, signature: bytes, digest: str, report: Report) -> None:
+    """Put a signature into a bundle whose manifest has this sha256, in place of one it has.
+
+    The file is written anew beside it and renamed. Raises as ``copy_manifest``,
+    Problem("signature-wrong" | "bundle-changed" | "output-unwritable").
+    """
+    if len(signature) > MAX_SIZE or not _ARMOUR.fullmatch(signature):
+        raise Problem("signature-wrong", file=path, why="It is no signature of OpenSSH")
+    with _opened(path) as opened:
+        if opened is None:
+            raise Problem("not-a-bundle", file=path)
+        if hashlib.sha256(opened.manifest).hexdigest() != digest:
+            raise Problem("bundle-changed", file=path)
+        members, end = exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        if members[-1].filename == manifest.SIGNATURE:
+            end = members.pop().header_offset
+        try:
+            _write_signed(path, opened.stream, end, members, signature, report)
+        except OSError as e:
+            raise Problem("output-unwritable", file=path, why=e.strerror or str(e)) from e
+
+
+def _write_signed(
+    path: str,
+    stream: BinaryIO,
+    end: int,
+    kept: list[zipfile.ZipInfo],
+    signature: bytes,
+    report: Report,
+) -> None:
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w+b") as out:
+            done = Progress(report, end)
+            stream.seek(0)
+            past = 0
+            while past < end and (data := stream.read(min(CHUNK, end - past))):
+                out.write(data)
+                past += len(data)
+                done.reach(past)
+            done.end()
+            made = info(manifest.SIGNATURE)
+            made.CRC, made.file_size = binascii.crc32(signature), len(signature)
+            made.compress_size, made.header_offset = made.file_size, end
+            out.write(made.FileHeader(False) + signature)
+            out.write(exact.directory([*kept, made], out.tell()))
+            out.flush()
+            os.fchmod(out.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
+            os.fsync(out.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[_Opened | None]:
+    """A bundle's manifest and signature; None for a mega-cache."""
+    with open_file(path) as stream:
+        head = stream.read(12)
+        if megacache.looks_like(head):
+            yield None
+            return
+        if head[:2] != b"PK":
+            raise Problem("not-a-bundle", file=path)
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = members_of(archive)
+                listed, signed = members.get(manifest.NAME), members.get(manifest.SIGNATURE)
+                if listed is None:
+                    raise Problem("bundle-damaged", file=path, why="It has no manifest")
+                if listed.file_size > manifest.MAX_SIZE:
+                    raise Problem("bundle-damaged", file=path, why="Its manifest is too large")
+                if signed is not None and signed.file_size > MAX_SIZE:
+                    raise Problem("signature-wrong", file=path, why="It is too large for one")
+                whole = archive.read(listed)
+                signature = None if signed is None else archive.read(signed)
+        except Problem as problem:
+            problem.params.setdefault("file", path)
+            raise
+        except ZIP_ERRORS as e:
+            raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
+        yield _Opened(stream, members, whole, signature)
+
+
+def _public_key(signature: bytes) -> bytes:
+    """The public key that a signature names, as in PROTOCOL.sshsig. Raises ValueError(why)."""
+    match = _ARMOUR.fullmatch(signature)
+    if match is None:
+        raise ValueError("It is no signature of OpenSSH")
+    try:
+        data = base64.b64decode(match[1].replace(b"\r", b"").replace(b"\n", b""), validate=True)
+    except binascii.Error as e:
+        raise ValueError("It is no signature of OpenSSH") from e
+    # A magic word, a version, then texts with their lengths before them, the key the first.
+    length = int.from_bytes(data[10:14], "big")
+    if data[:10] != b"SSHSIG\x00\x00\x00\x01" or not 4 < length <= len(data) - 14:
+        raise ValueError("It is of a version that is not known")
+    return data[14 : 14 + length]
+
+
+def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
+    """The status of a signature and its signer, as ssh-keygen sees them."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        return "unchecked", None
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-signature-") as folder:
+        file = os.path.join(folder, "signature")
+        with open(file, "xb") as out:
+            out.write(opened.signature or b"")
+
+        def asked(how: str, *more: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+            command = [program, "-Y", how, "-s", file, *more]
+            try:
+                return subprocess.run(
+                    command, input=data, capture_output=True, check=False, timeout=_PATIENCE
+                )
+            except (OSError, subprocess.TimeoutExpired) as e:
+                why = "ssh-keygen could not check it"
+                raise Problem("signature-wrong", file=path, why=why) from e
+
+        fits = asked("check-novalidate", "-n", NAMESPACE, data=opened.manifest)
+        if fits.returncode:
+            why = "It is not one of this manifest"
+            raise Problem("signature-wrong", file=path, why=why)
+        if signers is None or not os.path.exists(signers):
+            return "unknown", None
+        named = asked("find-principals", "-f", signers)
+        for name in named.stdout.decode("utf-8", "replace").splitlines():
+            more = ("-f", signers, "-I", name, "-n", NAMESPACE)
+            if asked("verify", *more, data=opened.manifest).returncode == 0:
+                return "trusted", name
+        return "unknown", None

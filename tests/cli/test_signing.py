@@ -1,0 +1,136 @@
+"""Signing from the command line, and what an import takes without asking."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+    return path
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+def test_what_a_signer_made_needs_no_trust(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file, into = tmp_path / "b.torchcache", tmp_path / "into"
+    made = tk("export", kept_291, "-o", file, "--sign", key, "--filter", "kind:fxgraph", "--json",
+              **config)  # fmt: skip
+    assert made.code == 0, made.err
+    signature = made.result["signature"]
+    assert (signature["status"], made.result["size"]) == ("unknown", file.stat().st_size)
+
+    refused = tk("import", file, "--into", into, **config)
+    assert refused.code == 2
+    assert "by a key that is not among your signers" in refused.out
+    assert not into.exists()
+
+    assert tk("signers", "add", "team@example.org", f"{key}.pub", **config).code == 0
+    listed = tk("signers", "list", "--json", **config).result
+    assert [one["fingerprint"] for one in listed["signers"]] == [signature["fingerprint"]]
+    assert oct(os.stat(listed["file"]).st_mode & 0o777) == "0o600"
+    inside = tk("inspect", file, "--json", **config).result
+    assert (inside["signature"]["status"], inside["signature"]["signer"]) == (
+        "trusted", "team@example.org",
+    )  # fmt: skip
+    done = tk("import", file, "--into", into, "--json", **config)
+    assert (done.code, done.result["entries"]) == (0, made.result["entries"])
+
+    assert tk("signers", "remove", signature["fingerprint"], **config).code == 0
+    assert tk("import", file, "--into", tmp_path / "other", **config).code == 2
+    assert tk("import", file, "--into", tmp_path / "other", "--trust", **config).code == 0
+
+
+def test_signatures_can_be_required(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "b.torchcache"
+    assert tk("export", kept_291, "-o", file, "--filter", "kind:fxgraph").code == 0
+    assert tk("signers", "require", "on", **config).code == 0
+    into = tmp_path / "into"
+    refused = tk("import", file, "--into", into, "--trust", **config)
+    assert (refused.code, into.exists()) == (1, False)
+    assert "signed by nobody" in refused.err
+    copied = tk("copy", file, into, "--trust", **config)
+    assert (copied.code, into.exists()) == (1, False)
+    assert "signed by nobody" in copied.err
+    assert "signers require off" in refused.err
+    assert tk("sign", file, "--key", key, **config).code == 0
+    assert "not among your signers" in tk("import", file, "--into", into, "--trust", **config).err
+    public = key.with_suffix(".pub").read_text().strip()
+    assert tk("signers", "add", "us", public, **config).code == 0
+    assert tk("import", file, "--into", into, **config).code == 0
+
+
+def test_a_bundle_that_was_changed_is_refused_even_with_trust(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "b.torchcache"
+    assert tk("export", kept_291, "-o", file, "--filter", "kind:code,fxgraph", "--sign", key,
+              **config).code == 0  # fmt: skip
+    data = bytearray(file.read_bytes())
+    data[data.index(b'"made_by": "torchkeeper') + 13] ^= 1
+    file.write_bytes(data)
+    refused = tk("import", file, "--into", tmp_path / "into", "--trust", **config)
+    assert refused.code == 1
+    assert "is damaged" in refused.err
+    assert not (tmp_path / "into").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["signers", "add", "two words", "{key}.pub"], 2, "cannot be the name"),
+        (["signers", "add", "us", "{key}"], 2, "private key, which nobody else may see"),
+        (["signers", "add", "us", "/nowhere.pub"], 2, "No such file"),
+        (["signers", "add", "us", "ssh-ed25519 AAAA"], 2, "no public key"),
+        (["signers", "remove", "nobody"], 2, "There is no signer nobody"),
+        (["sign", "{bundle}", "--key", "/nowhere"], 2, "There is no such file"),
+        (["sign", "{bundle}", "--key", "{bundle}"], 1, "could not be signed"),
+        (["sign", "{key}", "--key", "{key}"], 1, "neither a bundle"),
+        (["export", "{place}", "-o", "{bundle}", "--sign", "/nowhere"], 2, "There is no such file"),
+    ],
+)
+def test_bad_input(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path,
+    arguments: list[str], code: int, said: str,
+) -> None:  # fmt: skip
+    bundle = tmp_path / "b.torchcache"
+    assert tk("export", kept_291, "-o", bundle, "--filter", "kind:pgo").code == 0
+    before = bundle.read_bytes()
+    names = {"key": str(key), "bundle": str(bundle), "place": str(kept_291)}
+    ran = tk(*(one.format(**names) for one in arguments), **config)
+    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert bundle.read_bytes() == before
+
+
+def test_a_file_of_signers_that_others_wrote_is_kept(
+    tk: Tk, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "config" / "torchkeeper" / "allowed_signers"
+    file.parent.mkdir(parents=True)
+    public = key.with_suffix(".pub").read_text().split()[:2]
+    lines = ["# ours", f"*@example.org cert-authority {' '.join(public)}", ""]
+    file.write_text("\n".join(lines))
+    assert tk("signers", "add", "me", " ".join(public), **config).code == 0
+    assert file.read_text().splitlines()[:2] == lines[:2]
+    again = tk("signers", "add", "me", " ".join(public), **config)
+    assert (again.code, "already" in again.err) == (1, True)
+    listed = tk("signers", "list", "--json", **config).result["signers"]
+    assert [one["name"] for one in listed] == ["*@example.org", "me"]
+    assert json.loads(tk("signers", "remove", "me", "--json", **config).out)["result"]["removed"]
+    assert len(file.read_text().splitlines()) == 2
