@@ -34,8 +34,8 @@ FILES = "files/"
 #: may unpack to more than its file is worth.
 MAX_SIZE = 512 << 20
 MAX_PACKED = 64 << 20
-#: Bytes of it that are parsed at once, which may take thirty times as much memory; and of one
-#: entry, first what most have, which then have not to be looked for.
+#: Bytes of it parsed at once, which may take thirty times as much memory; and those of one entry,
+#: first what most have, which then have not to be looked for.
 _AT_ONCE = 8 << 20
 _OF_ENTRY = (4 << 10, 64 << 10, 1 << 20)
 #: What stands before and after the entries in a manifest of ours, and in no text within it.

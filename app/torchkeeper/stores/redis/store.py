@@ -304,10 +304,10 @@ class Redis:
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
             kind = remote.kind_of(path)
-            if kind is None:
-                if not self.triton.locate(path):
+            if kind is None or len(key) > remote.MAX_KEY:
+                if len(key) > remote.MAX_KEY or not self.triton.locate(path):
                     self.others += 1
-                    self.kernels_maybe += remote.may_be_kernels(path)
+                    self.kernels_maybe += remote.may_be_kernels(path[: remote.MAX_KEY])
                     continue
                 kind = "triton"
             known.append((path, kind))
