@@ -68,6 +68,12 @@ class Engine:
 
     def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.python = python or sys.executable
+        more = dict(env or {})
+        if python is None:
+            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
+            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+        else:
+            source = str(travel.archive())
         try:
             self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
         except OSError as e:
@@ -77,12 +83,6 @@ class Engine:
                 "Make the temporary folder writable, or name another in TMPDIR.",
                 code="no-temporary-folder",
             ) from e
-        more = dict(env or {})
-        if python is None:
-            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
-            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
-        else:
-            source = str(travel.archive())
         boot = (
             "import sys; sys.path.insert(0, sys.argv.pop(1)); "
             "from torchkeeper.engine.serve import main; main()"
