@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
-from torchkeeper.link import recorded, recording, references, tomltext
+from torchkeeper.link import defining, recorded, recording, tomltext
 from torchkeeper.link.recorded import Recorded
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
@@ -390,6 +390,16 @@ def test_what_an_import_would_run(tmp_path: Path) -> None:
         ),
         ("def f(): pass\nif __name__ == '__main__':\n    f()\n", True),
         ("try:\n    import a\nexcept ImportError:\n    a = None\n", True),
+        ("import torch\nclass A: pass\nm = torch.compile(A().eval().to('cpu'))\n", True),
+        ("from torch import nn\nm = nn.Sequential(nn.Linear(3, 4), nn.ReLU())\n", True),
+        ("import torch\ntorch.manual_seed(0)\ntorch.backends.cuda.enable_flash_sdp(True)\n", True),
+        ("import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n", True),
+        ("import torch\nm = torch.load('weights.pt')\n", False),
+        ("import torch\ntorch.distributed.init_process_group('gloo')\n", False),
+        ("import torch\nclass A: pass\nm = torch.compile(A())\nm(torch.ones(3))\n", False),
+        ("import torch\nclass A: pass\ny = torch.compile(A())(torch.ones(3))\n", False),
+        ("import torch\nclass A: pass\nm = A()\nm.fit(3)\n", False),
+        ("from torch.hub import load\nm = load('a', 'b')\n", False),
         ("x = f()\n", False),
         ("f()\n", False),
         ("if x:\n    f()\n", False),
@@ -397,7 +407,7 @@ def test_what_an_import_would_run(tmp_path: Path) -> None:
         ("not python\n", False),
     ):
         file.write_text(source)
-        assert references.only_defines(str(file)) is only, source
+        assert defining.only_defines(str(file)) is only, source
 
 
 def test_secrets_are_not_written_down(tmp_path: Path) -> None:

@@ -553,6 +553,16 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     assert form.gradients.currentData() == "no-grad"
     assert "Of this one alone: mode, grad." in form.about.text()
     assert "callable.compile.options" in form.about.text()
+    # What all have cannot be taken from one.
+    text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')
+    other = RecipeForm(None, print, text, tomllib.loads(text))
+    qtbot.addWidget(other)
+    other.show()
+    other.which.setCurrentIndex(1)
+    other.modes["max-autotune"].setChecked(False)
+    click(qtbot, other.go)
+    assert other.isVisible()
+    assert "All callables have" in other.wrong.text()
     # What it says of itself is changed there; what it does not, for all.
     form.gradients.setCurrentIndex(form.gradients.findData("forward"))
     form.device.setEditText("cuda")

@@ -201,6 +201,14 @@ def test_what_is_no_python_is_said(program: str) -> None:
     assert caught.value.code == "interpreter-unusable"
 
 
+def test_one_that_is_killed_before_it_says_anything_is_not_called_no_python() -> None:
+    with Engine(sys.executable) as engine:
+        engine.kill()
+        with pytest.raises(UserError, match="SIGKILL") as caught:
+            engine.call("places")
+    assert caught.value.code == "engine-gone"
+
+
 def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> None:
     with Engine(sys.executable) as engine:
         until(engine, lambda m: m.type == "hello")

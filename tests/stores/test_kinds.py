@@ -280,8 +280,14 @@ def test_a_library_that_two_of_a_list_name_stays_for_the_other(other_cache: Path
     assert left.problem is None
 
 
-def test_a_purge_counts_as_its_plan_did(other_cache: Path) -> None:
-    """Also where the list goes with several entries, of which one has lost its library."""
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None:
+    """Also where the list goes with several entries, of which one has lost its library; and
+    whichever of them comes first.
+    """
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    if turned:
+        conf.write_text(json.dumps(json.loads(conf.read_text())[::-1]))
     library = next((other_cache / "aoti_eager").rglob("*.wrapper.so"))
     for path in library.parent.glob(f"{library.name.partition('.')[0]}.*"):
         path.unlink()

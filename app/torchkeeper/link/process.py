@@ -234,7 +234,8 @@ class Engine:
             why = f"It exited with status {code}."
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
-        if not self._greeted:
+        # Whoever kills it says nothing of what it is.
+        if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
             return self._no_python(why)
         return UserError(
             "The engine stopped before it was done.",

@@ -104,7 +104,10 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
         emptied: set[str] = set()
         kept = False
         try:
-            for number, item in enumerate(withdrawing.parted(plan.root, plan.items)):
+            items = withdrawing.parted(plan.root, plan.items)
+            # A list that goes as a whole goes before anything is taken off it.
+            items.sort(key=withdrawing.goes_alone)
+            for number, item in enumerate(items):
                 report.check()
                 report.progress(number, len(plan.items), "entries")
                 gone = _purge_item(plan.root, item, bin_, left)

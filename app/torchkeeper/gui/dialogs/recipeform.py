@@ -276,6 +276,7 @@ def why_not(code: str) -> str:
     """Why the form cannot show a recipe, or change it, and what to do; by the code of Unfit."""
     return {
         "source": _tr("The form is for a callable; change anything else in the text."),
+        "shared": _tr("All callables have what this one is not to have: change that in the text."),
     }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
 
 

@@ -104,13 +104,14 @@ class RecipesDialog(Dialog):
             button.setAutoDefault(False)
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
-        ways |= {source: words.source_title(source) for source in words.SOURCES}
+        example = self.tr("Example: {}")
+        ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
         for source, text in ways.items():
             action = QAction(text, menu)
             action.triggered.connect(lambda _=False, source=source: self._new(source))
             menu.addAction(action)
             if source == words.FORM:
-                menu.addSection(self.tr("An example of"))
+                menu.addSeparator()
         self.new.setMenu(menu)
         # What the style sheet draws at the side has no room beside a text in the middle.
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")

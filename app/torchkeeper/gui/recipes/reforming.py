@@ -32,8 +32,9 @@ _USUAL = {"fullgraph": False, "backward": False, "grad": True}
 
 
 class Unfit(Exception):
-    """The form cannot show a recipe: "source" (what is compiled is no callable), or "text" (its
-    text cannot be changed in parts).
+    """The form cannot show a recipe: "source" (what is compiled is no callable). Or it cannot
+    change it: "shared" (one of several callables is to be without what all have), "text" (its text
+    cannot be changed in parts).
     """
 
 
@@ -151,7 +152,12 @@ def _differences(
         for name in names_:
             value = compiled.get(name)
             if alone and value is None and name in shared:
-                value = _USUAL.get(name)  # what all have is not what this one is to have
+                # What all have is not what this one is to have.
+                if name not in _USUAL and len(names(data)) > 1:
+                    raise Unfit("shared")
+                if name not in _USUAL:
+                    yield ("compile", name), None
+                value = _USUAL.get(name)
             yield ((*item, "compile", name) if alone else ("compile", name)), value
 
     for name, old, new in (

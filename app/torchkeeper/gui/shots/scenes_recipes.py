@@ -49,7 +49,7 @@ def _editor(stage: Stage) -> None:
         box.setChecked(True)
     stage.dialog("recipe-form", form)
     editor = window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml", form=True)
-    turn(0.1)
+    turn(5.0, lambda: bool(editor.findChildren(RecipeForm)))
     stage.dialog("recipe-form-again", editor.findChildren(RecipeForm)[-1])
     stage.dialog("recipe-good", editor)
     editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
