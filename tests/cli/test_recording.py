@@ -97,6 +97,9 @@ def main():
     once.compile(backend=sys.argv[1])
     if sys.argv[1] == "eager":
         check_that_all_goes()
+        own = Parent([])
+        own.forward = torch.compile(own.forward, backend="eager")
+        own(torch.rand(3))
         if (child := os.fork()) == 0:
             torch.compile(lambda x: x - 1, backend=inductor)(torch.rand(2))
             os._exit(0)
@@ -473,6 +476,10 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert again["args"] == {"hidden": 4, "act": "relu"}
     assert again["calls"][0]["keywords"] == {"scale": 2.0}
     by_name = {one["name"]: one for one in note["compiled"]}
+    own = by_name["Parent"]
+    assert (own["kind"], own["module"], own["calls"][0]["inputs"]) == (
+        "model", "__main__", [tensor(3)]
+    )  # fmt: skip
     op, net, lambda_ = by_name["op"], by_name["Net"], by_name["main.<locals>.<lambda>"]
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
         "function", "__main__", True, True

@@ -346,7 +346,9 @@ def _model_of(what: Any) -> Any:
         return what
     model = getattr(what, "__self__", None)
     whole = getattr(what, "__name__", "") in ("_call_impl", "_wrapped_call_impl", "__call__")
-    return model if whole and isinstance(model, module) else None
+    # ``model.forward = torch.compile(model.forward)`` compiles the same code.
+    own = getattr(what, "__func__", None) is getattr(type(model), "forward", model)
+    return model if (whole or own) and isinstance(model, module) else None
 
 
 def _file(path: Any) -> str | None:
