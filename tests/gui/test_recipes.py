@@ -69,7 +69,7 @@ def shown(qtbot: QtBot, window: Window) -> RecipesDialog:
 
 def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
     """The text of a recipe, once it is looked at."""
-    editor = window.flows.edit_recipe(str(path))
+    editor = window.flows.recipes.edit_recipe(str(path))
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     return editor
 
@@ -329,7 +329,7 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
 ) -> None:
     window = open_window()
-    window.flows.new_recipe(source)
+    window.flows.recipes.new_recipe(source)
     qtbot.waitUntil(lambda: bool(window.findChildren(RecipeEditor)), timeout=PATIENCE)
     [editor] = window.findChildren(RecipeEditor)
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
@@ -355,7 +355,7 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    window.flows.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(words.FORM)
     [form] = window.findChildren(RecipeForm)
     form.reference.setText("old.module:small")
     click(qtbot, form.browse)
@@ -395,7 +395,7 @@ def test_what_a_file_may_be_called(
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
-    window.flows.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(words.FORM)
     [form] = window.findChildren(RecipeForm)
     assert not form.go.isEnabled(), "nothing is named yet"
     type_in(qtbot, form.reference, "models.py:small")
