@@ -97,7 +97,8 @@ def doubled(rounds: int, kind: str) -> bytes:
             made += put + b"h" + before + b"ah" + before + b"a"
         else:
             made += put + b"K\x01h" + before + b"sK\x02h" + before + b"s"
-    return made
+    # The last is all that is left of them.
+    return b"(" + made + b"1h" + bytes([rounds % 250])
 
 
 #: Bombs that are no text of an object: each takes all memory, time or stack there is.

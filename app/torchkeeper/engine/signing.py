@@ -33,5 +33,5 @@ def attach_signature(_: Session, params: dict[str, Any], report: Report) -> dict
     ``manifest``.
     """
     text, digest = str(params["signature"]), str(params["manifest"])
-    signing.attach(path_of(params, "file"), text.encode(), digest, report)
+    signing.attach(path_of(params, "file"), text.encode("utf-8", "replace"), digest, report)
     return {}

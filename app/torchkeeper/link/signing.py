@@ -33,6 +33,8 @@ _NAME = re.compile(r"[^\s\"'*?!,#]{1,200}")
 _KEY = re.compile(r"(?:^|\s)((?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+=*)")
 #: Bytes of a key's file, and of an error, at most.
 _LARGEST, _SAID = 64 << 10, 4000
+#: Bytes of a file of allowed signers.
+_MOST_SIGNERS = 4 << 20
 
 
 class Signer(NamedTuple):
@@ -152,8 +154,7 @@ def _run(command: list[str]) -> None:
 def _lines() -> list[str]:
     path = signers_file()
     try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read().splitlines()
+        return whole.read(path, _MOST_SIGNERS).decode().splitlines()
     except FileNotFoundError:
         return []
     except OSError as e:
@@ -188,8 +189,7 @@ def _public(key: str) -> str:
     text = key
     if not _KEY.match(key):
         try:
-            with open(key, encoding="utf-8") as stream:
-                text = stream.read(_LARGEST)
+            text = whole.read(key, _LARGEST).decode()
         except OSError as e:
             raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
         except ValueError as e:

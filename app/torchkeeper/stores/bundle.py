@@ -162,9 +162,7 @@ class Bundle:
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
         listed = members[manifest.NAME]
-        most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
-        if listed.file_size > most:
-            raise Problem("bundle-damaged", why="Its manifest is too large")
+        check_size(listed)
         whole = self._read_member(manifest.NAME)
         self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
         said = manifest.begin(whole)
@@ -398,6 +396,13 @@ def open_file(path: str) -> BinaryIO:
 def _as_it_is(info: zipfile.ZipInfo) -> bool:
     """Whether a member's bytes lie in the file as they are."""
     return info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
+
+
+def check_size(listed: zipfile.ZipInfo) -> None:
+    """Raises Problem("bundle-damaged") for a manifest that is too large to be read."""
+    most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
+    if listed.file_size > most:
+        raise Problem("bundle-damaged", why="Its manifest is too large")
 
 
 def _is_bomb(size: int, packed: int) -> bool:

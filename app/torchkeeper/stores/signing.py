@@ -25,7 +25,7 @@ from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import exact
-from torchkeeper.stores.bundle import Bundle, members_of, open_file
+from torchkeeper.stores.bundle import Bundle, check_size, members_of, open_file
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import ZIP_ERRORS
@@ -206,8 +206,7 @@ def _opened(path: str) -> Iterator[_Opened | None]:
                 listed, signed = members.get(manifest.NAME), members.get(manifest.SIGNATURE)
                 if listed is None:
                     raise Problem("bundle-damaged", file=path, why="It has no manifest")
-                if listed.file_size > manifest.MAX_SIZE:
-                    raise Problem("bundle-damaged", file=path, why="Its manifest is too large")
+                check_size(listed)
                 if signed is not None and signed.file_size > MAX_SIZE:
                     raise Problem("signature-wrong", file=path, why="It is too large for one")
                 whole = archive.read(listed)
