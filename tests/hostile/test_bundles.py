@@ -206,8 +206,10 @@ def test_members_that_overlap(arena: Arena) -> None:
         others[-1].said["offset"] = offset
         assert imported(arena, bundles.whole(said, others))[0] == "bundle-damaged"
     others[-1].said |= {"offset": 0xFFFFFFFF, "size": 0xFFFFFFFF, "packed": 0xFFFFFFFF}
-    others[-1].said["extra"] = zips.zip64((1 << 64) - 1, (1 << 64) - 1, 1 << 62)
-    assert imported(arena, bundles.whole(said, others))[0] == "bundle-damaged"
+    most = (1 << 64) - 1
+    for large in ((most, most, 1 << 62), (100, 100, most), (most, most, 0), (0, 0, 1 << 63)):
+        others[-1].said["extra"] = zips.zip64(*large)
+        assert imported(arena, bundles.whole(said, others))[0] == "bundle-damaged"
 
 
 def test_manifests_are_parsed_or_damaged(arena: Arena) -> None:
