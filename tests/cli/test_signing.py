@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,14 @@ def test_what_a_signer_made_needs_no_trust(
     assert (inside["signature"]["status"], inside["signature"]["signer"]) == (
         "trusted", "team@example.org",
     )  # fmt: skip
+    copied = tk("copy", file, tmp_path / "copied", "--json", **config)
+    assert (copied.code, copied.result["entries"]) == (0, made.result["entries"])
     done = tk("import", file, "--into", into, "--json", **config)
     assert (done.code, done.result["entries"]) == (0, made.result["entries"])
 
     assert tk("signers", "remove", signature["fingerprint"], **config).code == 0
     assert tk("import", file, "--into", tmp_path / "other", **config).code == 2
+    assert tk("copy", file, tmp_path / "other", **config).code == 2
     assert tk("import", file, "--into", tmp_path / "other", "--trust", **config).code == 0
 
 
@@ -68,6 +72,8 @@ def test_signatures_can_be_required(
     copied = tk("copy", file, into, "--trust", **config)
     assert (copied.code, into.exists()) == (1, False)
     assert "signed by nobody" in copied.err
+    run = tk("verify", file, "--quick", "--trust", "--env", sys.executable, **config)
+    assert (run.code, "signed by nobody" in run.err) == (1, True), run.err
     assert "signers require off" in refused.err
     assert tk("sign", file, "--key", key, **config).code == 0
     assert "not among your signers" in tk("import", file, "--into", into, "--trust", **config).err
