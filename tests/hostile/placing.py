@@ -14,6 +14,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
 from torchkeeper.link.words import CATALOGUE, user_error
+from torchkeeper.stores import exact, signing
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
@@ -52,7 +53,12 @@ def imported(arena: Arena, data: bytes, reader: Reader | None = None) -> list[st
         except Problem as problem:
             codes.append(told(problem))
             return
-        with bundle:
+        with bundle, signing._opened(str(file)) as opened:
+            try:
+                if opened:
+                    exact.check(str(file), opened.stream, opened.members, opened.manifest, Report())
+            except Problem as problem:
+                told(problem)
             tell_refused(bundle, Told())
             for one in bundle.refused:
                 codes.append(told(Problem(one.code, **one.params)))

@@ -69,6 +69,21 @@ def test_no_gadget_runs(arena: Arena) -> None:
         reader.look()
 
 
+@pytest.mark.parametrize("kind", ["lists", "dicts", "tuples"])
+def test_what_holds_itself_many_times_is_not_written_out(kind: str, arena: Arena) -> None:
+    many = pickles.doubled(60, kind)
+    code = pickles.made("m", "C", [(name, many) for name in ("co_name", "co_firstlineno")])
+    codes = b"](" + pickles.made("m", "C", [("python_code", code)]) + b"e"
+    dynamo = pickles.made("m", "C", [("codes", codes), ("fn_name", many)])
+    entry = pickles.made(*pickles.FIELDS["precompile"][:2], [("dynamo", dynamo)])
+    profile = b"}cm\nCodeId\n(" + pickles.text("f") + many + pickles.text("n") + b"t\x81Ns"
+    with Watched() as reader:
+        for path, data in (("precompile", entry), ("pgo", profile)):
+            whole = {PATHS[path]: b"\x80\x04" + data + b"."}
+            [found] = arena.held(lambda whole=whole: listed(whole, reader, True))  # type: ignore[misc]
+            assert found.problem is None
+
+
 def test_generated(run: Run, arena: Arena, real: dict[str, list[bytes]]) -> None:
     trip = str(arena.trip / "x")
     extra = pickles.gadgets(trip) + pickles.SNIPPETS

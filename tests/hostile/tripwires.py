@@ -27,6 +27,8 @@ _STUCK = 30.0
 MOST_MEMORY = 512 << 20
 #: What nothing but hostile input names.
 MODULE = "tripwire_module"
+#: How a process ends in which a tripwire fires.
+FIRED = 66
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Events with paths that are written to, and which of their arguments those are.
@@ -42,8 +44,8 @@ _NEVER = (
     "os.startfile", "pty.spawn", "ctypes.dlopen", "pickle.find_class", "webbrowser.open",
     "ftplib.connect", "urllib.Request", "smtplib.connect",
 )  # fmt: skip
-#: The one program that may be started.
-_READER = "torchkeeper.stores.reader_process"
+#: The programs that may be started: those that read, and those that walk a folder.
+_READERS = ("torchkeeper.stores.reader_process", "torchkeeper.stores.walk_process")
 
 
 class Fired(BaseException):
@@ -117,7 +119,7 @@ class Arena:
             if str(args[0]).startswith(MODULE):
                 return f"imported {args[0]}"
         elif event == "subprocess.Popen":
-            if not any(_READER in str(one) for one in args[1]):
+            if not any(reader in str(one) for one in args[1] for reader in _READERS):
                 return f"started {args[1]!r}"
         elif event in _NEVER:
             return None if self.sockets and event == "socket.connect" else f"{event} of {args!r}"
@@ -186,3 +188,16 @@ def _status(pid: int | str, field: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     [line] = [line for line in lines if line.startswith(f"{field}:")]
     return int(line.split()[1]) << 10
+
+
+def guard(root: Path, allowed: list[str]) -> None:
+    """Keep the watch in this process from now on; it ends at once with status FIRED."""
+    arena = object.__new__(Arena)
+    arena.root, arena.allowed, arena.sockets = root, allowed, False
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if why := arena.hears(event, args):
+            os.write(2, f"{why}\n".encode(errors="backslashreplace"))
+            os._exit(FIRED)
+
+    sys.addaudithook(hook)

@@ -35,6 +35,7 @@ GRACE = 2.0
 #: Seconds to wait for a cancelled request where nobody can be asked for more patience.
 CANCEL = 10.0
 #: What is kept of an engine's standard error.
+LOG_LINE = 16 << 10
 LOG_LINES = 2000
 
 #: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
@@ -126,7 +127,8 @@ class Engine:
 
     def _keep_log(self, stderr: Any) -> None:
         with stderr:
-            for line in stderr:
+            # A line may be of any length, and what is kept is bounded.
+            while line := stderr.readline(LOG_LINE):
                 self.log.append(line.decode(errors="backslashreplace").rstrip("\n"))
 
     @property

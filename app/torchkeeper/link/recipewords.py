@@ -107,7 +107,8 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     shown = _Params(params)
     if "source" in shown:
         shown["source"] = _SOURCES.get(str(shown["source"]), shown["source"])
-    said = EXPECTED.get(code, code).format_map(shown)
+    # One that is not known came over a wire, and is a text like any other.
+    said = EXPECTED[code].format_map(shown) if code in EXPECTED else code
     if said.endswith((".", "?")):
         return said
     if found:

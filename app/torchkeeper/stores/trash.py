@@ -31,6 +31,8 @@ from torchkeeper.stores.locks import in_use, ours
 from torchkeeper.stores.walking import file_at
 
 _RECEIPT = "receipt.json"
+#: Of a receipt: a folder has a list of three numbers.
+_MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
 _FILES = "files"
 
 Left = Callable[[Item, Problem], None]
@@ -315,7 +317,11 @@ def _receipt(bin_: str) -> dict[str, Any]:
         with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return {}
-            said = json.loads(stream.read(64 << 20))
+            data = stream.read(64 << 20)
+        # A stranger's may be a bomb, all brackets: each takes a hundred bytes of memory.
+        if data.count(b"[") + data.count(b"{") > _MOST_FOLDERS or data.count(b",") > _MOST_NUMBERS:
+            return {}
+        said = json.loads(data)
     except (OSError, ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}

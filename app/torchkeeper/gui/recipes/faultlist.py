@@ -31,7 +31,7 @@ class FaultList(QTreeWidget):
         self.setRootIsDecorated(False)
         self.setAllColumnsShowFocus(True)
         self.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        columns(self, (64, 168, 0), 2)
+        columns(self, (56, 144, 0), 2)
         self.itemActivated.connect(self.want)
 
     def show_faults(self, faults: Sequence[Fault]) -> None:

@@ -22,6 +22,7 @@ from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
     Refusal,
+    can_be_key,
     encoded,
     forbids_key,
     pack,
@@ -229,6 +230,7 @@ class Redis:
 
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
         """Those of the items at some paths that are there. Raises as ``stream``."""
+        paths = [path for path in paths if can_be_key(path)]
         mine = [(path, found) for path in paths if (found := remote.locate(path))]
         commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
         lengths = self.again(lambda: self.connection.many(commands))
