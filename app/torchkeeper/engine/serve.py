@@ -95,16 +95,20 @@ def main() -> None:
     sys.setrecursionlimit(5000)
     stdin, stdout = _take_streams()
     out = _Out(stdout)
-    out.send(
-        {
-            "type": "hello",
-            "protocol": wire.PROTOCOL,
-            "version": torchkeeper.__version__,
-            "executable": sys.executable,
-            "python": sys.version.split()[0],
-            "operations": sorted(OPERATIONS),
-        }
-    )
+    hello = {
+        "type": "hello",
+        "protocol": wire.PROTOCOL,
+        "version": torchkeeper.__version__,
+        "executable": sys.executable,
+        "python": sys.version.split()[0],
+        "operations": sorted(OPERATIONS),
+    }
+    try:
+        out.send(hello)
+    except BrokenPipeError:
+        # The app was gone before it had an engine.
+        _leave_home()
+        os._exit(1)
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
     running: dict[int, _Request] = {}
     worker = threading.Thread(target=_work, args=(requests, running), name="worker")
@@ -126,17 +130,21 @@ def main() -> None:
     finally:
         stop()
         worker.join(PATIENCE)
-        # The private folder it was started in, should nobody be left to remove it.
-        here = os.getcwd()
-        if os.path.basename(here).startswith("torchkeeper-engine-"):
-            with contextlib.suppress(OSError):
-                os.rmdir(here)
+        _leave_home()
         if worker.is_alive():
             # It hangs in the system, on a dead mount perhaps; nobody is left to hear of it.
             os._exit(1)
     # Taking a big listing apart piece by piece would take longer than all of its rows did.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _leave_home() -> None:
+    """Remove the private folder it was started in, should nobody else be left to do so."""
+    with contextlib.suppress(OSError):
+        here = os.getcwd()
+        if os.path.basename(here).startswith("torchkeeper-engine-"):
+            os.rmdir(here)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:

@@ -69,6 +69,12 @@ class Engine:
 
     def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.python = python or sys.executable
+        more = dict(env or {})
+        if python is None:
+            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
+            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+        else:
+            source = str(travel.archive())
         try:
             self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
         except OSError as e:
@@ -78,12 +84,6 @@ class Engine:
                 "Make the temporary folder writable, or name another in TMPDIR.",
                 code="no-temporary-folder",
             ) from e
-        more = dict(env or {})
-        if python is None:
-            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
-            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
-        else:
-            source = str(travel.archive())
         boot = (
             "import sys; sys.path.insert(0, sys.argv.pop(1)); "
             "from torchkeeper.engine.serve import main; main()"
@@ -236,7 +236,8 @@ class Engine:
             why = f"It exited with status {code}."
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
-        if not self._greeted:
+        # Whoever kills it says nothing of what it is.
+        if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
             return self._no_python(why)
         return UserError(
             "The engine stopped before it was done.",

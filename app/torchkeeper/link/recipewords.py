@@ -79,6 +79,7 @@ EXPECTED: dict[str, str] = {
     "smaller": "written out, the combinations take more than {most} bytes: make the matrix "
     "smaller, or the inputs fewer.",
     "mode": "expected one of {known}",
+    "one-of": "expected one of {known}",
     "in-matrix": "this is in [matrix], too; say it in one place.",
     "whole-recipe": "this holds for all of a recipe: say it in its [compile].",
     "mode-and-options": "PyTorch takes a mode or options, not both.",

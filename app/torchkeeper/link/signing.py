@@ -119,9 +119,10 @@ def check_key(key: str) -> str:
     return program
 
 
-def sign(ask: Ask, file: str, key: str) -> None:
+def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
     """Sign a bundle with a private key, or with the one that belongs to a public key and is held
-    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed.
+    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed. With
+    ``output``, the signed one gets that name, in place of a file that is there with ``replace``.
 
     Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
     says of the file.
@@ -133,7 +134,8 @@ def sign(ask: Ask, file: str, key: str) -> None:
         _run([program, "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key, target])
         with open(target + ".sig", encoding="ascii") as stream:
             text = stream.read(_LARGEST)
-        ask("attach_signature", file=file, signature=text, manifest=digest)
+        ask("attach_signature", file=file, signature=text, manifest=digest, output=output,
+            replace=replace)  # fmt: skip
 
 
 def _run(command: list[str]) -> None:

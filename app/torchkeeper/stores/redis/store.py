@@ -72,7 +72,7 @@ class RedisItem(Item):
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
-        if name in ("about", "sha256"):
+        if name in ("about", "sha256", "torch"):
             return None
         raise AttributeError(name)
 
