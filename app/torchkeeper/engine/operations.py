@@ -398,6 +398,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "named": _late("named", "renaming"),
     "names": _late("names", "naming"),
     "copy": _late("copy_", "copying"),
+    "leaks": _late("leaks", "screening"),
     "facts": _late("facts_", "servers"),
     "server": _late("server", "servers"),
     "ttl": _late("ttl", "servers"),
