@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.cli import looking, output, signing
+from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.carrying import (
     advise,
@@ -36,7 +36,7 @@ _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
     "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
-    "object-unproven", "kernel-of-device",
+    "object-unproven", "kernel-of-device", "has-secrets",
 })  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be written, and its size")  # fmt: skip
     signing.add_key(command, "--sign")
+    leaking.add_choice(command)
     command.add_argument("--no-clobber", action="store_true",
                          help="fail instead of replacing a file that is there")  # fmt: skip
     looking.add_filter(command)
@@ -71,9 +72,11 @@ def export(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
-        answer = asker.ask("export", place=args.place, output=args.output, select=select,
-                           replace=not args.no_clobber,
-                           builders=carrying.builders(maker))  # fmt: skip
+        with leaking.telling(args, asker):
+            answer = asker.ask("export", place=args.place, output=args.output, select=select,
+                               replace=not args.no_clobber, secrets=args.secrets,
+                               builders=carrying.builders(maker))  # fmt: skip
+        answer["leaks"] = leaking.found(asker)
         if args.key and answer["entries"]:
             answer["signature"] = signing.signed(asker, answer["output"], args.key)
             answer["size"] = os.path.getsize(answer["output"])
@@ -87,8 +90,10 @@ def export(args: argparse.Namespace) -> int:
 def _plan_export(
     args: argparse.Namespace, asker: Asker, select: Answer, maker: Answer | None
 ) -> int:
-    answer = asker.ask("plan_export", place=args.place, select=select,
-                       builders=carrying.builders(maker))  # fmt: skip
+    with leaking.telling(args, asker):
+        answer = asker.ask("plan_export", place=args.place, select=select, secrets=args.secrets,
+                           builders=carrying.builders(maker))  # fmt: skip
+    answer["leaks"] = leaking.found(asker)
     note_undescribed(args, answer)
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
@@ -104,7 +109,8 @@ def _plan_export(
             output.line(f"  there    {say.size(there['size'])}, which {fate}")
         elif there["what"] != "missing":
             output.line("  there    something that is not a file, which cannot be replaced")
-    return _end(args, answer, asker, said, empty="There is nothing to export.")
+    code = _end(args, answer, asker, said, empty="There is nothing to export.")
+    return code or leaking.blocked(args, answer)
 
 
 def _room(needed: int, space: Answer) -> str:
