@@ -51,8 +51,13 @@ _URL = re.compile(
 )
 #: Of the web: a slash ends the address, and what has one before an @ is a path.
 _WEB = (b"http", b"https", b"file", b"ftp", b"git", b"ws", b"wss")
+#: For each form, a beginning that tells whether it is one, and then all of it.
 _TOKENS = tuple(
-    (form, re.compile(form.pattern(form.found).encode().replace(b",}", b",%d}" % MAX_VALUE)))
+    (
+        form,
+        re.compile(form.pattern(form.found, form.found + 40).encode()),
+        re.compile(form.pattern(form.found, MAX_VALUE).encode()),
+    )
     for form in TOKENS
 )
 _PEM = re.compile(
@@ -144,14 +149,9 @@ def _named(data: bytes, at: int, end: int) -> Iterator[Leak | Fact]:
         start -= 1
     while end < len(data) and end - at < 64 and data[end] in _NAME:
         end += 1
-    # The byte before a text in a pickle is its length, which may be a letter.
-    for begin in (start, start + 1):
-        if value := _kept(data, begin, end):
-            break
-    else:
-        begin = start
-        value = _set(data, begin, end)
-    name = data[begin:end].decode("ascii")
+    kept = _kept(data, start, at, end)
+    begin, stop, value = kept or (start, end, _set(data, start, end))
+    name = data[begin:stop].decode("ascii")
     if value is None or not (kind := _tells(name)):
         return
     text = data[value[0] : value[1]]
@@ -172,19 +172,27 @@ def _tells(name: str) -> str | None:
     return "maybe" if _MAYBE.search(name) else None
 
 
-def _kept(data: bytes, start: int, end: int) -> tuple[int, int] | None:
-    """Where the text is that comes after a name in a pickle, if the name is a whole text there."""
-    size = end - start
-    short = start >= 2 and data[start - 2] in b"\x8cCU" and data[start - 1] == size
-    long = start >= 5 and data[start - 5] in b"XBT" and (
-        data[start - 4 : start] == size.to_bytes(4, "little")
-    )  # fmt: skip
-    match = _MEMO.match(data, end) if short or long else None
-    if match is None:
-        return None
-    length = match[1][0] if match[1] else int.from_bytes(match[2], "little")
-    behind = match.end() + length
-    return (match.end(), behind) if length <= MAX_VALUE and behind <= len(data) else None
+def _kept(data: bytes, first: int, at: int, last: int) -> tuple[int, int, tuple[int, int]] | None:
+    """Where a name that is a whole text of a pickle begins and ends, and the text after it.
+
+    first, last: how far there are letters around what stands at ``at``: the byte before a text is
+    its length, which may be a letter, and so may the opcode behind it.
+    """
+    for start in range(first, min(first + 2, at + 1)):
+        if start >= 2 and data[start - 2] in b"\x8cCU":
+            end = start + data[start - 1]
+        elif start >= 5 and data[start - 5] in b"XBT":
+            end = start + int.from_bytes(data[start - 4 : start], "little")
+        else:
+            continue
+        match = _MEMO.match(data, end) if at < end <= last else None
+        if match is None:
+            continue
+        length = match[1][0] if match[1] else int.from_bytes(match[2], "little")
+        behind = match.end() + length
+        if length <= MAX_VALUE and behind <= len(data):
+            return start, end, (match.end(), behind)
+    return None
 
 
 def _set(data: bytes, start: int, end: int) -> tuple[int, int] | None:
@@ -235,11 +243,12 @@ def _token(data: bytes, at: int, _end: int) -> Iterator[Leak | Fact]:
     before = data[at - 1 : at] if at else b""
     if before in _WORD and data[at - 2 : at - 1] not in _SHORT:
         return  # within another word, but where the letter before it is the length of a text
-    for form, pattern in _TOKENS:
-        if match := pattern.match(data, at):
-            said = shown(match[0])
-            if len(set(said)) > 7:
-                yield Leak("token", form.issuer, *match.span(), f"{said[:3]}…")
+    for form, begin, whole in _TOKENS:
+        if match := begin.match(data, at):
+            said = match[0]
+            if len(set(said)) > 10 and any(48 <= byte < 58 for byte in said):
+                match = whole.match(data, at) or match
+                yield Leak("token", form.issuer, *match.span(), f"{shown(said[:3])}…")
             return
 
 

@@ -57,6 +57,8 @@ class Scanner:
         while (match := self._fixed.search(lower, at, reach)) and match.start() < end:
             at = match.start() + 1  # the next may begin within this one
             for found in self._try(window, match):
+                if isinstance(found, Leak) and found.what == "token":
+                    at = max(at, found.end)  # nothing begins within one
                 yield _moved(found, self._at)
 
     def _try(self, data: bytes, match: re.Match[bytes]) -> Iterator[Leak | Fact]:

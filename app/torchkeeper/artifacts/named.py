@@ -95,8 +95,8 @@ def facts(kind: str, files: dict[str, bytes]) -> dict[str, Any]:
     """What an entry's pickles name, those in texts of pickles included.
 
     pickles: how many there are; globals: ``module.name`` of all that is named, MAX_TOLD at most,
-    what is strange first; strange: those of them that are; more: whether there was more than could be
-    looked through, so that something may be missing.
+    what is strange first; strange: those of them that are; more: whether there was more than could
+    be looked through, so that something may be missing.
     """
     names: dict[tuple[str, str], None] = {}
     pickles, more = 0, False

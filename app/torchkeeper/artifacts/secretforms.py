@@ -26,20 +26,22 @@ class Form(NamedTuple):
     begins: tuple[str, ...]
     checked: str = ""
 
-    def pattern(self, least: int) -> str:
+    def pattern(self, least: int, most: int | None = None) -> str:
         """A regular expression for it with so many characters after its beginning."""
-        return rf"{self.prefix}{self.checked}{self.characters}{{{least},}}"
+        count = f"{{{least},{'' if most is None else most}}}"
+        return f"{self.prefix}{self.checked}{self.characters}{count}"
 
 
 #: As they are documented by those who give them out.
 TOKENS = (
-    Form("Hugging Face", "hf_", r"[0-9A-Za-z_]", 20, 8, ("hf_",)),
-    Form("OpenAI or Anthropic", "sk-", r"[0-9A-Za-z_-]", 20, 4, ("sk-",), r"(?=[0-9A-Za-z_-]*\d)"),
-    Form("GitHub", "gh[opsur]_", r"[0-9A-Za-z_]", 30, 16,
+    Form("Hugging Face", "hf_", r"[0-9A-Za-z]", 20, 8, ("hf_",)),
+    Form("OpenAI or Anthropic", "sk-", r"[0-9A-Za-z_-]", 20, 4, ("sk-",),
+         r"(?=[0-9A-Za-z_-]{0,99}\d)"),
+    Form("GitHub", "gh[opsur]_", r"[0-9A-Za-z]", 30, 16,
          ("gho_", "ghp_", "ghs_", "ghu_", "ghr_")),
     Form("GitHub", "github_pat_", r"[0-9A-Za-z_]", 22, 16, ("github_pat_",)),
     Form("GitLab", "glpat-", r"[0-9A-Za-z_-]", 18, 16, ("glpat-",)),
-    Form("Slack", "xox[a-z]-", r"[0-9A-Za-z_-]", 10, 8, ("xox",), r"(?=[0-9A-Za-z_-]*\d)"),
+    Form("Slack", "xox[a-z]-", r"[0-9A-Za-z_-]", 10, 8, ("xox",), r"(?=[0-9A-Za-z_-]{0,99}\d)"),
     Form("AWS", "A[KS]IA", r"[0-9A-Z]", 16, 12, ("akia", "asia")),
     Form("Google", "AIza", r"[0-9A-Za-z_-]", 30, 20, ("aiza",)),
     Form("Google", r"ya29\.", r"[0-9A-Za-z_-]", 20, 8, ("ya29.",)),
@@ -48,7 +50,7 @@ TOKENS = (
     Form("NVIDIA", "nvapi-", r"[0-9A-Za-z_-]", 30, 16, ("nvapi-",)),
     # A JSON web token: the base64 of '{"', a dot, and the claims, which begin the same.
     Form("JSON web token", "eyJ", r"[0-9A-Za-z_.-]", 20, 10, ("eyj",),
-         r"(?=[0-9A-Za-z_-]{8,2000}\.)"),
+         r"(?=[0-9A-Za-z_-]{8,300}\.)"),
 )  # fmt: skip
 
 #: Names that say that what they name is a secret, whatever it looks like.

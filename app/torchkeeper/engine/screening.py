@@ -8,10 +8,10 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
+from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leakforms import Leak
 from torchkeeper.artifacts.leaks import Scanner
-from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, entries_of, place_of, tell_left
 from torchkeeper.stores.beforehand import what_is
@@ -63,11 +63,7 @@ def screen_of(
     secrets are an end of it, but where it is ``dry``. Findings ``secret={…}`` tell each, and
     ``leaks={…}`` all, as ``screening.Told``.
     """
-    kinds = PORTABLE
-    if target == "server":
-        kinds = frozenset(
-            kind for kind in PORTABLE if kind == "triton" or redis_key(kind, "k") is not None
-        )
+    kinds = remote.KINDS if target == "server" else PORTABLE
     choice = choice_of(params)
     return Screen(report, left, session.reader, choice, own_names(), dry, kinds)
 
