@@ -18,7 +18,7 @@ from torchkeeper.cli.carrying import (
     renamed,
     tell_names,
 )
-from torchkeeper.link import carrying, protected, say, verdicts
+from torchkeeper.link import carrying, protected, runnable, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.signing import check_key, check_policy, signers_file
@@ -154,7 +154,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
     here = here_of(args, [args.file])
-    asker, answer = _look_inside(args, args.file, here)
+    asker, answer = _look_inside(args, args.file, here, leaks=True)
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -165,12 +165,14 @@ def inspect(args: argparse.Namespace) -> int:
         _warn([answer])
         if here and (said := carrying.threads(answer["made_in"], here["facts"])):
             output.note(said)
-        for text in output.left_lines(asker.left):
+        for text in [*output.left_lines(asker.left), *leaking.lines(answer["leaks"])]:
             output.note(text)
     return 1 if answer["broken"] or failures(asker.left) else 0
 
 
-def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tuple[Asker, Answer]:
+def _look_inside(
+    args: argparse.Namespace, file: str, here: Answer | None, leaks: bool = False
+) -> tuple[Asker, Answer]:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = []
@@ -178,6 +180,13 @@ def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tu
             asker.ask("know", python=here["python"], env=here["facts"])
             envs.append(here["python"])
         answer = asker.ask("list", place=file, envs=envs, signers=signers_file())
+        if "format" in answer:
+            # Of which the rows are to stay.
+            other = Asker(engine, args.json)
+            answer["runnable"] = other.ask("runnable", place=file)
+            if leaks:
+                other.ask("leaks", place=file)
+                answer["leaks"] = leaking.found(other)
     if "format" not in answer:
         raise UserError(
             f"{file} is a folder.",
@@ -199,7 +208,7 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
     output.line(f"  made in  {made_in(answer.get('made_in'))}")
     output.line(f"  signed   {printable(signed_by(answer['signature']))}")
-    for name, value in carrying.lines(answer):
+    for name, value in [*carrying.lines(answer), *runnable.lines(answer["runnable"])]:
         output.line(f"  {name:<9}{value}")
     if (here := answer["judged_by"]) is not None:
         said = verdicts.summary(answer)
@@ -207,7 +216,10 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
 
 
 def _warn(answers: Sequence[Answer]) -> None:
-    """Say where nothing in any file is of use."""
+    """Say where nothing in any file is of use, and what PyTorch would not have written."""
+    for answer in answers:
+        if said := runnable.warning(answer["runnable"]):
+            output.note(said)
     here = answers[0]["judged_by"] if answers else None
     if here is not None and (said := verdicts.warning(verdicts.together(answers), here["torch"])):
         output.note(printable(said))
