@@ -111,8 +111,8 @@ def facts(kind: str, files: dict[str, bytes]) -> dict[str, Any]:
             texts, budget = _texts(loaded.obj, budget)
             more = more or budget <= 0
             inner = [text for text in texts if text[:1] == b"\x80" and text[1:2] in _PROTOCOLS]
-            if inner and (depth >= _MAX_DEPTH or pickles + len(waiting) >= _MAX_PICKLES):
-                more, inner = True, []
+            room = _MAX_PICKLES - pickles - len(waiting) if depth < _MAX_DEPTH else 0
+            more, inner = more or len(inner) > room, inner[: max(room, 0)]
             waiting += [(text, depth + 1) for text in inner]
     found = sorted(names, key=lambda one: (not is_strange(kind, *one), one))
     return {

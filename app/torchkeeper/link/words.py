@@ -342,8 +342,8 @@ CATALOGUE: dict[str, Words] = {
         "Nothing was written, because secrets were found.",
         "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. Whoever gets "
         "these could read them.",
-        "Redact them with --redact, leave those entries out with --without-secrets, or, if nothing "
-        "of it is secret, take them along with --allow-secrets.",
+        "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
+        "and commands have --redact, --without-secrets and --allow-secrets.",
     ),
     "has-secrets": Words("It holds secrets, and was left out as you said."),
     "secret-fixed": Words(
