@@ -43,9 +43,10 @@ def secret(found: Mapping[str, Any]) -> str:
     return f"the value of {name}"
 
 
-def line(found: Mapping[str, Any]) -> str:
-    """A finding ``secret`` on one line, with where it is."""
+def line(found: Mapping[str, Any], brief: bool = False) -> str:
+    """A finding ``secret`` on one line, with where it is; ``brief``: with the key's beginning."""
     key = printable(str(found.get("key")), 60)
+    key = f"{key[:12]}…" if brief and len(key) > 13 else key
     times = found.get("times")
     more = f", {times:,} times" if isinstance(times, int) and times > 1 else ""
     where = f"{found.get('kind')} {key}, byte {found.get('offset'):,}{more}"

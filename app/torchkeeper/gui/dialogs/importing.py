@@ -145,16 +145,12 @@ class ImportDialog(WorkDialog):
         body.addSpacing(4)
         self.trust = forms.label("", wrap=True)
         what = self.tr("What is imported is code that PyTorch will run.")
-        self.runs = forms.label("", "muted", wrap=True)
         self.strange = forms.label("", "error", wrap=True)
         self.anyway = QCheckBox(self.tr("I know what this is: import it all the same"))
         self.anyway.toggled.connect(self._allow)
-        advice = QWidget()
-        inside = forms.column(gap=4)
-        for widget in (self.trust, self.runs, self.strange, self.anyway):
-            inside.addWidget(widget)
-        advice.setLayout(inside)
-        body.addWidget(trust_notice(what, advice))
+        body.addWidget(trust_notice(what, self.trust))
+        body.addWidget(self.strange)
+        body.addWidget(self.anyway)
         self._say_trust()
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
@@ -247,11 +243,14 @@ class ImportDialog(WorkDialog):
                         "Import only files from people you trust.")
             )  # fmt: skip
         runs = [said for file in self.chosen if (said := file.runs())]
-        self.runs.setText("\n".join(dict.fromkeys(runs)))
-        self.runs.setVisible(bool(runs))
-        self.strange.setText("\n".join(dict.fromkeys(self._odd())))
-        self.strange.setVisible(bool(self._odd()))
-        self.anyway.setVisible(bool(self._odd()))
+        self.trust.setText("\n".join([self.trust.text(), *dict.fromkeys(runs)]))
+        odd = self._odd()
+        if odd and self.anyway.isHidden():
+            room = self.screen().availableSize().height() - 80
+            self.resize(self.width(), max(self.height(), min(self.height() + 80, room)))
+        self.strange.setText("\n".join(dict.fromkeys(odd)))
+        self.strange.setVisible(bool(odd))
+        self.anyway.setVisible(bool(odd))
 
     def _odd(self) -> list[str]:
         """What is said of files that nobody vouches for, and that PyTorch has not written."""

@@ -23,11 +23,10 @@ class SecretChoice(QWidget):
         super().__init__()
         self._found: list[str] = []
         self._told: dict[str, Any] = {}
-        self.heading = forms.label("", "heading", wrap=True)
+        self.heading = forms.label("", "heading")
         self.list = QPlainTextEdit()
         self.list.setReadOnly(True)
         self.list.setAccessibleName(self.tr("Secrets that were found"))
-        self.list.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.list.setTabChangesFocus(True)
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
         self.choice = QComboBox()
@@ -50,13 +49,13 @@ class SecretChoice(QWidget):
         inside.addWidget(self.heading)
         inside.addWidget(self.list)
         inside.addLayout(line)
-        inside.addWidget(self.note)
         beside = forms.row(gap=12)
         beside.setContentsMargins(12, 10, 12, 10)
         beside.addLayout(inside, 1)
         self._notice = forms.frame("notice", beside)
         whole = forms.column()
         whole.addWidget(self._notice)
+        whole.addWidget(self.note)
         whole.addWidget(self.private)
         self.setLayout(whole)
         self._say()
@@ -72,7 +71,7 @@ class SecretChoice(QWidget):
         for one in found:
             if isinstance(secret := one.get("secret"), dict):
                 if len(self._found) < _LISTED:
-                    self._found.append(leaks.line(secret))
+                    self._found.append(leaks.line(secret, brief=True))
             elif isinstance(told := one.get("leaks"), dict):
                 self._told, news = told, True
         if news:
@@ -95,6 +94,14 @@ class SecretChoice(QWidget):
         """Whether somebody has to say what is to become of them."""
         return self.secrets > 0 and self.choice.currentIndex() < 0
 
+    def _make_room(self, secrets: int) -> None:
+        """Have the dialog grow by what is to be shown, as far as the screen has room."""
+        dialog = self.window()
+        if dialog is not self:
+            wanted = dialog.height() + (self.list.height() + 150 if secrets else 40)
+            room = dialog.screen().availableSize().height() - 80
+            dialog.resize(dialog.width(), max(dialog.height(), min(wanted, room)))
+
     def _say(self) -> None:
         told, count = self._told, self.secrets
         entries = say.count(int(told.get("entries") or 0), "entry", "entries")
@@ -114,5 +121,8 @@ class SecretChoice(QWidget):
         self.private.setText(self.tr("Also in it: {}").format("; ".join(facts)))
         self.private.setVisible(bool(facts))
         self._notice.setVisible(count > 0)
-        self.setVisible(bool(count or facts))
+        shown = bool(count or facts)
+        if shown and self.isHidden():
+            self._make_room(count)
+        self.setVisible(shown)
         self.changed.emit()
