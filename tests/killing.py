@@ -25,9 +25,10 @@ from torchkeeper.warm import processes
 
 ROOT = Path(__file__).parent.parent
 #: Seconds that anything may take on a machine with too much to do.
-PATIENCE = 90.0
-#: Seconds in which all have to notice that one of them is gone, and to have ended and tidied up.
-NOTICE = 15.0
+PATIENCE = 180.0
+#: Seconds in which all have to notice that one of them is gone, to end, and to tidy up: an engine
+#: waits that long for what it is at (PATIENCE in engine/serve.py).
+NOTICE = 20.0
 #: What the processes of a warm-up run, in the order in which they start each other.
 _RUN = {"engine": "torchkeeper.engine.serve", "worker": "torchkeeper.warm.job"}
 _TURN = 0.01

@@ -122,6 +122,36 @@ def test_bad_input(
     assert bundle.read_bytes() == before
 
 
+def test_where_signing_fails_nothing_takes_the_place_of_what_is_there(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    locked, file = tmp_path / "locked", tmp_path / "out" / "b.torchcache"
+    how = ["-q", "-t", "ed25519", "-N", "secret"]
+    subprocess.run(["ssh-keygen", *how, "-f", locked], check=True)
+    file.parent.mkdir()
+    what = ("export", kept_291, "-o", file, "--filter", "kind:fxgraph")
+    assert tk(*what, "--sign", key, **config).code == 0
+    before = file.read_bytes()
+    failed = tk(*what, "--sign", locked, DISPLAY="", SSH_ASKPASS_REQUIRE="never", **config)
+    assert (failed.code, "could not be signed" in failed.err) == (1, True)
+    assert file.read_bytes() == before
+    assert tk(*what, "--sign", key, "--no-clobber", **config).code == 1
+    assert tk("export", kept_291, "-o", tmp_path, "--sign", key, **config).code == 1
+    assert [one.name for one in file.parent.iterdir()] == [file.name]
+
+
+def test_of_a_link_the_file_is_signed(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file, link = tmp_path / "b.torchcache", tmp_path / "link.torchcache"
+    assert tk("export", kept_291, "-o", file, "--filter", "kind:pgo").code == 0
+    link.symlink_to(file.name)
+    assert tk("sign", link, "--key", key, **config).code == 0
+    assert link.is_symlink()
+    signature = tk("inspect", file, "--json", **config).result["signature"]
+    assert signature["status"] == "unknown"
+
+
 def test_a_file_of_signers_that_others_wrote_is_kept(
     tk: Tk, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:

@@ -301,3 +301,37 @@ def test_what_an_interpreter_says_that_are_no_names_is_not_heard() -> None:
     assert rows == [good]
     carrying.take(rows, [good] * 5, [{"built": 1}, {"built": 1}])
     assert rows == [good] * 2
+
+
+def test_eager_kernels_for_another_torch_or_cpu_stay_out(
+    other_kinds: Path, engine: Engine, tmp_path: Path
+) -> None:
+    """Each with the reason; PyTorch itself would load any."""
+    cache, file, other = tmp_path / "cache", tmp_path / "b.torchcache", tmp_path / "o.torchcache"
+    shutil.copytree(other_kinds / "cache" / "aoti_eager", cache / "aoti_eager")
+    done = engine.call(
+        "export",
+        {
+            "place": str(cache),
+            "output": str(file),
+            "builders": THERE,
+            "select": {"filter": "kind:aoti_eager"},
+        },
+    )
+    assert (done["entries"], done["objects"], done["described"]) == (3, 3, 3)
+    placed, left = bring(engine, file, tmp_path / "t", env="/here")
+    assert (placed["entries"], placed["renamed"], left) == (3, 0, [])
+    for name, code in (
+        ("another torch", "object-torch"),
+        ("other sources of torch", "object-torch"),
+        ("a newer libc", "object-libc"),
+        ("another CPU", "object-misclaimed"),
+    ):
+        edit(file, other, CLAIMS[name][0])
+        counts, left = look(engine, other, tmp_path / "u", env="/here")
+        assert {one["code"] for one in left} == {code}, name
+        assert (counts["left"]["entries"], counts["new"]["entries"]) == (3, 0)
+        # What is there is there, whatever is said of it.
+        assert look(engine, other, tmp_path / "t", env="/here")[0]["there"]["entries"] == 3
+    edit(file, other, says(python="cpython-310-x86_64-linux-gnu", compiler="clang version 17.0.1"))
+    assert look(engine, other, tmp_path / "u", env="/here")[0]["new"]["entries"] == 3

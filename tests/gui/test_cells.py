@@ -20,6 +20,7 @@ from torchkeeper.gui import findings
 from torchkeeper.gui.activity import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
+from torchkeeper.gui.dialogs.resultpage import ResultPage
 from torchkeeper.gui.jobs import Job, JobsModel, State, cells_text
 from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
@@ -394,7 +395,7 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     assert Beside(kept, changed=True).more.startswith("The place has changed")
 
 
-def test_an_outcome_says_what_is_not_warm() -> None:
+def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     cells = sample_cells.told(16, (4, 7))
     job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
     job.asked = {"then": ("/out.torchcache", "")}
@@ -407,6 +408,17 @@ def test_an_outcome_says_what_is_not_warm() -> None:
     assert said.lines[-1].startswith("Nothing was exported")
     job.cells = sample_cells.told(16)
     assert outcome(job).title == "Warmed"
+    # Where nothing is, there is no more to say.
+    job.cells, job.result, job.asked = sample_cells.told(1, (0,)), {"failed": 1}, {}
+    job.cells.end()
+    said = outcome(job)
+    assert said.title == "Nothing is warm"
+    assert said.lines == ["0 of 16 cells are warm.", "Nothing was added to /place."]
+    dialog = ResultPage()
+    qtbot.addWidget(dialog)
+    dialog.show_job(job, False)
+    assert dialog.verify.isHidden()
+    assert not dialog.bad.isHidden()
 
 
 # The colours.

@@ -51,7 +51,7 @@ def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
     click(qtbot, dialog.cancel)
     assert window.isVisible()
     assert job.state is State.RUNNING
-    recipes = window.flows.show_recipes()
+    recipes = window.flows.recipes.show_recipes()
     click(qtbot, asked(window).background)
     assert not window.isVisible()
     assert not recipes.isVisible()
@@ -116,7 +116,7 @@ def test_an_answer_about_what_is_unsaved_is_enough(
 
 def unsaved(qtbot: QtBot, window: Window, path: Path = Path("/nowhere/x.toml")) -> RecipeEditor:
     """A recipe that somebody has written into."""
-    editor = window.flows.edit_recipe(str(path))
+    editor = window.flows.recipes.edit_recipe(str(path))
     if path.exists():
         qtbot.waitUntil(lambda: not editor.text.isReadOnly(), timeout=PATIENCE)
     editor.text.setReadOnly(False)

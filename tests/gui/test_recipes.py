@@ -23,8 +23,9 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes import known, words
+from torchkeeper.gui.recipes.known import BUILTIN
 from torchkeeper.gui.window import Window
-from torchkeeper.link import recipes, warmed
+from torchkeeper.link import examples, recipes, warmed
 from torchkeeper.link.words import UserError
 
 GOOD = """\
@@ -68,7 +69,7 @@ def shown(qtbot: QtBot, window: Window) -> RecipesDialog:
 
 def edited(qtbot: QtBot, window: Window, path: Path) -> RecipeEditor:
     """The text of a recipe, once it is looked at."""
-    editor = window.flows.edit_recipe(str(path))
+    editor = window.flows.recipes.edit_recipe(str(path))
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     return editor
 
@@ -198,8 +199,8 @@ def test_a_text_is_looked_at_while_it_is_written(
     window = open_window()
     file = folder / "small.toml"
     editor = edited(qtbot, window, file)
-    assert editor.makes.text() == "It makes 4 cells"
-    assert editor.cells.item(0).text() == "small, batch 2, default"
+    assert editor.makes.title.text() == "It makes 4 cells"
+    assert editor.makes.cells.item(0).text() == "small, batch 2, default"
     assert editor.state.text() == "Nothing is wrong with it"
     assert not editor.save.isEnabled()
     editor.text.go_to(5, len("batch = [2, 4") + 1)
@@ -219,7 +220,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
-    qtbot.waitUntil(lambda: editor.makes.text() == "It makes 2 cells", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: editor.makes.title.text() == "It makes 2 cells", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
     window.close()
@@ -328,7 +329,7 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, source: str
 ) -> None:
     window = open_window()
-    window.flows.new_recipe(source)
+    window.flows.recipes.new_recipe(source)
     qtbot.waitUntil(lambda: bool(window.findChildren(RecipeEditor)), timeout=PATIENCE)
     [editor] = window.findChildren(RecipeEditor)
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
@@ -342,6 +343,10 @@ def test_a_new_recipe_begins_with_an_example(
     qtbot.waitUntil(lambda: editor.path != "", timeout=PATIENCE)
     assert source in tomllib.loads(tmp_path.joinpath("new.toml").read_text())
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
+    # What it names is there, too, so that it can be warmed as it is.
+    if beside := examples.BESIDE[source]:
+        qtbot.waitUntil(lambda: f"{beside[0]} written" in editor.where.text(), timeout=PATIENCE)
+    assert {path.name for path in tmp_path.glob("*.py")} == set(beside)
     editor.close()
     assert not editor.isVisible()
 
@@ -350,7 +355,7 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     window = open_window()
-    window.flows.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(words.FORM)
     [form] = window.findChildren(RecipeForm)
     form.reference.setText("old.module:small")
     click(qtbot, form.browse)
@@ -390,7 +395,7 @@ def test_what_a_file_may_be_called(
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     window = open_window()
-    window.flows.new_recipe(words.FORM)
+    window.flows.recipes.new_recipe(words.FORM)
     [form] = window.findChildren(RecipeForm)
     assert not form.go.isEnabled(), "nothing is named yet"
     type_in(qtbot, form.reference, "models.py:small")
@@ -503,10 +508,76 @@ def test_a_recipe_is_changed_in_the_form_and_nothing_is_lost(
     editor.reject()
 
 
+SEVERAL = """\
+[[callable]]
+factory = "models.py:first"
+inputs = [{ shape = ["batch", 4] }]
+
+[[callable]]
+function = "models.py:second"  # in two ways
+compile = { mode = "max-autotune", grad = false, options = { a = 1 } }
+calls = [
+    { inputs = [{ shape = [4, 16] }] },  # short
+    { inputs = [{ shape = [8, 16] }], keywords = { scale = 2.0 }, grad = true },
+]
+
+[matrix]
+batch = [2, 4]
+
+[compile]
+backward = true
+device = "cpu"
+"""
+
+
+def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
+    taken: list[str] = []
+    form = RecipeForm(None, lambda text, _: taken.append(text), SEVERAL, tomllib.loads(SEVERAL))
+    qtbot.addWidget(form)
+    form.show()
+    assert [form.which.itemText(n) for n in range(form.which.count())] == [
+        "1  first", "2  second, max-autotune, no grad, options, 2 calls",
+    ]  # fmt: skip
+    assert form.gradients.currentData() == "backward"
+    form.reference.setText("models.py:third")
+    form.inputs.setPlainText("[batch, 4")
+    form.which.setCurrentIndex(1)
+    assert form.which.currentIndex() == 0, "nobody knows what that is"
+    assert form.wrong.isVisible()
+    form.inputs.setPlainText("[batch, 8]")
+    form.which.setCurrentIndex(1)
+    assert form.reference.text() == "models.py:second"
+    assert not form.inputs.isEnabled()
+    assert form.inputs.toPlainText() == "1: [4, 16]\n2: [8, 16], scale = 2.0, grad = true"
+    assert form.form.modes == ["max-autotune"]
+    assert form.gradients.currentData() == "no-grad"
+    assert "Of this one alone: mode, grad." in form.about.text()
+    assert "callable.compile.options" in form.about.text()
+    # What all have cannot be taken from one.
+    text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')
+    other = RecipeForm(None, print, text, tomllib.loads(text))
+    qtbot.addWidget(other)
+    other.show()
+    other.which.setCurrentIndex(1)
+    other.modes["max-autotune"].setChecked(False)
+    click(qtbot, other.go)
+    assert other.isVisible()
+    assert "All callables have" in other.wrong.text()
+    # What it says of itself is changed there; what it does not, for all.
+    form.gradients.setCurrentIndex(form.gradients.findData("forward"))
+    form.device.setEditText("cuda")
+    click(qtbot, form.go)
+    assert taken == [
+        SEVERAL.replace("first", "third")
+        .replace('"batch", 4]', '"batch", 8]')
+        .replace("grad = false, options = { a = 1 }", "options = { a = 1 }, backward = false")
+        .replace('"cpu"', '"cuda"')
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
-     ('[[callable]]\nfunction = "m:f"\n' * 2, "there are several"),
      ('[[callable]]\nfunction = "m"\n', "Correct what is wrong")],
 )  # fmt: skip
 def test_what_the_form_cannot_show_is_for_the_text(
@@ -560,6 +631,21 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     then.file.setText(str(folder / "x.torchcache"))
     qtbot.waitUntil(lambda: then.then == (str(folder / "x.torchcache"), ""), timeout=PATIENCE)
     assert not dialog.then.publish.isEnabled(), "there is no server"
+    dialog.reject()
+
+
+@pytest.mark.usefixtures("torch_that_waits")
+def test_of_several_cells_all_runs_of_a_verification_are_prepared(
+    qtbot: QtBot, open_window: OpenWindow, folder: Path
+) -> None:
+    dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
+    box = dialog.runs["prepared"]
+    qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm"]
+    assert "Several cells" in box.toolTip()
+    dialog.recipe.choose([BUILTIN])
+    qtbot.waitUntil(box.isEnabled, timeout=PATIENCE)
+    assert dialog.chosen == ["cold", "mega", "warm", "prepared"], "as it was wanted"
     dialog.reject()
 
 

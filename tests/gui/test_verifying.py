@@ -22,6 +22,7 @@ from tests.stores.building import NATIVE, rename
 from torchkeeper.gui import laps
 from torchkeeper.gui.dialogs.aftermath import Aftermath
 from torchkeeper.gui.dialogs.compileoptions import CompileOptions
+from torchkeeper.gui.dialogs.laptable import LapTable
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
@@ -351,6 +352,19 @@ def test_the_result_page_says_what_to_do(
     assert "Warm it with this recipe" in page.text.text()
     assert page.more.graphs.topLevelItemCount() == 1
     dialog.accept()
+
+
+def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
+    table = LapTable()
+    qtbot.addWidget(table)
+    runs = result()["runs"]
+    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}}
+    table.show_result(result(runs=runs))
+    cold, warm = (table.topLevelItem(row) for row in range(2))
+    assert cold is not None
+    assert warm is not None
+    assert (cold.text(4), warm.text(4)) == ("2 + 1", "0")
+    assert cold.toolTip(4) == "2 graphs, and 1 entry of AOTAutograd, which holds them"
 
 
 def test_a_verification_is_cancelled_while_its_place_does_not_answer(

@@ -20,6 +20,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from torchkeeper.gui import actions
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.process import Engine
 
@@ -239,8 +240,9 @@ def test_every_control_has_an_accessible_name(open_window: OpenWindow, fixture_c
     window = open_window(fixture_cache)
     window.flows.warm()
     window.flows.open_import([str(fixture_cache)])
-    window.flows.show_recipes()
-    window.flows._edit(RecipeEditor(window, window.engines, text="x = 1"))
+    window.flows.recipes.show_recipes()
+    window.flows.recipes._edit(RecipeEditor(window, window.engines, text="x = 1"))
+    window.flows.recipes.new_recipe(FORM)
     window.show_shortcuts()
     kinds = (QAbstractButton, QLineEdit, QComboBox, QAbstractItemView)
     for widget in window.findChildren(QWidget):

@@ -182,6 +182,25 @@ def test_a_dead_window_leaves_no_engine(tmp_path: Path) -> None:
     assert not alive(pid)
 
 
+@pytest.mark.parametrize("python", ["None", "sys.executable"])
+def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
+    tmp_path: Path, python: str
+) -> None:
+    script = f"""if True:
+        import os, signal, sys
+        from torchkeeper.link.process import Engine
+        print(Engine({python}).pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    window = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=False)
+    deadline = time.monotonic() + 20
+    while alive(int(window.stdout)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_prints_before_the_engine_starts_is_no_protocol(tmp_path: Path) -> None:
     site = tmp_path / "sitecustomize.py"
     site.write_text("print('hello from a library', flush=True)\n")
@@ -199,6 +218,14 @@ def test_what_is_no_python_is_said(program: str) -> None:
     with Engine(path) as engine, pytest.raises(UserError, match="as a Python does") as caught:
         engine.call("places")
     assert caught.value.code == "interpreter-unusable"
+
+
+def test_one_that_is_killed_before_it_says_anything_is_not_called_no_python() -> None:
+    with Engine(sys.executable) as engine:
+        engine.kill()
+        with pytest.raises(UserError, match="SIGKILL") as caught:
+            engine.call("places")
+    assert caught.value.code == "engine-gone"
 
 
 def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> None:

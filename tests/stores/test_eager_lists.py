@@ -221,6 +221,19 @@ def test_a_list_of_which_pytorch_would_take_nothing_is_told(
     assert (target / ABS).read_bytes() == before
 
 
+def test_no_list_grows_beyond_what_can_be_read(place: Path, bundle: Path, tmp_path: Path) -> None:
+    first, second = listed(place)
+    text = [{"string_value": "x" * 1000, "arg_order": number} for number in range(3900)]
+    target = with_items(place, tmp_path / "target", {**first, "meta_info": text})
+    before = (target / ABS).read_bytes()
+    left = Left()
+    with Bundle(str(bundle), Report()) as opened:
+        done = import_bundle(opened, str(target), Report(), left)
+    assert (done.entries, left.codes) == (1, ["kernel-unloadable"] * 2)
+    assert (target / ABS).read_bytes() == before
+    assert (target / LISTS / second["kernel_path"]).exists(), "which was there before"
+
+
 def huge(path: Path) -> None:
     with path.open("wb") as out:
         out.truncate(5 << 20)

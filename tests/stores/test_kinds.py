@@ -29,6 +29,7 @@ from torchkeeper.stores.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.locks import in_use
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.withdrawing import parted
 
 
 def described(place: Path, full: bool = False) -> list[Described]:
@@ -190,27 +191,103 @@ def test_one_entry_alone_is_what_the_listing_said(other_kinds: Path, vllm_rank: 
                 assert (alone.name, alone.size, alone.problem) == (entry.name, entry.size, None)
 
 
-def test_kernels_of_one_list_are_purged_together_and_come_back(other_cache: Path) -> None:
-    before = snapshot(other_cache)
+def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> None:
+    before = snapshot(other_cache, times=False)
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    first, second = json.loads(conf.read_text())
     (entry,) = [e for e in entries(other_cache, "aoti_eager") if "float64" in str(e.name)]
     taken = chosen(other_cache, items=[["aoti_eager", entry.path]])
-    assert sorted(str(o.entry.name) for o in taken) == [
-        "aten::abs(float32[4, 8])",
-        "aten::abs(float64[3])",
-    ]
+    assert [o.entry.name for o in taken] == ["aten::abs(float64[3])"]
     assert len(chosen(other_cache, filter="add.Tensor kind:aoti_eager")) == 1
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     done = trash.purge(plan, False, Report(), never)
-    assert (done.entries, done.files) == (2, plan.files)
-    assert [e.name for e in entries(other_cache, "aoti_eager")] == [
-        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)"
+    assert (done.entries, done.files) == (1, plan.files)
+    assert json.loads(conf.read_text()) == [first]
+    assert not (conf.parent / second["kernel_path"]).exists()
+    left = entries(other_cache, "aoti_eager")
+    assert [e.name for e in left] == [
+        "aten::abs(float32[4, 8])",
+        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)",
     ]
+    assert not [e for e in left if e.problem]
+    (receipt,) = trash.receipts(str(other_cache))
+    assert receipt.entries == 1
+    back = trash.undo(str(other_cache), Report(), never)
+    assert (back.entries, back.files) == (1, plan.files)
+    assert snapshot(other_cache, times=False) == before
+
+
+def test_the_first_of_a_list_goes_without_it(other_cache: Path) -> None:
+    """At once, and for good: the list stays, with what is left of it."""
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    first, second = json.loads(conf.read_text())
+    (one,) = [o for o in described(other_cache) if "float32[4, 8])" in str(o.entry.name)][:1]
+    assert conf.name in [file.name for file in one.item.files]
+    items = parted(str(other_cache), [one.item])
+    plan = trash.Plan(str(other_cache), items)
+    assert plan.files == len(one.item.files) - 1
+    done = trash.purge(plan, True, Report(), never)
+    assert (done.entries, done.files, done.bytes) == (1, plan.files, plan.allocated)
+    assert json.loads(conf.read_text()) == [second]
+    assert not (conf.parent / first["kernel_path"]).exists()
+    again: list[str] = []
+    trash.purge(plan, True, Report(), lambda item, problem: again.append(problem.code))
+    assert again == ["entry-changed"]
+
+
+def test_a_kernel_without_its_library_is_taken_off_alone(other_cache: Path) -> None:
+    """Until then PyTorch takes none of its list."""
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    first, second = json.loads(conf.read_text())
+    for path in conf.parent.glob(second["kernel_path"].partition(".")[0] + ".*"):
+        path.unlink()
+    (one,) = [o for o in described(other_cache) if o.entry.problem == "library-missing"]
+    done = trash.purge(trash.Plan(str(other_cache), [one.item]), False, Report(), never)
+    assert (done.entries, done.files) == (1, 0)
+    assert json.loads(conf.read_text()) == [first]
+    back = trash.undo(str(other_cache), Report(), never)
+    assert back.entries == 1
+    assert json.loads(conf.read_text()) == [first, second]
+    assert trash.receipts(str(other_cache)) == []
+
+
+def test_what_took_its_place_meanwhile_stays(other_cache: Path) -> None:
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    first, second = json.loads(conf.read_text())
+    (one,) = [o for o in described(other_cache) if "float64" in str(o.entry.name)]
+    trash.purge(trash.Plan(str(other_cache), [one.item]), False, Report(), never)
+    newer = {**second, "kernel_path": first["kernel_path"]}
+    conf.write_text(json.dumps([first, newer]))
+    left: list[str] = []
+    trash.undo(str(other_cache), Report(), lambda item, problem: left.append(problem.code))
+    assert left == ["path-taken"]
+    assert json.loads(conf.read_text()) == [first, newer]
+    conf.write_text(json.dumps([first]))
     trash.undo(str(other_cache), Report(), never)
-    assert snapshot(other_cache) == before
+    assert json.loads(conf.read_text()) == [first, second]
 
 
-def test_a_purge_counts_as_its_plan_did(other_cache: Path) -> None:
-    """Also where the list goes with several entries, of which one has lost its library."""
+def test_a_library_that_two_of_a_list_name_stays_for_the_other(other_cache: Path) -> None:
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    first, second = json.loads(conf.read_text())
+    shared = {**second, "kernel_path": first["kernel_path"]}
+    conf.write_text(json.dumps([first, shared]))
+    ones = [o for o in described(other_cache) if str(o.entry.name).startswith("aten::abs")]
+    done = trash.purge(trash.Plan(str(other_cache), [ones[0].item]), True, Report(), never)
+    assert (done.entries, done.files) == (1, 0)
+    assert (conf.parent / first["kernel_path"]).exists()
+    (left,) = [e for e in entries(other_cache) if str(e.name).startswith("aten::abs")]
+    assert left.problem is None
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None:
+    """Also where the list goes with several entries, of which one has lost its library; and
+    whichever of them comes first.
+    """
+    conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
+    if turned:
+        conf.write_text(json.dumps(json.loads(conf.read_text())[::-1]))
     library = next((other_cache / "aoti_eager").rglob("*.wrapper.so"))
     for path in library.parent.glob(f"{library.name.partition('.')[0]}.*"):
         path.unlink()

@@ -124,6 +124,13 @@ MIXED = {
                 {"inputs": [{"shape": [5, 7]}], "backward": False, "grad": False},
             ],
         },
+        {
+            "name": "two of a class",
+            "factory": "cell_models:Layer",
+            "calls": [
+                {"args": {"size": size}, "inputs": [{"shape": [4, size]}]} for size in (9, 10)
+            ],
+        },
         {"name": "no such call", "function": "cell_models:product", "calls": [{}]},
     ]
 }
@@ -153,6 +160,9 @@ trained = torch.compile(Layer(7))
 trained(torch.rand(3, 7), scale=2).sum().backward()
 with torch.no_grad():
     trained(torch.rand(5, 7))
+    torch._dynamo.reset()
+    for size in (9, 10):
+        torch.compile(Layer(size))(torch.rand(4, size))
 found = [counters["inductor"][f"fxgraph_cache_{one}"] for one in ("hit", "miss")]
 found += [counters["aot_autograd"][f"autograd_cache_{one}"] for one in ("hit", "miss")]
 print(json.dumps(found))
@@ -251,6 +261,7 @@ def test_what_compiles(ran: Ran) -> None:
         "done", 1)  # fmt: skip
     assert ran.cell("twice", "exported")["state"] == "done"
     assert (ran.cell("learns", "mixed")["graphs"], ran.cell("trains", "mixed")["graphs"]) == (2, 3)
+    assert ran.cell("two of a class", "mixed")["graphs"] == 2
     [learns] = {row["index"] for row in ran.result["cells"] if row["name"] == "learns"}
     steps = [f["step"]["name"] for f in ran.findings if f.get("step", {}).get("cell") == learns]
     assert steps == [f"learns, call {n}" for n in (1, 2, 3)]
@@ -279,8 +290,8 @@ def test_a_plain_script_hits_what_came_after_a_polluted_cell(
     command = [torch_python, str(script), str(ran.folder)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     # Forward, forward of a model, and forward and backward of it; with AOTAutograd's own. For one
-    # size and for any; a model in training, and for any size without gradients.
-    assert json.loads(done.stdout.splitlines()[-1]) == [4 + 2 + 3, 0, 3 + 2 + 2, 0]
+    # size and for any; a model in training, and for any size without gradients; two of a class.
+    assert json.loads(done.stdout.splitlines()[-1]) == [4 + 2 + 3 + 2, 0, 3 + 2 + 2 + 2, 0]
 
 
 def test_what_is_wrong_is_said(ran: Ran) -> None:

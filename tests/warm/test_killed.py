@@ -25,23 +25,25 @@ pytestmark = pytest.mark.torch
 
 #: How often each is killed; a worker in a warm-up that goes on, and in which another is later.
 TIMES = {"window": 13, "command": 12, "engine": 13, "worker": 12}
-#: Warm-ups until there is another place, and what is compiled into each.
-_OTHER_PLACE = 10
-_SOURCES = ("callable", "triton", "eager", "callable")
+#: What is compiled into each place, and in how many warm-ups; an operator takes long.
+PLACES = (("callable", 12), ("triton", 10), ("eager", 5), ("callable", 11))
 
 
 class Round(NamedTuple):
     """A warm-up, which is started by "command" or "window": at each moment one of it is killed; the
-    last is what it does not survive.
+    last is what it does not survive. empty: a place that was not used before.
     """
 
     by: str
     jobs: int
     victims: tuple[tuple[str, Moment], ...]
+    source: str = "callable"
+    empty: bool = False
 
     def __str__(self) -> str:
         killed = ", ".join(f"{victim} {moment}" for victim, moment in self.victims)
-        return f"{self.by}, {self.jobs} at a time; {killed}"
+        empty = ", empty place" * self.empty
+        return f"{self.source} by {self.by}, {self.jobs} at a time{empty}; {killed}"
 
 
 @pytest.fixture
@@ -55,16 +57,18 @@ def rounds(choice: random.Random) -> list[Round]:
     ends = [victim for victim, times in TIMES.items() for _ in range(times) if victim != "worker"]
     choice.shuffle(ends)
     with_worker = set(choice.sample(range(len(ends)), TIMES["worker"]))
+    places = [(source, not before) for source, times in PLACES for before in range(times)]
     made = []
-    for number, end in enumerate(ends):
+    for number, (end, (source, empty)) in enumerate(zip(ends, places, strict=True)):
         by = choice.choice(["command", "window"]) if end == "engine" else end
         victims = [end]
         if number in with_worker:
             victims.insert(0, "worker")
-        moments = [_moment(choice, number % _OTHER_PLACE == 0)]
+        moments = [_moment(choice, empty)]
         # Once more files are there, the next cell is being compiled.
         moments += [Moment(choice.randint(1, 16), choice.uniform(0, 0.4)) for _ in victims[1:]]
-        made.append(Round(by, number % 2 + 1, tuple(zip(victims, moments, strict=True))))
+        killed = tuple(zip(victims, moments, strict=True))
+        made.append(Round(by, number % 2 + 1, killed, source, empty))
     return made
 
 
@@ -112,7 +116,9 @@ def assert_told(warm: Warm) -> None:
 def test_worker_engine_command_and_window(place: Killing) -> None:
     choice = random.Random()
     soon = Moment(choice.randint(1, 12), 0.0)
-    one = Round("command", 1, (("worker", soon), ("command", soon)))
+    # The command while the next worker starts.
+    then = Moment(0, choice.uniform(0.2, 2))
+    one = Round("command", 1, (("worker", soon), ("command", then)))
     place.assert_well(play(place, one, choice))
     warm = place.start("window")
     assert warm.hear("begun")["begun"]
@@ -134,9 +140,9 @@ def test_fifty_times(place: Killing) -> None:
     begun, killed = time.monotonic(), Counter[str]()
     print(f"\nKILL_SEED={seed}")
     for number, one in enumerate(rounds(choice)):
-        if number and number % _OTHER_PLACE == 0:
+        if number and one.empty:
             complete(place)
-            place.other_place(_SOURCES[number // _OTHER_PLACE])
+            place.other_place(one.source)
         print(f"{number:3}  {one}: ", end="", flush=True)
         since = time.monotonic()
         warm = play(place, one, choice)

@@ -170,6 +170,14 @@ def text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def place(file: Any, line: Any) -> str:
+    """``file:line``, with ``?`` for what is none; a value of any other type, which may hold itself
+    many times over, is not written out.
+    """
+    number = line if isinstance(line, int) and abs(line) < 1 << 63 else "?"
+    return f"{text(file) or '?'}:{number}"
+
+
 def seconds(nanoseconds: Any) -> float | None:
     """A duration from nanoseconds, or None for anything but a sane number."""
     is_number = isinstance(nanoseconds, (int, float)) and not isinstance(nanoseconds, bool)

@@ -34,6 +34,10 @@ FILES = "files/"
 #: may unpack to more than its file is worth.
 MAX_SIZE = 512 << 20
 MAX_PACKED = 64 << 20
+#: Bytes of it parsed at once, which may take thirty times as much memory; and those of one entry,
+#: first what most have, which then have not to be looked for.
+_AT_ONCE = 8 << 20
+_OF_ENTRY = (4 << 10, 64 << 10, 1 << 20)
 #: What stands before and after the entries in a manifest of ours, and in no text within it.
 _BEFORE, _AFTER = '\n "entries": [', "\n ]"
 #: Characters of a key or path; the longest real ones have some 300.
@@ -175,16 +179,22 @@ def _parts(data: bytes) -> tuple[dict[str, Any], Iterable[object] | None]:
         start, end = text.find(_BEFORE) + len(_BEFORE), text.rfind(_AFTER)
         if len(_BEFORE) <= start <= end:
             # As ``pieces`` has written it, in all likelihood.
-            whole = json.loads(f"{text[:start]}{text[end:]}")
+            whole = _loaded(f"{text[:start]}{text[end:]}")
             if isinstance(whole, dict) and whole.get("entries") == []:
                 return whole, _values(text, start, end)
-        whole = json.loads(text)
+        whole = _loaded(text)
     except (ValueError, RecursionError) as e:
         raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
     if not isinstance(whole, dict):
         raise Problem("bundle-damaged", why="Its manifest is of another format")
     listed = whole.pop("entries", None)
     return whole, listed if isinstance(listed, list) else None
+
+
+def _loaded(text: str) -> Any:
+    if len(text) > _AT_ONCE:
+        raise Problem("bundle-damaged", why="Its manifest is too large, or not as it is written")
+    return json.loads(text)
 
 
 def _values(text: str, at: int, end: int) -> Iterator[object]:
@@ -199,9 +209,17 @@ def _values(text: str, at: int, end: int) -> Iterator[object]:
     try:
         at = after(at)
         while at < end:
-            value, at = decode(text, at)
+            for most in _OF_ENTRY:
+                part = text[at : min(at + most, end)]
+                try:
+                    value, length = decode(part)
+                    break
+                except ValueError:
+                    # It may be cut off, but no more than that is an entry.
+                    if len(part) < most or most == _OF_ENTRY[-1]:
+                        raise
             yield value
-            at = after(at)
+            at = after(at + length)
             if at < end:
                 if text[at] != ",":
                     raise ValueError("no comma")
@@ -210,8 +228,6 @@ def _values(text: str, at: int, end: int) -> Iterator[object]:
                     raise ValueError("nothing after a comma")
     except (ValueError, RecursionError) as e:
         raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
-    if at > end:
-        raise Problem("bundle-damaged", why="Its manifest is not JSON")
 
 
 def origin(made_in: object) -> dict[str, Any] | None:

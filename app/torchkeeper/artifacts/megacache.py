@@ -33,6 +33,8 @@ TYPE_OF_KIND = {kind: name for name, kind in KIND_OF_TYPE.items()}
 #: A key is some 60 characters; a name of a type fewer.
 _MAX_TEXT = 4096
 _CHUNK = 1 << 20
+#: That of a large model has some thousands; each takes a kilobyte of memory, and 16 bytes there.
+_MAX_ARTIFACTS = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def artifacts(
     stream.seek(4)
     if _number(stream, size) != ENCODING_VERSION:
         raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
-    found = []
+    found: list[Artifact] = []
     while stream.tell() < size:
         name = _text(stream, size)
         for _ in range(_number(stream, size)):
@@ -73,6 +75,9 @@ def artifacts(
             offset = stream.tell()
             if offset + length > size:
                 raise Problem("mega-cache-damaged", why="it ends within a payload")
+            if len(found) >= _MAX_ARTIFACTS:
+                why = f"it has more than {_MAX_ARTIFACTS:,} artifacts"
+                raise Problem("mega-cache-damaged", why=why)
             found.append(Artifact(name, key, offset, length))
             stream.seek(offset + length)
     return found

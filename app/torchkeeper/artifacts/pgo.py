@@ -24,7 +24,7 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
         file = inert.text(state.get("filename")) or (inert.text(args[0]) if args else None)
         line = state.get("firstlineno", args[1] if len(args) > 1 else None)
         if name:
-            functions.append((name, f"{file}:{line}" if file else ""))
+            functions.append((name, inert.place(file, line) if file else ""))
     names = list(dict.fromkeys(name for name, _ in functions))
     said = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     found: dict[str, Any] = {"name": f"profile of {said}" if names else None}

@@ -25,8 +25,9 @@ MAX_PARTS = 1_000_000
 MAX_DEPTH = 1_000
 #: How many parts a key may have: a tuple's hash visits all of them, each time, by recursion.
 MAX_KEY_PARTS = 1_000
-#: Seconds of this thread's processor time; what takes longer has keys chosen to collide.
-MAX_SECONDS = 5.0
+#: Seconds of this thread's processor time until the last key; what takes longer has keys chosen to
+#: collide. Values of as many keys as there may be take half a second.
+MAX_SECONDS = 1.5
 
 
 class NotPlain(ValueError):
@@ -254,8 +255,8 @@ class _Machine:
         if type(top) is not dict or len(items) % 2:
             raise NotPlain("it is damaged")
         for i in range(0, len(items), 2):
-            self._check_time(i)
             _check_key(items[i])
+            self._check_time(i)
             top[items[i]] = items[i + 1]
 
     def op_additems(self) -> None:
@@ -272,13 +273,13 @@ class _Machine:
 
     def _add(self, target: set[Any], items: list[Any]) -> None:
         for i, item in enumerate(items):
-            self._check_time(i)
             _check_key(item)
+            self._check_time(i)
             target.add(item)
 
     def _check_time(self, i: int) -> None:
         if i % 256 == 0 and time.thread_time() > self._until:
-            raise NotPlain(f"it takes more than {MAX_SECONDS:.0f} seconds to read")
+            raise NotPlain(f"it takes more than {MAX_SECONDS:g} seconds to read")
 
     def op_put_line(self) -> None:
         self._memo[int(self._line())] = self.stack[-1]

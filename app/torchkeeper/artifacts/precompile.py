@@ -41,12 +41,15 @@ def facts(data: bytes, full: bool) -> dict[str, Any]:
     }
     if full:
         python_codes = [inert.fields(code.get("python_code")) for code in codes[:500]]
-        found["functions"] = [
-            f"{code.get('co_name')} at {code.get('co_filename')}:{code.get('co_firstlineno')}"
-            for code in python_codes
-        ]
+        found["functions"] = [_said(code) for code in python_codes]
         found["modules"] = _modules(inert.fields(dynamo.get("source_info")))
     return found
+
+
+def _said(code: dict[str, Any]) -> str:
+    """A code object by its name and place."""
+    place = inert.place(code.get("co_filename"), code.get("co_firstlineno"))
+    return f"{inert.text(code.get('co_name')) or '?'} at {place}"
 
 
 def _modules(source_info: dict[str, Any]) -> list[str]:
@@ -91,8 +94,7 @@ def model(data: bytes, full: bool) -> dict[str, Any]:
         "backend": inert.text(state.get("backend_name")),
     }
     if full:
-        place = f"{code.get('co_filename')}:{code.get('co_firstlineno')}"
-        found["functions"] = [f"{code.get('co_name')} at {place}"]
+        found["functions"] = [_said(code)]
         found["modules"] = _modules(inert.fields(state.get("source_info")))
     return found
 

@@ -22,6 +22,8 @@ PREFIX = "pt2:"
 TRITON_FORMAT = "triton:{key}:{filename}"
 #: The most bytes a value can have, unless a server is told otherwise (proto-max-bulk-len).
 MAX_VALUE = 512 << 20
+#: Bytes of a key; those of PyTorch and Triton have some hundred. A longer one is somebody else's.
+MAX_KEY = 8 << 10
 
 #: Cache ids: torch/_inductor/codecache.py, torch/_functorch/_aot_autograd/autograd_cache.py,
 #: torch/_dynamo/pgo.py, torch/_inductor/runtime/autotune_cache.py. A single autotune result has a

@@ -288,7 +288,7 @@ def kept_runs(args: argparse.Namespace) -> int:
             output.emit({k: v for k, v in one.to_json().items() if k != "graphs"})
     elif kept.runs:
         output.table(
-            ["ID", "WHEN", "HITS", "MISSES", "BYPASSES", "SPENT", "SAVED", "EXIT", "COMMAND"],
+            ["ID", "WHEN", "HITS", "MISSES", "UNCACHEABLE", "SPENT", "SAVED", "EXIT", "COMMAND"],
             [_row(one) for one in kept.runs],
             frozenset({2, 3, 4, 5, 6, 7}),
         )

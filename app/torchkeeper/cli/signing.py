@@ -53,10 +53,10 @@ def sign(args: argparse.Namespace) -> int:
     return 0
 
 
-def signed(asker: Asker, file: str, key: str) -> Answer:
-    """Sign a bundle; returns the signature as ``signature_of``."""
-    signing.sign(asker.ask, file, key)
-    return signature_of(asker, file)
+def signed(asker: Asker, file: str, key: str, output: str = "", replace: bool = True) -> Answer:
+    """Sign a bundle as ``signing.sign``; returns the signature as ``signature_of``."""
+    signing.sign(asker.ask, file, key, output, replace)
+    return signature_of(asker, output or file)
 
 
 def signature_of(asker: Asker, file: str) -> Answer:

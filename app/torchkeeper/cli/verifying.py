@@ -220,6 +220,8 @@ def _tell_cells(result: Answer) -> None:
         for cell in cells
     ]  # fmt: skip
     output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
+    if (more := result["whole"]["cells"] - len(cells)) > 0:
+        output.line(f"and {say.count(more, 'cell', 'cells')} more, for which there is no room here")
     for cell in cells:
         if not cell["good"] and (why := verifying.why_of_cell(cell)):
             output.line(printable(f"{cell['name']}: {why}", 1000))

@@ -295,8 +295,9 @@ def _publish(args: argparse.Namespace) -> Answer:
 
 
 def _outside(left: list[Answer]) -> list[Answer]:
-    """What a server can never hold."""
-    return [one for one in left if one.get("code") == "kind-not-in-redis"]
+    """What a server can never hold, nor another place."""
+    codes = ("kind-not-in-redis", "kernel-of-device")
+    return [one for one in left if one.get("code") in codes]
 
 
 def _held(answer: Answer) -> str:

@@ -21,6 +21,7 @@ from torchkeeper.stores.in_use import InUse, users
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
+from torchkeeper.stores.withdrawing import parted
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.packed import Packed
@@ -102,13 +103,15 @@ def _plan_folder(
         for item, problem in left:
             tell_left(report, item, problem)
     in_use["left"] = len(chosen) - len(items)
-    plan = trash.Plan(store.root, items, insisted)
     going = {id(item) for item in items}
     numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
+    items = parted(store.root, items)
+    plan = trash.Plan(store.root, items, insisted)
     more: dict[str, Any] = {}
     if dead is not None:
         _send(map(dead.row, numbers), report)
-        why = [(dead.entries[number].item, dead.why[number]) for number in numbers]
+        reasons = [dead.why[number] for number in numbers]
+        why = list(zip(items, reasons, strict=True))
         more = {"because": suggesting.totals(why, True), "rests": dead.rests}
     else:
         _send((chosen[number].entry.to_json() for number in numbers), report)

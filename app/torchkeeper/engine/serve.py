@@ -25,6 +25,8 @@ from torchkeeper.engine.session import Session
 
 #: Seconds an engine without an app has to clean up after what it was doing.
 PATIENCE = 15.0
+#: Characters of a text in an error that does not fit a line.
+_SHORT = 4000
 #: Rows in the first message that has any: somebody waits for something to look at.
 FIRST_ROWS = 100
 
@@ -93,16 +95,20 @@ def main() -> None:
     sys.setrecursionlimit(5000)
     stdin, stdout = _take_streams()
     out = _Out(stdout)
-    out.send(
-        {
-            "type": "hello",
-            "protocol": wire.PROTOCOL,
-            "version": torchkeeper.__version__,
-            "executable": sys.executable,
-            "python": sys.version.split()[0],
-            "operations": sorted(OPERATIONS),
-        }
-    )
+    hello = {
+        "type": "hello",
+        "protocol": wire.PROTOCOL,
+        "version": torchkeeper.__version__,
+        "executable": sys.executable,
+        "python": sys.version.split()[0],
+        "operations": sorted(OPERATIONS),
+    }
+    try:
+        out.send(hello)
+    except BrokenPipeError:
+        # The app was gone before it had an engine.
+        _leave_home()
+        os._exit(1)
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
     running: dict[int, _Request] = {}
     worker = threading.Thread(target=_work, args=(requests, running), name="worker")
@@ -118,21 +124,27 @@ def main() -> None:
     try:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
-                _take(wire.decode(line), out, requests, running)
+                _take(line, out, requests, running)
+    except wire.WireError:
+        _refuse(out)  # a line without an end: nothing can follow it
     finally:
         stop()
         worker.join(PATIENCE)
-        # The private folder it was started in, should nobody be left to remove it.
-        here = os.getcwd()
-        if os.path.basename(here).startswith("torchkeeper-engine-"):
-            with contextlib.suppress(OSError):
-                os.rmdir(here)
+        _leave_home()
         if worker.is_alive():
             # It hangs in the system, on a dead mount perhaps; nobody is left to hear of it.
             os._exit(1)
     # Taking a big listing apart piece by piece would take longer than all of its rows did.
     sys.stderr.flush()
     os._exit(0)
+
+
+def _leave_home() -> None:
+    """Remove the private folder it was started in, should nobody else be left to do so."""
+    with contextlib.suppress(OSError):
+        here = os.getcwd()
+        if os.path.basename(here).startswith("torchkeeper-engine-"):
+            os.rmdir(here)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:
@@ -153,24 +165,34 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
     return stdin, stdout
 
 
+def _refuse(out: _Out) -> None:
+    """Say that a line is no request."""
+    error = {"code": "request-malformed", "params": {}}
+    out.send({"type": "error", "id": None, "error": error})
+
+
 def _take(
-    obj: dict[str, Any],
+    line: bytes,
     out: _Out,
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None],
     running: dict[int, _Request],
 ) -> None:
+    try:
+        obj = wire.decode(line)
+    except wire.WireError:
+        return _refuse(out)
+    ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
+    if not isinstance(ident, int) or isinstance(ident, bool):
+        return _refuse(out)
     if "cancel" in obj:
-        request = running.get(obj["cancel"])
-        if request:
-            request.cancelled.set()
-        return
-    ident, op, params = obj.get("id"), obj.get("op"), obj.get("params", {})
-    if not isinstance(ident, int) or not isinstance(op, str) or not isinstance(params, dict):
-        error = {"code": "request-malformed", "params": {}}
-        out.send({"type": "error", "id": None, "error": error})
-        return
+        if found := running.get(ident):
+            found.cancelled.set()
+        return None
+    if not isinstance(op, str) or not isinstance(params, dict):
+        return _refuse(out)
     request = running[ident] = _Request(out, ident)
     requests.put((request, op, params))
+    return None
 
 
 def _work(
@@ -192,7 +214,12 @@ def _work(
 
 def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]) -> None:
     def fail(code: str, **about: Any) -> None:
-        request.send("error", error={"code": code, "params": about})
+        try:
+            request.send("error", error={"code": code, "params": about})
+        except wire.WireError:
+            # What it is about is what was asked, and grows where it is not plain text.
+            short = {k: v[:_SHORT] if isinstance(v, str) else v for k, v in about.items()}
+            request.send("error", error={"code": code, "params": short})
 
     operation = OPERATIONS.get(op)
     if operation is None:
@@ -207,7 +234,7 @@ def _answer(session: Session, request: _Request, op: str, params: dict[str, Any]
         fail(problem.code, **problem.params)
     except BrokenPipeError:
         raise
-    except (KeyError, TypeError) as e:
+    except (KeyError, TypeError, AttributeError) as e:
         _log_traceback()
         fail("request-malformed", why=f"{type(e).__name__}: {e}"[:200])
     except Exception as e:  # noqa: BLE001 - a bug must reach the app, not end the engine

@@ -17,7 +17,6 @@ from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.lists import list_of
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Living, Told
 from torchkeeper.stores.query import Query
@@ -347,16 +346,7 @@ def chosen_of(
         items = items_of(store, report)
         batches = with_times(store, entries_of(session, store, report, items, carried), timed)
         batches = with_verdicts(session, store, batches, select, asked, report)
-    found, rest = [], list[Described]()
-    for batch in batches:
-        for one in batch:
-            if picks(one.entry):
-                found.append(one)
-            elif list_of(one.entry):
-                rest.append(one)
-    # What one file lists goes together.
-    lists = {list_of(one.entry) for one in found} if rest else set()
-    return found + [one for one in rest if list_of(one.entry) in lists]
+    return [one for batch in batches for one in batch if picks(one.entry)]
 
 
 def carrying(select: dict[str, Any], with_needed: bool) -> Carried | None:

@@ -228,6 +228,12 @@ class Engines(QObject):
         """
         return self._ask_aside(listener, lambda: lookups.recipe_saved(path, text, before))
 
+    def save_beside_recipe(self, source: str, folder: str, text: str, listener: Listener) -> int:
+        """Write the Python files that an example names beside it, where its text still does and
+        there are none; the result is ``{"beside"}``: their paths.
+        """
+        return self._ask_aside(listener, lambda: lookups.recipe_beside(source, folder, text))
+
     def recipe_cells(self, names: Sequence[str], listener: Listener) -> int:
         """The cells that recipes make; the result is ``{"made": Made}``."""
         some = list(names)

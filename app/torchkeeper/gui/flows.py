@@ -13,8 +13,8 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
+from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
-from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.results import Results
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
-    from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-    from torchkeeper.gui.dialogs.recipes import RecipesDialog
     from torchkeeper.gui.dialogs.runs import RunsDialog
     from torchkeeper.gui.dialogs.thenchoice import Then
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
@@ -35,9 +33,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.window import Window
 
 
-#: Where the folder of the last import is remembered, and that of the last recipe.
+#: Where the folder of the last import is remembered.
 _IMPORTED_FROM = "import/folder"
-_RECIPES_IN = "recipes/folder"
 
 
 class Flows(QObject):
@@ -47,6 +44,8 @@ class Flows(QObject):
         super().__init__(window)
         self._window = window
         self.results = Results(window)
+        self.recipes = RecipeFlows(window)
+        self.recipes.warm.connect(self.warm)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
@@ -62,106 +61,6 @@ class Flows(QObject):
         )  # fmt: skip
         self._open(dialog)
         return dialog
-
-    def show_recipes(self) -> RecipesDialog:
-        """Show the recipes that are kept, beside the window; there is one such list."""
-        from torchkeeper.gui.dialogs.recipes import RecipesDialog
-
-        open_one = self._recipes_dialog()
-        if open_one is None:
-            open_one = RecipesDialog(
-                self._window,
-                self._window.engines,
-                lambda path, line, form: self.edit_recipe(path, line, form=form),
-                self.new_recipe,
-                self.warm,
-            )
-        else:
-            open_one.refresh()
-        open_one.show()
-        open_one.activateWindow()
-        return open_one
-
-    def _recipes_dialog(self) -> RecipesDialog | None:
-        from torchkeeper.gui.dialogs.recipes import RecipesDialog
-
-        found = self._window.findChildren(RecipesDialog)
-        return next((one for one in found if one.isVisible()), None)
-
-    def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
-        """Edit the text of a recipe; one that is being edited already is shown. form: open the
-        form on it, too.
-        """
-        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-
-        editors = self._window.findChildren(RecipeEditor)
-        editor = next((one for one in editors if one.isVisible() and one.path == path), None)
-        if editor is None:
-            engines = self._window.engines
-            return self._edit(RecipeEditor(self._window, engines, path, line=line, form=form))
-        editor.go_to_line(line)
-        if form:
-            editor.fill_in()
-        editor.activateWindow()
-        return editor
-
-    def new_recipe(self, source: str) -> None:
-        """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
-        from torchkeeper.gui.dialogs.recipeform import RecipeForm
-
-        window = self._window
-        if source == FORM:
-            RecipeForm(
-                window,
-                lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
-                folder=self._recipes_folder(),
-            ).open()
-            return
-        listener = Listener(
-            result=lambda found: self._begin_recipe(found["text"]), failed=window.tell
-        )
-        window.engines.recipe_example(source, listener)
-
-    def new_recipe_for(self, programs: Sequence[str]) -> None:
-        """Begin a recipe for exported programs, beside the first of them."""
-        from torchkeeper.gui.recipes.forming import text_for
-
-        folder = os.path.dirname(os.path.abspath(programs[0]))
-        self._begin_recipe(text_for(programs, folder), folder=folder)
-
-    def _recipes_folder(self) -> str:
-        return str(self._window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
-
-    def _begin_recipe(self, text: str, *, written: bool = False, folder: str = "") -> None:
-        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
-        one was.
-        """
-        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-
-        window, folder = self._window, folder or self._recipes_folder()
-        editor = RecipeEditor(window, window.engines, text=text, folder=folder)
-        editor.text.document().setModified(written)
-        self._edit(editor)
-
-    def _edit(self, editor: RecipeEditor) -> RecipeEditor:
-        editor.saved.connect(self._recipe_saved)
-        editor.warm.connect(lambda path: self.warm([path]))
-        editor.show()
-        return editor
-
-    def _recipe_saved(self, path: str) -> None:
-        window = self._window
-        window.settings.setValue(_RECIPES_IN, os.path.dirname(path))
-        dialog = self._recipes_dialog()
-        if dialog is not None:
-            dialog.saved(path)
-        else:
-            listener = Listener(failed=window.tell)
-            window.engines.recipes(listener, add=[path], unless_in_folder=True)
-
-    def open_recipes(self, paths: Sequence[str]) -> None:
-        """Put recipes on the list, and show it."""
-        self.show_recipes().add(paths)
 
     def verify(self) -> VerifyDialog | None:
         """Ask how the place that is shown is to be measured, then do."""
@@ -203,7 +102,7 @@ class Flows(QObject):
 
     def _open(self, dialog: WorkDialog) -> None:
         self.results.attend(dialog)
-        dialog.edit.connect(self.edit_recipe)
+        dialog.edit.connect(self.recipes.edit_recipe)
         dialog.prepare.connect(self.prepare)
         dialog.open()
 
@@ -267,7 +166,7 @@ class Flows(QObject):
             window.operations.copy(job.place, Selection(), then.server, False, False)
 
     def _warmed_noted(self) -> None:
-        if (dialog := self._recipes_dialog()) is not None:
+        if (dialog := self.recipes.open_list) is not None:
             dialog.refresh()
 
     def _builders(self) -> dict[str, Any] | None:

@@ -112,6 +112,13 @@ def recipe_saved(path: str, text: str, before: str | None) -> dict[str, Any]:
     return known.save(path, text, before)
 
 
+def recipe_beside(source: str, folder: str, text: str) -> dict[str, Any]:
+    """What an example names is beside it. Raises UserError."""
+    from torchkeeper.gui.recipes import known
+
+    return known.save_beside(source, folder, text)
+
+
 def recipe_cells(names: Sequence[str]) -> dict[str, Any]:
     """What recipes make. Raises UserError."""
     from torchkeeper.gui.recipes import known

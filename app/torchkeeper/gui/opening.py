@@ -58,9 +58,9 @@ class Opening(QObject):
             what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
             self._window.tell(UserError(what.format(names), "", remedy, code="missing"))
         if recipes := by_what.get("recipes"):
-            self._window.flows.open_recipes(recipes)
+            self._window.flows.recipes.open_recipes(recipes)
         if exported := by_what.get("exported"):
-            self._window.flows.new_recipe_for(exported)
+            self._window.flows.recipes.new_recipe_for(exported)
         bundles = by_what.get("file", [])
         if bundles and self._ready:
             self._window.flows.open_import(bundles)

@@ -62,7 +62,7 @@ class Results(QObject):
         dialog.resize(640, 224)
         self.attend(dialog)
         dialog.prepare.connect(self._window.flows.prepare)
-        dialog.edit.connect(self._window.flows.edit_recipe)
+        dialog.edit.connect(self._window.flows.recipes.edit_recipe)
         dialog.follow(job)
         dialog.open()
         return dialog

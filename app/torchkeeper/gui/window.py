@@ -249,8 +249,9 @@ class Window(Shell):
 
     def slot(self, name: str) -> Callable[[], object]:
         """The method that an action of the table names."""
-        owners = (self, self.group_by, self.copier, self.flows, self.flows.results, self.servers,
-                  self.here)  # fmt: skip
+        flows = self.flows
+        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
+                  self.servers, self.here)  # fmt: skip
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 

@@ -89,7 +89,7 @@ def summary(totals: Mapping[str, Any]) -> str:
         hits += f" ({', '.join(where)})"
     parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
     if totals["bypasses"]:
-        parts.append(say.count(int(totals["bypasses"]), "bypass", "bypasses"))
+        parts.append(f"{int(totals['bypasses']):,} not cacheable")
     times = f"{say.seconds(totals['spent'])} spent, {say.seconds(totals['saved'])} saved"
     return f"{say.count(int(totals['graphs']), 'graph', 'graphs')}: {', '.join(parts)}; {times}"
 

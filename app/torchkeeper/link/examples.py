@@ -27,6 +27,22 @@ def text(source: str) -> str:
     return _file(f"{source}.toml").read_text(encoding="utf-8")
 
 
+def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
+    """Write what the recipe of a source names into its folder: the paths that were written, and
+    those that were there already, which are never touched. Raises OSError.
+    """
+    written, there = [], []
+    for name in BESIDE[source]:
+        path = os.path.join(folder, name)
+        try:
+            with open(path, "x", encoding="utf-8") as stream:
+                stream.write(_file(name).read_text(encoding="utf-8"))
+            written.append(path)
+        except FileExistsError:
+            there.append(path)
+    return written, there
+
+
 def write(source: str, path: str, replace: bool = False) -> tuple[list[str], list[str]]:
     """Write the recipe of a source to a file, and what it names beside that: the paths that were
     written, and those of Python files that were there already, which are never touched.
@@ -34,21 +50,15 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     Raises UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
     """
     folder = os.path.dirname(os.path.abspath(path))
-    written, there = [], []
+    written, there = list[str](), list[str]()
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder)
         with open(path, "w" if replace else "x", encoding="utf-8") as stream:
             stream.write(text(source).replace(f"{source}.toml", os.path.basename(path)))
         written.append(path)
-        for name in BESIDE[source]:
-            beside = os.path.join(folder, name)
-            try:
-                with open(beside, "x", encoding="utf-8") as stream:
-                    stream.write(_file(name).read_text(encoding="utf-8"))
-                written.append(beside)
-            except FileExistsError:
-                there.append(beside)
+        beside, there = write_beside(source, folder)
+        written += beside
     except FileExistsError as e:
         if not os.path.isdir(folder):
             why = "A folder is needed where a file is"

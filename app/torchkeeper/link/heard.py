@@ -37,9 +37,9 @@ class Item:
 
 @dataclass
 class _Thing:
-    """All that was compiled of one thing in one way, by however many calls of torch.compile: what
-    Dynamo has compiled lies with the code, and is used wherever the backend is an equal one
-    (torch/_dynamo/eval_frame.py)."""
+    """All that was compiled of a function, or of the models of a class, in one way, by however many
+    calls of torch.compile: what Dynamo has compiled, and learned, lies with the code, and is used
+    wherever the backend is an equal one (torch/_dynamo/eval_frame.py, pgo.py)."""
 
     name: str
     made: dict[str, Any]
@@ -61,7 +61,7 @@ def items_of(note: Note, folder: str) -> tuple[list[Item], list[str]]:
         except Unnamed as e:
             why.append(str(e.args[0]))
             continue
-        key = json.dumps([thing.made, thing.ways], sort_keys=True)
+        key = json.dumps([thing.made, thing.ways, one.get("device")], sort_keys=True)
         things.setdefault(key, thing).noted.append(one)
     for thing in things.values():
         try:
@@ -94,7 +94,6 @@ def _thing(one: Note, note: Note, folder: str) -> _Thing:
         if not isinstance(one.get("args"), dict):
             raise Unnamed(f"{name} is built from more than plain values")
         made["factory"] = reference(one, note, folder)
-        made |= {"args": one["args"]} if one["args"] else {}
         dtype = one.get("dtype")
         ways["dtype"] = None if dtype == "float32" else dtype
     else:
@@ -117,6 +116,8 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
     if not any(call.get("symbols") for call in calls) or thing.noted[0].get("dynamic") is True:
         return [_item(thing, [both]) for both in noted]
     _check_order(thing, calls, every)
+    if any(call.get("precision") != calls[0].get("precision") for call in calls):
+        raise Unnamed(f"{thing.name} is called with several precisions of float32")
     return [_item(thing, noted)]
 
 
@@ -124,14 +125,20 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
     device = _device(noted[0][1], noted[0][0])
     calls: list[dict[str, Any]] = []
     modes: list[dict[str, Any]] = []
+    made, args = thing.made, [one.get("args") or {} for _, one in noted]
+    alike = all(one == args[0] for one in args)
+    if alike and args[0]:
+        made = {**made, "args": args[0]}
     for call, one in noted:
+        own = {} if alike else {"args": one.get("args")}
         inputs = [_told(x, device) for x in call["inputs"]]
         keywords = {key: _told(x, device) for key, x in call["keywords"].items()}
-        calls.append({"inputs": inputs, **({"keywords": keywords} if keywords else {})})
+        calls.append({**own, "inputs": inputs, **({"keywords": keywords} if keywords else {})})
         backward = bool(call.get("backward"))
         grad = backward or call.get("grad") is not False
-        modes.append({"backward": backward, "grad": grad, "training": _training(call, one)})
-    usual = {"backward": False, "grad": True, "training": None}
+        training, cast = _training(call, one), _autocast(call, one)
+        modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
+    usual: dict[str, Any] = {"backward": False, "grad": True, "training": None, "autocast": None}
     for name in usual:
         if all(mode[name] == modes[0][name] for mode in modes):
             usual[name] = modes[0][name]
@@ -139,12 +146,14 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         told |= {name: value for name, value in mode.items() if value != usual[name]}
     # The same again compiles nothing: every one of them is there already.
     once = [call for at, call in enumerate(calls) if call not in calls[:at]]
-    return Item(thing.made, once, {"device": device, **usual, **thing.ways})
+    precision = noted[0][0].get("precision")
+    around = {"device": device, "precision": None if precision == "highest" else precision}
+    return Item(made, once, {**around, **usual, **thing.ways})
 
 
 def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) -> None:
     """Raises Unnamed where what was compiled for any size was so for another reason than calls of
-    the same thing with other sizes, before.
+    the same code with other sizes, before.
     """
     frames = {frame for one in thing.noted for frame in one.get("frames") or ()}
     last = max(_order(call) for call in calls if call.get("symbols"))
@@ -164,6 +173,15 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
             raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
                           "another one: the program has said so of a tensor, or has learned it "
                           "before")  # fmt: skip
+
+
+def _autocast(call: Note, one: Note) -> str | None:
+    """The type of torch.autocast around a call. Raises Unnamed."""
+    cast = dict(call.get("autocast") or {})
+    own: str | None = cast.pop(_device(one, call).partition(":")[0], None)
+    if cast:
+        raise Unnamed(f"the program has set autocast for {', '.join(map(str, cast))}, too")
+    return own
 
 
 def _order(call: Note) -> int:

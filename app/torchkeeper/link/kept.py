@@ -11,6 +11,9 @@ import os
 from torchkeeper.link import whole
 from torchkeeper.link.words import user_error
 
+#: Bytes of a list; ten thousand paths have less than one.
+_MOST = 4 << 20
+
 
 def file(name: str) -> str:
     """Where the list of this name is."""
@@ -26,8 +29,7 @@ def load(name: str, code: str, of: str) -> list[str]:
     """
     path = file(name)
     try:
-        with open(path, encoding="utf-8") as stream:
-            kept = json.load(stream)
+        kept = json.loads(whole.read(path, _MOST))
     except FileNotFoundError:
         return []
     except OSError as e:

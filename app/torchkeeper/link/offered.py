@@ -7,6 +7,7 @@ import re
 from collections import deque
 
 from torchkeeper.artifacts import layout
+from torchkeeper.link import whole
 from torchkeeper.link.paths import what
 from torchkeeper.link.recipes import MOST_BYTES, is_entered, is_interpreters, is_name
 from torchkeeper.warm.recipes.sections import KINDS
@@ -64,7 +65,7 @@ def _has_recipes(folder: str) -> bool:
 def _is_recipe(path: str) -> bool:
     """Whether a file says that it is one, whatever is wrong with it."""
     try:
-        with open(path, "rb") as stream:
-            return bool(_SAYS.search(stream.read(MOST_BYTES).decode("utf-8", "replace")))
+        text = whole.read(path, MOST_BYTES).decode("utf-8", "replace")
+        return bool(_SAYS.search(text))
     except OSError:
         return False

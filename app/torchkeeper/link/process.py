@@ -35,6 +35,7 @@ GRACE = 2.0
 #: Seconds to wait for a cancelled request where nobody can be asked for more patience.
 CANCEL = 10.0
 #: What is kept of an engine's standard error.
+LOG_LINE = 16 << 10
 LOG_LINES = 2000
 
 #: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
@@ -68,6 +69,12 @@ class Engine:
 
     def __init__(self, python: str | None = None, env: Mapping[str, str] | None = None) -> None:
         self.python = python or sys.executable
+        more = dict(env or {})
+        if python is None:
+            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
+            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
+        else:
+            source = str(travel.archive())
         try:
             self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
         except OSError as e:
@@ -77,12 +84,6 @@ class Engine:
                 "Make the temporary folder writable, or name another in TMPDIR.",
                 code="no-temporary-folder",
             ) from e
-        more = dict(env or {})
-        if python is None:
-            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
-            source = str(Path(torchkeeper.__file__).resolve().parent.parent)
-        else:
-            source = str(travel.archive())
         boot = (
             "import sys; sys.path.insert(0, sys.argv.pop(1)); "
             "from torchkeeper.engine.serve import main; main()"
@@ -126,7 +127,8 @@ class Engine:
 
     def _keep_log(self, stderr: Any) -> None:
         with stderr:
-            for line in stderr:
+            # A line may be of any length, and what is kept is bounded.
+            while line := stderr.readline(LOG_LINE):
                 self.log.append(line.decode(errors="backslashreplace").rstrip("\n"))
 
     @property
@@ -234,7 +236,8 @@ class Engine:
             why = f"It exited with status {code}."
         if self.log:
             why += "\n" + "\n".join(list(self.log)[-5:])
-        if not self._greeted:
+        # Whoever kills it says nothing of what it is.
+        if not self._greeted and code not in (-signal.SIGKILL, -signal.SIGTERM):
             return self._no_python(why)
         return UserError(
             "The engine stopped before it was done.",

@@ -36,6 +36,8 @@ _LIST = "recipes"
 _DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 _NOT_TOML = "this is not TOML: "
 _TOO_DEEP = "lists or tables lie too deep in each other."
+_LONG = re.compile(r"[0-9_]{4300}")
+_TOO_LONG = "a number has too many digits."
 _PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
@@ -81,6 +83,11 @@ def looked_at(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
         return None, [_syntax(str(e), text)]
     except RecursionError:
         return None, [Fault(1, 1, "", _TOO_DEEP)]
+    except ValueError:
+        # Python takes no number of more than 4300 digits from a text.
+        long = _LONG.search(text)
+        line = text.count("\n", 0, long.start()) + 1 if long else 1
+        return None, [Fault(line, 1, "", _TOO_LONG)]
     found = faults(data)
     if not found:
         return data, []

@@ -79,6 +79,7 @@ EXPECTED: dict[str, str] = {
     "smaller": "written out, the combinations take more than {most} bytes: make the matrix "
     "smaller, or the inputs fewer.",
     "mode": "expected one of {known}",
+    "one-of": "expected one of {known}",
     "in-matrix": "this is in [matrix], too; say it in one place.",
     "whole-recipe": "this holds for all of a recipe: say it in its [compile].",
     "mode-and-options": "PyTorch takes a mode or options, not both.",
@@ -106,7 +107,8 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     shown = _Params(params)
     if "source" in shown:
         shown["source"] = _SOURCES.get(str(shown["source"]), shown["source"])
-    said = EXPECTED.get(code, code).format_map(shown)
+    # One that is not known came over a wire, and is a text like any other.
+    said = EXPECTED[code].format_map(shown) if code in EXPECTED else code
     if said.endswith((".", "?")):
         return said
     if found:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from torchkeeper.link import temporary
+from torchkeeper.link import temporary, whole
 from torchkeeper.warm.traces import recorder
 
 #: Processes whose notes are read, and bytes of one's.
@@ -52,8 +52,7 @@ def notes_in(folder: str) -> list[dict[str, Any]]:
         return []
     for one in files[:_FILES]:
         try:
-            with open(one.path, encoding="utf-8") as file:
-                said = json.loads(file.read(_BYTES))
+            said = json.loads(whole.read(one.path, _BYTES))
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(said, dict) and isinstance(said.get("compiled"), list):

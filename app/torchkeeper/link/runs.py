@@ -211,9 +211,7 @@ def kept() -> Kept:
 
 
 def _read(path: str) -> Run:
-    with open(path, encoding="utf-8") as stream:
-        text = stream.read(MAX_BYTES + 1)
-    said = json.loads(text)
+    said = json.loads(whole.read(path, MAX_BYTES))
     totals = {name: (float if name in _SECONDS else int)(said["totals"][name]) for name in TOTALS}
     graphs = [graph for graph in said["graphs"][:MAX_GRAPHS] if isinstance(graph, dict)]
     return Run(

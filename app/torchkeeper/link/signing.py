@@ -33,6 +33,8 @@ _NAME = re.compile(r"[^\s\"'*?!,#]{1,200}")
 _KEY = re.compile(r"(?:^|\s)((?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+=*)")
 #: Bytes of a key's file, and of an error, at most.
 _LARGEST, _SAID = 64 << 10, 4000
+#: Bytes of a file of allowed signers.
+_MOST_SIGNERS = 4 << 20
 
 
 class Signer(NamedTuple):
@@ -117,9 +119,10 @@ def check_key(key: str) -> str:
     return program
 
 
-def sign(ask: Ask, file: str, key: str) -> None:
+def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
     """Sign a bundle with a private key, or with the one that belongs to a public key and is held
-    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed.
+    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed. With
+    ``output``, the signed one gets that name, in place of a file that is there with ``replace``.
 
     Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
     says of the file.
@@ -131,7 +134,8 @@ def sign(ask: Ask, file: str, key: str) -> None:
         _run([program, "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key, target])
         with open(target + ".sig", encoding="ascii") as stream:
             text = stream.read(_LARGEST)
-        ask("attach_signature", file=file, signature=text, manifest=digest)
+        ask("attach_signature", file=file, signature=text, manifest=digest, output=output,
+            replace=replace)  # fmt: skip
 
 
 def _run(command: list[str]) -> None:
@@ -152,8 +156,7 @@ def _run(command: list[str]) -> None:
 def _lines() -> list[str]:
     path = signers_file()
     try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read().splitlines()
+        return whole.read(path, _MOST_SIGNERS).decode().splitlines()
     except FileNotFoundError:
         return []
     except OSError as e:
@@ -188,8 +191,7 @@ def _public(key: str) -> str:
     text = key
     if not _KEY.match(key):
         try:
-            with open(key, encoding="utf-8") as stream:
-                text = stream.read(_LARGEST)
+            text = whole.read(key, _LARGEST).decode()
         except OSError as e:
             raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
         except ValueError as e:

@@ -281,11 +281,7 @@ def last(place: str) -> Verified | None:
     Reads one small file; whether it is of what is there now, ``before_it_changed`` says.
     """
     try:
-        with open(_file(place), encoding="utf-8") as stream:
-            text = stream.read(MAX_BYTES + 1)
-        if len(text) > MAX_BYTES:
-            return None
-        said = json.loads(text)
+        said = json.loads(whole.read(_file(place), MAX_BYTES))
         marked = said["mark"]
         return Verified(
             os.path.abspath(place),

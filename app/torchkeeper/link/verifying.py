@@ -113,7 +113,7 @@ def outcome(result: Answer) -> str:
     found = [say.count(counts["hits"], "hit", "hits")]
     found.append(say.count(counts["misses"], "miss", "misses"))
     if counts["bypasses"]:
-        found.append(say.count(counts["bypasses"], "bypass", "bypasses"))
+        found.append(f"{counts['bypasses']:,} not cacheable")
     if missed := counts["autograd"]["misses"]:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     things = result.get("things") or {}

@@ -37,9 +37,7 @@ def file() -> str:
 def last() -> dict[str, Warmed]:
     """What is known, by the path of the recipe's file, or "builtin"."""
     try:
-        with open(file(), encoding="utf-8") as stream:
-            text = stream.read(MAX_BYTES + 1)
-        kept = json.loads(text) if len(text) <= MAX_BYTES else None
+        kept = json.loads(whole.read(file(), MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(kept, dict):

@@ -1,12 +1,28 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and read whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
+
+
+def read(path: str, most: int) -> bytes:
+    """What a file holds. Raises OSError, with a reason for people, also for what is no file, such
+    as a pipe, which might never end, and for one of more than ``most`` bytes.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "It is not a file", path)
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, "It is too large", path)
+    return data
 
 
 def write(path: str, value: object, indent: int | None = 1) -> None:

@@ -162,9 +162,7 @@ class Bundle:
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
         listed = members[manifest.NAME]
-        most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
-        if listed.file_size > most:
-            raise Problem("bundle-damaged", why="Its manifest is too large")
+        check_size(listed)
         whole = self._read_member(manifest.NAME)
         self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
         said = manifest.begin(whole)
@@ -400,6 +398,13 @@ def _as_it_is(info: zipfile.ZipInfo) -> bool:
     return info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
 
 
+def check_size(listed: zipfile.ZipInfo) -> None:
+    """Raises Problem("bundle-damaged") for a manifest that is too large to be read."""
+    most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
+    if listed.file_size > most:
+        raise Problem("bundle-damaged", why="Its manifest is too large")
+
+
 def _is_bomb(size: int, packed: int) -> bool:
     return size > BOMB_SIZE and size > BOMB_RATIO * packed
 
@@ -424,5 +429,7 @@ def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Problem("bundle-damaged", why=f"{name[:200]} is compressed in an unusual way")
         end = info.header_offset + info.compress_size
+        if info.header_offset < 0 or end > archive.start_dir:
+            raise Problem("bundle-damaged", why=f"{name[:200]} would lie outside of it")
         found[name] = info
     return found

@@ -18,7 +18,6 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.lists import list_of
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
 
 #: Why an entry goes, in the order in which it is told; "needless" is code of what goes.
@@ -74,10 +73,6 @@ class Dead:
         self._whole = whole
         self._allocated = allocated
         self._now = time.time() if now is None else now
-        self._unit = _units(found)
-        self._members: dict[int, list[int]] = {}
-        for number, unit in enumerate(self._unit):
-            self._members.setdefault(unit, []).append(number)
         self._needs: dict[int, set[int]] = {}
         self._needed_by: dict[int, set[int]] = {}
         self._join()
@@ -103,16 +98,14 @@ class Dead:
             for number in mine:
                 if holds(number):
                     why.setdefault(number, []).append(reason)
-        units = {u for u, members in self._members.items() if all(n in why for n in members)}
-        self._go_along(units, mine, why)
+        going = set(why)
+        self._go_along(going, mine, why)
         if wanted.keep is not None:
-            for unit in self._over(wanted.keep, units, mine):
-                units.add(unit)
-                for number in self._members[unit]:
-                    why.setdefault(number, []).append("budget")
+            for number in self._over(wanted.keep, going, mine):
+                going.add(number)
+                why.setdefault(number, []).append("budget")
             # Code of what went last is of no use either.
-            self._go_along(units, mine, why)
-        going = (n for unit in units for n in self._members[unit])
+            self._go_along(going, mine, why)
         return {n: why[n] for n in sorted(going)}
 
     def told(self, going: Iterable[int]) -> dict[str, int]:
@@ -128,7 +121,7 @@ class Dead:
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
-        time = self._used[self._unit[number]]
+        time = self._used[number]
         return None if time == inf else time
 
     def _item(self, number: int) -> Item:
@@ -136,35 +129,31 @@ class Dead:
         return one.origin or one.item
 
     def _join(self) -> None:
-        """Find out which units need which."""
+        """Find out which entries need which."""
         named: dict[Name, list[int]] = {}
         for number, one in enumerate(self.found):
             for name in known_as(one.item, one.facts):
-                named.setdefault(name, []).append(self._unit[number])
+                named.setdefault(name, []).append(number)
         for number, one in enumerate(self.found):
             if one.item.kind not in _HOLDS:
                 continue
-            mine = self._unit[number]
             for name in needed(one.facts):
-                for unit in named.get(name, ()):
-                    if unit != mine:
-                        self._needs.setdefault(mine, set()).add(unit)
-                        self._needed_by.setdefault(unit, set()).add(mine)
+                for other in named.get(name, ()):
+                    if other != number:
+                        self._needs.setdefault(number, set()).add(other)
+                        self._needed_by.setdefault(other, set()).add(number)
 
     def _last_uses(self, used: Sequence[float | None]) -> dict[int, float]:
-        """When each unit was last used, itself or by what needs it; ``inf`` where nobody knows."""
-        own = {
-            unit: max(inf if (time := used[n]) is None else time for n in members)
-            for unit, members in self._members.items()
-        }
+        """When each entry was last used, itself or by what needs it; ``inf`` where nobody knows."""
+        own = [inf if time is None else time for time in used]
         found: dict[int, float] = {}
         # Those that were used last reach what they need first.
-        for unit in sorted(own, key=lambda unit: -own[unit]):
-            waiting = [unit]
+        for number in sorted(range(len(own)), key=lambda number: -own[number]):
+            waiting = [number]
             while waiting:
                 reached = waiting.pop()
                 if reached not in found:
-                    found[reached] = own[unit]
+                    found[reached] = own[number]
                     waiting += self._needs.get(reached, ())
         return found
 
@@ -176,21 +165,20 @@ class Dead:
         kind = self.found[number].entry.kind
         if kind == "unknown":
             return False
-        idle = self._now - self._used[self._unit[number]]
+        idle = self._now - self._used[number]
         return idle > (max(seconds, OLD) if kind == "lock" else seconds)
 
-    def _go_along(self, units: set[int], mine: set[int], why: dict[int, list[str]]) -> None:
+    def _go_along(self, going: set[int], mine: set[int], why: dict[int, list[str]]) -> None:
         """Add the code that only what goes has named."""
-        if not units or not self._sure(units):
+        if not going or not self._sure(going):
             return
-        waiting = list(units)
+        waiting = list(going)
         while waiting:
-            for unit in self._needs.get(waiting.pop(), ()):
-                if unit not in units and self._needed_by[unit] <= units and self._code(unit, mine):
-                    units.add(unit)
-                    waiting.append(unit)
-                    for number in self._members[unit]:
-                        why[number] = [*why.get(number, ()), "needless"]
+            for one in self._needs.get(waiting.pop(), ()):
+                if one not in going and self._needed_by[one] <= going and self._code(one, mine):
+                    going.add(one)
+                    waiting.append(one)
+                    why[one] = [*why.get(one, ()), "needless"]
 
     def _sure(self, going: set[int]) -> bool:
         """Whether nothing that stays could name code without saying so."""
@@ -198,7 +186,7 @@ class Dead:
             return False
         for number, one in enumerate(self.found):
             kind = one.item.kind
-            if self._unit[number] in going:
+            if number in going:
                 continue
             if kind == "precompile":
                 return False
@@ -206,41 +194,38 @@ class Dead:
                 return False
         return True
 
-    def _code(self, unit: int, mine: set[int]) -> bool:
+    def _code(self, number: int, mine: set[int]) -> bool:
         """Whether it is code of graphs, which no compile may be at work on."""
-        for number in self._members[unit]:
-            one = self.found[number]
-            graphs = one.facts.get("role") and is_code_stem(one.item.key)
-            if number not in mine or not graphs or eager_folder(one.item.path):
-                return False
-            times = [f.mtime_ns for f in one.item.files if f.mtime_ns is not None]
-            if times and self._now - max(times) / 1e9 <= YOUNG:
-                return False
-        return True
+        one = self.found[number]
+        graphs = one.facts.get("role") and is_code_stem(one.item.key)
+        if number not in mine or not graphs or eager_folder(one.item.path):
+            return False
+        times = [f.mtime_ns for f in one.item.files if f.mtime_ns is not None]
+        return not times or self._now - max(times) / 1e9 > YOUNG
 
     def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
-        """The units that were used longest ago, until what is left takes ``limit`` at most.
+        """The entries that were used longest ago, until what is left takes ``limit`` at most.
 
         Nothing goes before what needs it. Code goes with the last that does.
         """
         room = _Room(self._item(n) for n in range(len(self.found)))
         if not self._allocated:
             room = _Apparent(self._item(n) for n in range(len(self.found)))
-        for unit in gone:
-            self._take(room, unit)
+        for number in gone:
+            room.take(self._item(number))
         needing = {
-            unit: len(self._needed_by.get(unit, set()) - gone)
-            for unit, members in self._members.items()
-            if unit not in gone and all(n in mine and self._yields(n) for n in members)
+            number: len(self._needed_by.get(number, set()) - gone)
+            for number in mine - gone
+            if self._yields(number)
         }
-        heap = [self._rank(unit, False) for unit, count in needing.items() if not count]
+        heap = [self._rank(number, False) for number, count in needing.items() if not count]
         heapq.heapify(heap)
         found: list[int] = []
         while heap and room.left > limit:
-            unit = heapq.heappop(heap)[-1]
-            found.append(unit)
-            self._take(room, unit)
-            for other in self._needs.get(unit, ()):
+            number = heapq.heappop(heap)[-1]
+            found.append(number)
+            room.take(self._item(number))
+            for other in self._needs.get(number, ()):
                 if other in needing:
                     needing[other] -= 1
                     if not needing[other]:
@@ -250,26 +235,12 @@ class Dead:
     def _yields(self, number: int) -> bool:
         return self.found[number].entry.kind not in _STAYS
 
-    def _take(self, room: _Room, unit: int) -> None:
-        for number in self._members[unit]:
-            room.take(self._item(number))
-
-    def _rank(self, unit: int, needless: bool) -> tuple[float, int, str, int]:
+    def _rank(self, number: int, needless: bool) -> tuple[float, int, str, int]:
         """What goes first is least; ``needless``: nothing needs it any more."""
-        one = self.found[self._members[unit][0]]
+        one = self.found[number]
         code = needless and one.item.kind == "code"
         # Of what was used at the same time the largest goes first: then fewer go.
-        return -inf if code else self._used[unit], -one.entry.size, one.entry.path, unit
-
-
-def _units(found: Sequence[Described]) -> list[int]:
-    """For each entry the number of the first that goes together with it."""
-    first: dict[str, int] = {}
-    numbers = []
-    for number, one in enumerate(found):
-        listed = list_of(one.entry)
-        numbers.append(number if listed is None else first.setdefault(listed, number))
-    return numbers
+        return -inf if code else self._used[number], -one.entry.size, one.entry.path, number
 
 
 class _Room:

@@ -101,7 +101,7 @@ def export(
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(partial, 0o666 & ~umask)
-        _publish(partial, output, replace)
+        publish(partial, output, replace)
     except BaseException as e:
         with contextlib.suppress(OSError):
             os.unlink(partial)
@@ -111,8 +111,8 @@ def export(
     return exported
 
 
-def _publish(partial: str, output: str, replace: bool) -> None:
-    """Give the bundle its name. Raises Problem("output-exists"), and OSError."""
+def publish(partial: str, output: str, replace: bool) -> None:
+    """Give a bundle that lies beside it its name. Raises Problem("output-exists"), and OSError."""
     if not replace:
         try:
             # Unlike a rename, a link never replaces what has come meanwhile.

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from torchkeeper.artifacts import alone, aoti_eager
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import eager_library
 from torchkeeper.stores.items import File, Item, Source
 
@@ -36,14 +35,6 @@ def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[It
         if item.kind == "code":
             item.files = [file for file in item.files if file.path not in taken]
     return [item for item in found if item.files]
-
-
-def list_of(entry: Entry) -> str | None:
-    """The path of the file that lists an entry and others, or None.
-
-    Such a file is moved or removed as a whole, and so are they.
-    """
-    return entry.path.partition(MARK)[0] if entry.kind == "aoti_eager" else None
 
 
 def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:

@@ -97,7 +97,7 @@ def put(path: str, item: Listed) -> list[Listed]:
         if not lacks(path, there, item):
             return []
         whole = merged(there, item)
-        _write(path, whole)
+        write(path, whole)
         return [one for one in there if one not in whole]
 
 
@@ -112,14 +112,21 @@ def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> lis
         gone = [one for one in there if one in items]
         left = [*(one for one in there if one not in items), *back]
         if left and (gone or back):
-            _write(path, left)
+            write(path, left)
         elif gone:
             os.unlink(path)
         return gone
 
 
-def _write(path: str, items: Sequence[Listed]) -> None:
-    """Replace a list as a whole, with the mode that it has. Raises OSError."""
+def write(path: str, items: Sequence[Listed]) -> None:
+    """Write a list, as a whole, with the mode that it has.
+
+    Raises OSError, and Problem("kernel-unloadable") for more than ``listed`` would read again.
+    """
+    text = json.dumps(items, indent=4)  # as PyTorch writes it
+    if len(text) > aoti_eager.MAX_LIST:
+        why = "with it, the list of its operator is larger than any that PyTorch writes"
+        raise Problem("kernel-unloadable", why=why)
     partial = os.path.join(os.path.dirname(path), f".torchkeeper-{secrets.token_hex(6)}.tmp")
     mode = 0o644
     with contextlib.suppress(FileNotFoundError):
@@ -127,7 +134,7 @@ def _write(path: str, items: Sequence[Listed]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(partial, flags, mode), "w", encoding="ascii") as out:
-            json.dump(items, out, indent=4)  # as PyTorch writes it
+            out.write(text)
         os.replace(partial, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -22,6 +22,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import withdrawing
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, group
@@ -30,6 +31,8 @@ from torchkeeper.stores.locks import in_use, ours
 from torchkeeper.stores.walking import file_at
 
 _RECEIPT = "receipt.json"
+#: Of a receipt: a folder has a list of three numbers.
+_MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
 _FILES = "files"
 
 Left = Callable[[Item, Problem], None]
@@ -101,20 +104,27 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
         taken: list[File] = []
         paths: set[str] = set()
         emptied: set[str] = set()
+        kept = False
         try:
-            for number, item in enumerate(plan.items):
+            items = withdrawing.parted(plan.root, plan.items)
+            # A list that goes as a whole goes before anything is taken off it.
+            items.sort(key=withdrawing.goes_alone)
+            for number, item in enumerate(items):
                 report.check()
                 report.progress(number, len(plan.items), "entries")
                 gone = _purge_item(plan.root, item, bin_, left)
+                if gone is None:
+                    continue
+                kept = kept or bool(gone) or withdrawing.goes_alone(item)
                 taken += gone
                 paths.update(file.path for file in gone)
-                # What lists several entries has gone with the first of them.
+                # What two of a list have in common has gone with the first of them.
                 done.entries += all(file.path in paths for file in item.files)
                 emptied |= {os.path.dirname(file.path) for file in gone}
         finally:
             for folder in emptied:
                 _prune(plan.root, folder)
-            if bin_ and not taken:
+            if bin_ and not kept:
                 _discard_receipt(bin_)
                 done.receipt = None
         done.files = len(taken)
@@ -173,8 +183,8 @@ def _discard_receipt(bin_: str) -> None:
         os.rmdir(os.path.dirname(bin_))
 
 
-def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
-    """Take the files of an entry, all of them if they are what was planned, else none."""
+def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[File] | None:
+    """Take the files of an entry, all of them if they are what was planned, else none: None."""
     used = in_use(root, item.kind, item.key, item.path)
     with contextlib.ExitStack() as stack:
         if not used and item.kind == "lock" and item.path.endswith(".lock"):
@@ -182,22 +192,26 @@ def _purge_item(root: str, item: Item, bin_: str | None, left: Left) -> list[Fil
         if not used:
             return _take_files(root, item, bin_, left)
     left(item, Problem("in-use"))
-    return []
+    return None
 
 
-def _take_files(root: str, item: Item, bin_: str | None, left: Left) -> list[File]:
+def _take_files(root: str, item: Item, bin_: str | None, left: Left) -> list[File] | None:
     gone: list[File] = []
     try:
         for file in item.files:
             with contextlib.suppress(FileNotFoundError):
                 if not _same(file, file_at(file.path, os.lstat(os.path.join(root, file.path)))):
                     raise Problem("entry-changed")
+        # Before its library is gone: PyTorch takes none of a list of which one is missing.
+        kept = None if bin_ is None else os.path.join(bin_, _FILES)
+        if withdrawing.goes_alone(item) and not withdrawing.withdraw(root, item, kept):
+            raise Problem("entry-changed")
     except Problem as problem:
         left(item, problem)
-        return gone
+        return None
     except OSError as e:
         left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
-        return gone
+        return None
     for file in item.files:
         path = os.path.join(root, file.path)
         try:
@@ -303,7 +317,11 @@ def _receipt(bin_: str) -> dict[str, Any]:
         with os.fdopen(handle, "rb") as stream:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return {}
-            said = json.loads(stream.read(64 << 20))
+            data = stream.read(64 << 20)
+        # A stranger's may be a bomb, all brackets: each takes a hundred bytes of memory.
+        if data.count(b"[") + data.count(b"{") > _MOST_FOLDERS or data.count(b",") > _MOST_NUMBERS:
+            return {}
+        said = json.loads(data)
     except (OSError, ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}
@@ -365,7 +383,7 @@ def undo(place: str, report: Report, left: Left) -> Purged:
         for bin_ in reversed(bins):
             files = _trashed(bin_)
             done = _undo_receipt(root, bin_, files, report, left)
-            if done.files:
+            if done.files or done.entries:
                 return done
             # An undo that was cut off may have left no file, only the times to put back.
         if not any(map(_trashed, bins)):
@@ -380,30 +398,38 @@ def _undo_receipt(root: str, bin_: str, files: list[File], report: Report, left:
     touched: set[str] = {""}
     paths: set[str] = set()
     items = _items(bin_, files)
-    for number, item in enumerate(items):
-        report.progress(number, len(items), "entries")
-        for file in item.files:
-            if file.path in paths:
-                continue  # it came with another entry that it lists
-            try:
-                _put_back(root, bin_, file, folders)
-            except Problem as problem:
-                left(item, problem)
-            except OSError as e:
-                left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
+    # Lists last: PyTorch takes none of one of which a library is missing.
+    parts = [(item, file, withdrawing.is_list(file.path)) for item in items for file in item.files]
+    for number, (item, file, lists) in enumerate(sorted(parts, key=lambda part: part[2])):
+        report.progress(number, len(parts), "files")
+        if file.path in paths:
+            continue  # it came with another entry that has it, too
+        try:
+            merged = lists and os.path.lexists(os.path.join(root, file.path))
+            if merged:
+                kept = os.path.join(bin_, _FILES)
+                if not withdrawing.give_back(root, file.path, kept):
+                    raise Problem("path-taken", path=file.path)
             else:
+                _put_back(root, bin_, file, folders)
+        except Problem as problem:
+            left(item, problem)
+        except OSError as e:
+            left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
+        else:
+            if not merged:
                 back.append(file)
-                paths.add(file.path)
-                folder = os.path.dirname(file.path)
-                while folder and folder not in touched:
-                    touched.add(folder)
-                    folder = os.path.dirname(folder)
-        done.entries += all(file.path in paths for file in item.files)
+            paths.add(file.path)
+            folder = os.path.dirname(file.path)
+            while folder and folder not in touched:
+                touched.add(folder)
+                folder = os.path.dirname(folder)
+    done.entries = sum(all(file.path in paths for file in item.files) for item in items)
     if not _trashed(bin_):
         _discard_receipt(bin_)
         if not files:
             touched |= folders.said.keys()
-    if back or not files:
+    if paths or not files:
         folders.restore_times(root, touched)
     done.files = len(back)
     done.bytes = allocated(back)

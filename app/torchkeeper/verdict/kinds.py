@@ -12,6 +12,9 @@ from torchkeeper.verdict.judging import Difference, Verdict, devices, unknown
 #: What a Triton kernel's key is made of besides what its JSON tells.
 _KERNEL = tuple(map(Difference, ("kernel source", "environment variables", "ptxas")))
 
+#: What a program needs for an eager kernel (Library._impl_with_aoti_compile in torch/library.py).
+_REGISTERED = tuple(map(Difference, ("the operator registered for AOTI", "these inputs")))
+
 
 def other(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Verdict:
     """The verdict of an entry of a kind other than fxgraph and aotautograd, from its facts in
@@ -129,7 +132,7 @@ def _eager(entry: Entry, facts: Mapping[str, Any], env: Mapping[str, Any]) -> Ve
         unsure.append(Difference("vector instructions", own, there))
     if unsure:
         return Verdict("unknown", tuple(unsure))
-    return Verdict("conditional", (), (Difference("registered operator"), Difference("inputs")))
+    return Verdict("conditional", (), _REGISTERED)
 
 
 def _text(value: object) -> str | None:

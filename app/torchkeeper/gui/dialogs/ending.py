@@ -48,12 +48,14 @@ def _warmed(job: Job) -> Outcome:
     if whole > 1:
         warm = f"{whole - bad:,}", say.count(whole, "cell", "cells")
         lines.append(_tr("{} of {} are warm.").format(*warm))
-    lines += [
-        f"{found(result)}.",
-        _tr("{} added to {}").format(say.count(number(result, "added"), "entry", "entries"), place)
-        + _by_kind(result.get("kinds")),
-        *took(job),
-    ]
+    if added := number(result, "added"):
+        entries = say.count(added, "entry", "entries")
+        said = _tr("{} added to {}").format(entries, place) + _by_kind(result.get("kinds"))
+    else:
+        said = _tr("Nothing was added to {}.").format(place)
+    # Where none came to be looked for, their number says nothing.
+    graphs = [f"{found(result)}."] if bad < whole or not whole else []
+    lines += [*graphs, said, *took(job)]
     if threads := job.asked.get("threads"):
         lines.append(
             _tr("They are for programs that use {} (OMP_NUM_THREADS={}).").format(

@@ -198,8 +198,7 @@ class ImportDialog(WorkDialog):
                 file.end(found)
                 self._read(number)
 
-            # What cannot be told is no reason to keep anybody from it; the list says what it is.
-            listener = Listener(result=told, failed=lambda _: told({}))
+            listener = Listener(result=told, failed=lambda _: told({"untold": True}))
             self._tickets.append(self._engines.ask("runnable", {"place": file.path}, listener))
 
         def failed(error: UserError) -> None:

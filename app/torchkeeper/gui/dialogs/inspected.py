@@ -87,7 +87,11 @@ class Inspected:
         self.ready = True
 
     def suspicious(self) -> str:
-        """What is to be said where it names what PyTorch never writes; empty where it does not."""
+        """What is to be said where it names what PyTorch never writes, or nobody knows whether it
+        does; empty where it does not.
+        """
+        if self.runnable.get("untold"):
+            return _tr("What of it would be able to run could not be found out.")
         return runnable.warning(self.runnable)
 
     def runs(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QIcon
-from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from torchkeeper.gui import icons, theme, trees
 from torchkeeper.gui.forms import tip
@@ -143,6 +143,10 @@ class LapTable(_Table):
                 item.setForeground(column, QColor(shades.error if bad else shades.text))
 
 
+#: The last column of cells, and how wide their names are beside it.
+_WHY, _NAME_WIDE = 5, 316
+
+
 class VerifiedCells(_Table):
     """The cells of a verification: how long each took cold and warm, and what it lacks."""
 
@@ -150,7 +154,7 @@ class VerifiedCells(_Table):
         super().__init__(
             tr("Cells of the verification"),
             [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
-            (316, 72, 72, 72, 168, 0), 5,
+            (_NAME_WIDE, 72, 72, 72, 168, 0), _WHY,
         )  # fmt: skip
         trees.right(self, range(1, 4))
 
@@ -179,7 +183,7 @@ class VerifiedCells(_Table):
             item.setData(0, _MARK, bool(cell["good"]))
             for column in (1, 2, 3):
                 item.setTextAlignment(column, trees.RIGHT)
-            for column in (0, 5):
+            for column in (0, _WHY):
                 item.setToolTip(column, tip(item.text(column)))
             items.append(item)
         if len(in_order) > _CELLS:
@@ -187,6 +191,13 @@ class VerifiedCells(_Table):
             more.setFirstColumnSpanned(True)
             items.append(more)
         self.addTopLevelItems(items)
+        # Where there is nothing to explain, the names have the room.
+        why = any(item.text(_WHY) for item in items)
+        self.setColumnHidden(_WHY, not why)
+        modes = QHeaderView.ResizeMode
+        self.header().setSectionResizeMode(0, modes.Interactive if why else modes.Stretch)
+        if why:
+            self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
 
     def _paint(self) -> None:

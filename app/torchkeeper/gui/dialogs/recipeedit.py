@@ -9,10 +9,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
 from PySide6.QtWidgets import (
     QFileDialog,
-    QListWidget,
     QSplitter,
-    QTreeWidget,
-    QTreeWidgetItem,
     QWidget,
 )
 
@@ -21,20 +18,19 @@ from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.known import Looked
-from torchkeeper.gui.recipes.reforming import Unfit, form_of
+from torchkeeper.gui.recipes.makes import Makes
+from torchkeeper.gui.recipes.reforming import Unfit, names
 from torchkeeper.gui.recipes.tomledit import TomlEdit
-from torchkeeper.gui.trees import columns
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
 #: Milliseconds without a key press before the text is looked at.
 _TYPING_MS = 250
-#: Cells that are named.
-_CELLS = 1000
-_SHOWN = 100
+#: Faults whose lines are marked.
+_MARKED = 100
 
 
 class RecipeEditor(Dialog):
@@ -49,10 +45,11 @@ class RecipeEditor(Dialog):
 
     def __init__(
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
-        folder: str = "", line: int = 1, form: bool = False,
+        folder: str = "", line: int = 1, form: bool = False, example: str = "",
     ) -> None:  # fmt: skip
         """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
         ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
+        example: the source that the text is an example of, until it is saved.
         """
         super().__init__(parent, "", 720)
         self.setWindowModality(Qt.WindowModality.NonModal)
@@ -64,6 +61,7 @@ class RecipeEditor(Dialog):
         self._ticket: int | None = None
         #: Of reading and writing the file.
         self._tickets: list[int] = []
+        self._example, self._beside = example, ""
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.
@@ -77,10 +75,8 @@ class RecipeEditor(Dialog):
         self.notice.again.connect(self._read)
         self.text = TomlEdit(self.tr("Text of the recipe"))
         self.state = forms.label("", "heading")
-        self.faults = QTreeWidget()
-        self.makes = forms.label("", "heading", wrap=True)
-        self.source = forms.label("", "muted", wrap=True)
-        self.cells = QListWidget()
+        self.faults = FaultList(self.tr("Faults"))
+        self.makes = Makes()
         self.save_as = forms.button(self.tr("Save &as…"))
         self.save = forms.button(self.tr("&Save"), primary=True)
         self.form = forms.button(self.tr("&Form…"))
@@ -92,8 +88,8 @@ class RecipeEditor(Dialog):
         self._timer.setInterval(_TYPING_MS)
         self._timer.timeout.connect(self._look)
         self.text.textChanged.connect(self._changed)
-        self.faults.itemClicked.connect(self._go_to)
-        self.faults.itemActivated.connect(self._go_to)
+        self.faults.itemClicked.connect(self.faults.want)
+        self.faults.wanted.connect(self.text.go_to)
         self.save.clicked.connect(lambda *_: self._save(None))
         self.save_as.clicked.connect(lambda *_: self._save_as(None))
         self.form.clicked.connect(self.fill_in)
@@ -110,16 +106,6 @@ class RecipeEditor(Dialog):
         self.text.setFocus()
 
     def _lay_out(self) -> None:
-        faults = self.faults
-        faults.setAccessibleName(self.tr("Faults"))
-        faults.setRootIsDecorated(False)
-        faults.setAllColumnsShowFocus(True)
-        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        columns(faults, (56, 160, 0), 2)
-        self.cells.setAccessibleName(self.tr("Cells that it makes"))
-        self.cells.setUniformItemSizes(True)
-        self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
-        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         for button, hint in (
             (self.save, self.tr("Write it, whole or not at all")),
             (self.save_as, self.tr("Write it into another file")),
@@ -130,20 +116,14 @@ class RecipeEditor(Dialog):
         left.setContentsMargins(0, 0, 12, 0)
         left.addWidget(self.text, 1)
         left.addWidget(self.state)
-        left.addWidget(faults)
-        faults.setFixedHeight(136)
-        right = forms.column()
-        right.setContentsMargins(12, 0, 0, 0)
-        right.addWidget(self.makes)
-        right.addWidget(self.source)
-        right.addWidget(self.cells, 1)
-        right.addStretch(0)
+        left.addWidget(self.faults)
+        self.faults.setFixedHeight(136)
+        page = QWidget()
+        page.setLayout(left)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
-        for layout in (left, right):
-            page = QWidget()
-            page.setLayout(layout)
-            self.split.addWidget(page)
+        self.split.addWidget(page)
+        self.split.addWidget(self.makes)
         self.split.setSizes([640, 392])
         self.split.setStretchFactor(0, 1)
         self.body.addWidget(self.where)
@@ -214,7 +194,8 @@ class RecipeEditor(Dialog):
         mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
         where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
-        self.where.setText(self.tr("{} · changed").format(where) if self._path and mark else where)
+        parts = [where, self.tr("changed") if self._path and mark else "", self._beside]
+        self.where.setText(" · ".join(part for part in parts if part))
         can = not self.text.isReadOnly()
         self.save.setEnabled(can and (self.changed or not self._path))
         self.save_as.setEnabled(can)
@@ -238,16 +219,10 @@ class RecipeEditor(Dialog):
     def _told(self, looked: Looked) -> None:
         self.looked = looked
         marks: dict[int, str] = {}
-        self.faults.clear()
-        for fault in looked.faults[:_SHOWN]:
+        for fault in looked.faults[:_MARKED]:
             marks[fault.line] = "\n".join(x for x in (marks.get(fault.line), fault.text) if x)
-            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
-            item.setData(0, Qt.ItemDataRole.UserRole, (fault.line, fault.column))
-            for column in (1, 2):
-                item.setToolTip(column, tip(item.text(column)))
-            self.faults.addTopLevelItem(item)
         self.text.mark(marks)
-        self.faults.setVisible(bool(looked.faults))
+        self.faults.show_faults(looked.faults)
         many = say.count(len(looked.faults), "fault", "faults")
         self.state.setText(many if looked.faults else self.tr("Nothing is wrong with it"))
         forms.set_role(self.state, "error" if looked.faults else "good")
@@ -256,18 +231,7 @@ class RecipeEditor(Dialog):
         if self._form_first:
             self._form_first = False
             self.fill_in()
-        self.cells.clear()
-        self.cells.setVisible(bool(looked.cells))
-        if looked.faults:
-            self.makes.setText(self.tr("Cells"))
-            self.source.setText(self.tr("They are listed here when nothing is wrong with it."))
-            return
-        count = say.count(len(looked.cells), "cell", "cells")
-        self.makes.setText(self.tr("It makes {}").format(count))
-        self.source.setText(words.source_title(looked.source))
-        forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])
-        if len(looked.cells) > _CELLS:
-            self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
+        self.makes.show_looked(looked)
 
     # The form.
 
@@ -278,7 +242,7 @@ class RecipeEditor(Dialog):
             why = self.tr("Correct what is wrong with the text first")
         elif looked is not None and looked.data is not None:
             try:
-                form_of(looked.data)
+                names(looked.data)
             except Unfit as e:
                 why = why_not(str(e))
         able = looked is not None and not why and not self.text.isReadOnly()
@@ -298,9 +262,6 @@ class RecipeEditor(Dialog):
             cursor.select(QTextCursor.SelectionType.Document)
             cursor.insertText(text)
         self.text.setFocus()
-
-    def _go_to(self, item: QTreeWidgetItem, _: int = 0) -> None:
-        self.text.go_to(*item.data(0, Qt.ItemDataRole.UserRole))
 
     # Saving.
 
@@ -340,7 +301,9 @@ class RecipeEditor(Dialog):
             self._title()
             self._look()
             self.saved.emit(path)
-            if then is not None:
+            if self._example:
+                self._save_beside(text, then)
+            elif then is not None:
                 then()
 
         def failed(error: UserError) -> None:
@@ -351,6 +314,22 @@ class RecipeEditor(Dialog):
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.save_recipe(path, whole, listener, before))
+
+    def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
+        """Write what an example names, which is nothing to begin with otherwise."""
+        source, self._example = self._example, ""
+
+        def written(said: dict[str, list[str]]) -> None:
+            if said["beside"]:
+                names = ", ".join(printable(os.path.basename(one)) for one in said["beside"])
+                self._beside = self.tr("{} written beside it").format(names)
+            self._title()
+            if then is not None:
+                then()
+
+        listener = Listener(result=written, failed=self.notice.tell)
+        folder = os.path.dirname(self._path)
+        self._tickets.append(self._engines.save_beside_recipe(source, folder, text, listener))
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,9 +24,10 @@ from torchkeeper.gui.recipes import forming, reforming
 from torchkeeper.gui.recipes.forming import BACKWARD, FORWARD, KINDS, NO_GRAD, Form, Wrong
 from torchkeeper.gui.recipes.reforming import Unfit
 from torchkeeper.link.words import printable
+from torchkeeper.warm.recipes.compiling import MODES
 
 _DTYPES = ("float32", "bfloat16", "float16")
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_DYNAMIC = (None, False, True)
 
 
 class RecipeForm(Dialog):
@@ -40,12 +42,18 @@ class RecipeForm(Dialog):
 
         Raises Unfit where the form cannot show it.
         """
-        shown = reforming.form_of(data) if data is not None else None
+        names = reforming.names(data) if data is not None else []
         super().__init__(parent, "", 640)
-        self.setWindowTitle(self.tr("New recipe") if shown is None else self.tr("Edit recipe"))
+        self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
         self._then, self._text, self._data, self._folder = then, text, data, folder
+        #: Which of several callables is shown, and what of it was shown first.
+        self._at = 0
+        self._shown: Form | None = None
         #: Where the file with the callable lies.
         self._beside = ""
+        self.which = QComboBox()
+        self.which.addItems([f"{n}  {printable(name, 80)}" for n, name in enumerate(names, 1)])
+        self.about = forms.label("", "muted", wrap=True)
         self.kind = QComboBox()
         for title in (
             self.tr("An example: it returns the model and its inputs"),
@@ -71,13 +79,14 @@ class RecipeForm(Dialog):
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
             edit.setPlaceholderText(self.tr("the best there is"))
-        self.dtypes, dtypes = _boxes(_DTYPES, shown.dtypes if shown else (), 3)
-        self.modes, modes = _boxes(_MODES, shown.modes if shown else (), 2)
+        every = [reforming.form_of(data, at) for at in range(len(names))] if data else []
+        self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
+        self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
         self.dynamic = QComboBox()
         for title, value in (
-            (self.tr("As PyTorch decides"), None),
-            (self.tr("For these sizes only"), False),
-            (self.tr("For any size"), True),
+            (self.tr("As PyTorch decides"), _DYNAMIC[0]),
+            (self.tr("For these sizes only"), _DYNAMIC[1]),
+            (self.tr("For any size"), _DYNAMIC[2]),
         ):
             self.dynamic.addItem(title, value)
         self.gradients = QComboBox()
@@ -91,10 +100,11 @@ class RecipeForm(Dialog):
         self.wrong = forms.label("", "error", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"))
         self.go = forms.button(self.tr("Write recipe"), primary=True)
-        if shown is not None:
-            self.go.setText(self.tr("Change recipe"))
-            self._fill(shown)
         self._lay_out(dtypes, modes)
+        if data is not None:
+            self.go.setText(self.tr("Change recipe"))
+            self._fill(every[0])
+        self.which.currentIndexChanged.connect(self._turn_to)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
         self.go.setDefault(True)
@@ -107,14 +117,33 @@ class RecipeForm(Dialog):
 
     def _fill(self, form: Form) -> None:
         """Show what a recipe says."""
+        self._shown = form
         self.kind.setCurrentIndex(KINDS.index(form.kind))
         self.reference.setText(form.reference)
         self.inputs.setPlainText(form.inputs)
         self.sizes.setText(form.sizes)
         self.device.setEditText(form.device)
-        self.dynamic.setCurrentIndex(self.dynamic.findData(form.dynamic))
+        self.dynamic.setCurrentIndex(_DYNAMIC.index(form.dynamic))
         self.gradients.setCurrentIndex(self.gradients.findData(form.gradients))
         self.fullgraph.setChecked(form.fullgraph)
+        for boxes, names in ((self.dtypes, form.dtypes), (self.modes, form.modes)):
+            for name, box in boxes.items():
+                box.setChecked(name in names)
+        self.about.setText(self._about())
+
+    def _turn_to(self, at: int) -> None:
+        """Show another callable; what was changed of the one that was shown is kept."""
+        if at == self._at or self._data is None:
+            return
+        try:
+            self._text = reforming.changed(self._text, self._data, self.form, self._at)
+        except (Unfit, Wrong) as e:
+            self.which.setCurrentIndex(self._at)
+            self._complain(why_not(str(e)) if isinstance(e, Unfit) else self.wrong.text())
+            return
+        self._data, self._at = tomllib.loads(self._text), at
+        self._fill(reforming.form_of(self._data, at))
+        self._say()
 
     def _about(self) -> str:
         sizes = self.tr("Sizes are names that shapes use; every combination is compiled.")
@@ -123,13 +152,19 @@ class RecipeForm(Dialog):
                 "It becomes a text in which all of this, and more, can be changed afterwards."
             )
             return f"{more} {sizes}"
-        if not (kept := reforming.kept(self._data)):
-            return sizes
-        names = printable(", ".join(kept), 200)
-        return f"{sizes} " + self.tr("What else the text says stays in it: {}.").format(names)
+        parts = [sizes]
+        if self.which.count() > 1:
+            parts.append(self.tr("They are of all callables, and so is all below them."))
+        if own := reforming.own(self._data, self._at):
+            parts.append(self.tr("Of this one alone: {}.").format(printable(", ".join(own), 80)))
+        if kept := reforming.kept(self._data, self._at):
+            names = printable(", ".join(kept), 200)
+            parts.append(self.tr("What else the text says stays in it: {}.").format(names))
+        return " ".join(parts)
 
     def _lay_out(self, dtypes: QGridLayout, modes: QGridLayout) -> None:
-        self.body.addWidget(forms.label(self._about(), "muted", wrap=True))
+        self.about.setText(self._about())
+        self.body.addWidget(self.about)
         named, line = QWidget(), forms.row()
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self.reference, 1)
@@ -139,6 +174,9 @@ class RecipeForm(Dialog):
         lines.setHorizontalSpacing(16)
         lines.setVerticalSpacing(forms.GAP)
         lines.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        if self.which.count() > 1:
+            lines.addRow(self.tr("&Callable"), self.which)
+            self.which.setAccessibleName(self.tr("Callable"))
         for text, field in (
             (self.tr("&What"), self.kind),
             (self.tr("&Name"), named),
@@ -177,15 +215,16 @@ class RecipeForm(Dialog):
             inputs=self.inputs.toPlainText(),
             sizes=self.sizes.text(),
             device=self.device.currentText(),
-            dtypes=_checked(self.dtypes),
-            modes=_checked(self.modes),
+            dtypes=_checked(self.dtypes, self._shown.dtypes if self._shown else ()),
+            modes=_checked(self.modes, self._shown.modes if self._shown else ()),
             dynamic=dynamic if isinstance(dynamic, bool) else None,
             fullgraph=self.fullgraph.isChecked(),
             gradients=str(self.gradients.currentData()),
+            calls=self._shown is not None and self._shown.calls,
         )
 
     def _say(self, *_: object) -> None:
-        several = self._data is not None and reforming.has_calls(self._data)
+        several = self._shown is not None and self._shown.calls
         self.inputs.setEnabled(self.kind.currentIndex() > 0 and not several)
         self.inputs.setToolTip(
             self.tr("It is called several times: change its calls in the text") if several else ""
@@ -207,7 +246,7 @@ class RecipeForm(Dialog):
             text = forming.text_of(self.form)
         else:
             try:
-                text = reforming.changed(self._text, self._data, self.form)
+                text = reforming.changed(self._text, self._data, self.form, self._at)
             except Unfit as e:
                 self._complain(why_not(str(e)))
                 return
@@ -237,7 +276,7 @@ def why_not(code: str) -> str:
     """Why the form cannot show a recipe, or change it, and what to do; by the code of Unfit."""
     return {
         "source": _tr("The form is for a callable; change anything else in the text."),
-        "several": _tr("The form is for one callable, and there are several: change the text."),
+        "shared": _tr("All callables have what this one is not to have: change that in the text."),
     }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
 
 
@@ -245,26 +284,19 @@ def _tr(text: str) -> str:
     return QCoreApplication.translate("RecipeForm", text)
 
 
-def _boxes(
-    names: Sequence[str], checked: Sequence[str], wide: int
-) -> tuple[dict[str, QCheckBox], QGridLayout]:
-    """A box for each name; the boxes are in the order in which those ``checked`` were named."""
+def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGridLayout]:
+    """A box for each name, so many in a row."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(24)
     grid.setVerticalSpacing(4)
     grid.setColumnStretch(wide, 1)
-    # What somebody has put into an order stays in it.
-    every = [*checked, *(name for name in names if name not in checked)]
-    made = {name: QCheckBox(printable(name, 60)) for name in every}
-    for number, name in enumerate(sorted(every, key=lambda one: _place(names, one))):
-        made[name].setChecked(name in checked)
-        grid.addWidget(made[name], number // wide, number % wide)
+    made = {name: QCheckBox(printable(name, 60)) for name in dict.fromkeys(names)}
+    for number, box in enumerate(made.values()):
+        grid.addWidget(box, number // wide, number % wide)
     return made, grid
 
 
-def _place(names: Sequence[str], name: str) -> int:
-    return names.index(name) if name in names else len(names)
-
-
-def _checked(boxes: dict[str, QCheckBox]) -> list[str]:
-    return [name for name, box in boxes.items() if box.isChecked()]
+def _checked(boxes: dict[str, QCheckBox], before: Sequence[str]) -> list[str]:
+    """The names whose boxes are checked, those that were ``before`` in the order of then."""
+    names = [*before, *(name for name in boxes if name not in before)]
+    return [name for name in names if boxes[name].isChecked()]

@@ -20,8 +20,8 @@ from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.forms import tip
 from torchkeeper.gui.recipes import words
+from torchkeeper.gui.recipes.faultlist import FaultList
 from torchkeeper.gui.recipes.items import CELLS, FILE, NAME, OF, item_of
 from torchkeeper.gui.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.gui.trees import columns, right
@@ -30,9 +30,6 @@ from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
-
-#: Faults that are listed of the chosen recipe.
-_FAULTS = 100
 
 #: Edit a file at a line, or in the form; write a new one of a source; warm files and folders.
 Edit = Callable[[str, int, bool], object]
@@ -65,7 +62,7 @@ class RecipesDialog(Dialog):
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.error = Notice()
-        self.faults = QTreeWidget()
+        self.faults = FaultList(self.tr("What is wrong with it"))
         self.new = forms.button(self.tr("&New"))
         self.add_file = forms.button(self.tr("&Add files…"))
         self.add_folder = forms.button(self.tr("Add &folder…"))
@@ -94,13 +91,7 @@ class RecipesDialog(Dialog):
         )  # fmt: skip
         right(tree, (CELLS,))
         columns(tree, (232, 144, 72, 200, 0), FILE)
-        faults = self.faults
-        faults.setAccessibleName(self.tr("What is wrong with it"))
-        faults.setRootIsDecorated(False)
-        faults.setAllColumnsShowFocus(True)
-        faults.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
-        columns(faults, (64, 176, 0), 2)
-        faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
+        self.faults.setToolTip(self.tr("Press Enter, or click twice, to go to the line"))
         for button, hint in (
             (self.new, self.tr("Write a recipe, beginning with an example")),
             (self.add_file, self.tr("Put recipes that are there already on the list")),
@@ -113,13 +104,14 @@ class RecipesDialog(Dialog):
             button.setAutoDefault(False)
         menu = QMenu(self.new)
         ways = {words.FORM: self.tr("Fill in a form…")}
-        ways |= {source: words.source_title(source) for source in words.SOURCES}
+        example = self.tr("Example: {}")
+        ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
         for source, text in ways.items():
             action = QAction(text, menu)
             action.triggered.connect(lambda _=False, source=source: self._new(source))
             menu.addAction(action)
             if source == words.FORM:
-                menu.addSection(self.tr("An example of"))
+                menu.addSeparator()
         self.new.setMenu(menu)
         # What the style sheet draws at the side has no room beside a text in the middle.
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
@@ -159,7 +151,7 @@ class RecipesDialog(Dialog):
                       context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.tree.customContextMenuRequested.connect(self._menu)
-        self.faults.itemActivated.connect(self._go_to_fault)
+        self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.add_file.clicked.connect(self._choose_files)
         self.add_folder.clicked.connect(self._choose_folder)
         self.again.clicked.connect(self.refresh)
@@ -304,7 +296,7 @@ class RecipesDialog(Dialog):
         self.about.setText(words.builtin_help() if paths == [BUILTIN] else printable(about, 400))
         self.about.setVisible(bool(self.about.text()))
         self.error.tell(one.error if one is not None else None)
-        self._show_faults(one if isinstance(one, Known) else None)
+        self.faults.show_faults(one.faults if isinstance(one, Known) else ())
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
         if isinstance(one, Known):
@@ -315,16 +307,6 @@ class RecipesDialog(Dialog):
         if isinstance(one, Listed):
             return printable(one.path, 400)
         return self.tr("{} chosen").format(len(paths)) if paths else ""
-
-    def _show_faults(self, one: Known | None) -> None:
-        self.faults.clear()
-        self.faults.setVisible(one is not None and bool(one.faults))
-        for fault in (one.faults if one is not None else ())[:_FAULTS]:
-            item = QTreeWidgetItem([f"{fault.line:,}", fault.where, fault.text])
-            item.setData(0, OF, fault.line)
-            for column in (1, 2):
-                item.setToolTip(column, tip(item.text(column)))
-            self.faults.addTopLevelItem(item)
 
     # What can be done.
 
@@ -338,9 +320,6 @@ class RecipesDialog(Dialog):
                 menu.addAction(self.fill_in)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(self.tree.viewport().mapToGlobal(at))
-
-    def _go_to_fault(self, item: QTreeWidgetItem, _: int) -> None:
-        self._edit(int(item.data(0, OF)))
 
     def _edit(self, line: object = 1, *, form: bool = False) -> None:
         paths = self.selected()

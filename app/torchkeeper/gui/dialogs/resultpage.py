@@ -111,7 +111,8 @@ class ResultPage(QWidget):
         self._layout.setStretchFactor(self.more, 1 if tall else 0)
         self._layout.setStretch(self._layout.count() - 2, 0 if left or tall or cells else 1)
         warmed = job.kind == "warm" and job.state is State.DONE
-        self.verify.setVisible(warmed and job.place is not None)
+        some = not job.cells or len(job.cells.bad) < len(job.cells.rows)
+        self.verify.setVisible(warmed and some and job.place is not None)
         self.bad.setVisible(job.can_go_on)
         self.log.setVisible(job.kind == "warm")
         if left:

@@ -17,6 +17,7 @@ KINDS = ("example", "factory", "function")
 FORWARD, BACKWARD, NO_GRAD = GRADIENTS = ("forward", "backward", "no-grad")
 _SHAPE = re.compile(r"\[([^\[\]\"']*)\]\s*(\w*)")
 _SIZE = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*")
+_CALL = ("inputs", "keywords")
 #: Characters of a line of TOML at most.
 _LONGEST = 2000
 
@@ -27,7 +28,8 @@ class Form:
 
     inputs: a line each, as ``[batch, 64] float32``, a number, true, false, a text, or any other
     value as TOML has it in one line. sizes: as ``batch = 1, 8; cached = 512``. dynamic: None as
-    PyTorch decides. gradients: of GRADIENTS.
+    PyTorch decides. gradients: of GRADIENTS. calls: whether there are several, which ``inputs``
+    only shows.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Form:
     dynamic: bool | None = None
     fullgraph: bool = False
     gradients: str = FORWARD
+    calls: bool = False
 
 
 class Wrong(ValueError):
@@ -49,7 +52,7 @@ class Wrong(ValueError):
 def data_of(form: Form) -> dict[str, Any]:
     """The tables of the recipe. Raises Wrong for an input or a size."""
     item: dict[str, Any] = {form.kind: form.reference.strip()}
-    if form.kind != "example":
+    if form.kind != "example" and not form.calls:
         item["inputs"] = inputs_of(form.inputs)
     matrix: dict[str, Any] = dict(sizes_of(form.sizes))
     compiled: dict[str, Any] = {}
@@ -117,6 +120,14 @@ def inputs_of(text: str) -> list[Any]:
 def inputs_text(inputs: Sequence[Any]) -> str:
     """Inputs as the field has them, a line each."""
     return "\n".join(map(_line, inputs))
+
+
+def call_text(number: int, call: Mapping[str, Any]) -> str:
+    """A call as the field shows it, of several: ``2: [8, 16], scale = 2.0``."""
+    parts = [_line(one) for one in call.get("inputs", ())]
+    parts += [f"{name} = {_line(one)}" for name, one in call.get("keywords", {}).items()]
+    parts += [tomltext.pair_of(name, call[name]) for name in call if name not in _CALL]
+    return f"{number}: {', '.join(parts)}"
 
 
 def _input(line: str) -> Any:

@@ -150,10 +150,27 @@ def looked(text: str, path: str) -> dict[str, Any]:
 
 def example(source: str) -> dict[str, Any]:
     """``{"text"}``: an example of a recipe of this source."""
-    from importlib.resources import files
+    from torchkeeper.link import examples
 
-    file = files("torchkeeper.resources").joinpath("recipes", f"{source}.toml")
-    return {"text": file.read_text(encoding="utf-8")}
+    return {"text": examples.text(source)}
+
+
+def save_beside(source: str, folder: str, text: str) -> dict[str, Any]:
+    """``{"beside"}``: the Python files that were written beside an example that was saved, where
+    its ``text`` still names them and there are none of these names.
+
+    Raises UserError("recipe-unwritable").
+    """
+    from torchkeeper.link import examples
+
+    stems = (os.path.splitext(name)[0] for name in examples.BESIDE[source])
+    if not any(re.search(rf"\b{stem}\b", text) for stem in stems):
+        return {"beside": []}
+    try:
+        return {"beside": examples.write_beside(source, folder)[0]}
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise user_error("recipe-unwritable", {"file": e.filename or folder, "why": why}) from e
 
 
 def text(path: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from torchkeeper.gui.recipes.forming import (
     KINDS,
     NO_GRAD,
     Form,
+    call_text,
     data_of,
     inputs_text,
     sizes_of,
@@ -22,33 +23,47 @@ from torchkeeper.gui.recipes.forming import (
 )
 from torchkeeper.link import tomledits
 from torchkeeper.link.tomllines import Path
+from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.sections import ALL_AXES
 
 _SHOWN = ("device", "dtype", "mode", "dynamic", "fullgraph", "backward", "grad")
+#: What a switch is where nothing is said of it.
+_USUAL = {"fullgraph": False, "backward": False, "grad": True}
 
 
 class Unfit(Exception):
-    """The form cannot show a recipe: "source" (what is compiled is no callable), "several" (there
-    are more than one), or "text" (its text cannot be changed in parts).
+    """The form cannot show a recipe: "source" (what is compiled is no callable). Or it cannot
+    change it: "shared" (one of several callables is to be without what all have), "text" (its text
+    cannot be changed in parts).
     """
 
 
-def form_of(data: dict[str, Any]) -> Form:
-    """What the form shows of a recipe that nothing is wrong with. Raises Unfit."""
-    item = data.get("callable")
-    if item is None:
+def names(data: dict[str, Any]) -> list[str]:
+    """What the callables of a recipe are called. Raises Unfit."""
+    if "callable" not in data:
         raise Unfit("source")
-    if isinstance(item, list):
-        if len(item) != 1:
-            raise Unfit("several")
-        [item] = item
+    some = data["callable"]
+    every = some if isinstance(some, list) else [some]
+    return [str(one.get("name") or name_of("callable", one)) for one in every]
+
+
+def form_of(data: dict[str, Any], at: int = 0) -> Form:
+    """What the form shows of a recipe that nothing is wrong with, of the callable of this number.
+    Raises Unfit.
+    """
+    names(data)
+    item = _at(data, _item(data, at))
     kind = next(one for one in KINDS if one in item)
-    matrix, compiled = data.get("matrix", {}), data.get("compile", {})
+    matrix = data.get("matrix", {})
+    compiled = {**data.get("compile", {}), **item.get("compile", {})}
     gradients = BACKWARD if compiled.get("backward") else FORWARD
+    inputs = inputs_text(item.get("inputs", ()))
+    if calls := item.get("calls"):
+        inputs = "\n".join(call_text(n, call) for n, call in enumerate(calls, 1))
     return Form(
         kind=kind,
         reference=item[kind],
-        inputs=inputs_text(item.get("inputs", ())),
+        inputs=inputs,
         sizes=sizes_text({name: some for name, some in matrix.items() if name not in ALL_AXES}),
         device=compiled.get("device", ""),
         dtypes=_ways("dtype", matrix, compiled),
@@ -56,6 +71,7 @@ def form_of(data: dict[str, Any]) -> Form:
         dynamic=compiled.get("dynamic"),
         fullgraph=compiled.get("fullgraph", False),
         gradients=gradients if compiled.get("grad", True) else NO_GRAD,
+        calls=bool(calls),
     )
 
 
@@ -65,35 +81,38 @@ def _ways(name: str, matrix: dict[str, Any], compiled: dict[str, Any]) -> Sequen
     return (compiled[name],) if name in compiled else ()
 
 
-def kept(data: dict[str, Any]) -> list[str]:
+def kept(data: dict[str, Any], at: int = 0) -> list[str]:
     """What a recipe says besides, which the form does not show, by its keys."""
     found = [name for name in data if name not in ("callable", "matrix", "compile")]
-    item = _at(data, _item(data))
-    found += [f"callable.{name}" for name in item if name not in (*KINDS, "inputs")]
+    item = _at(data, _item(data, at))
+    shown = (*KINDS, "inputs", "calls", "compile")
+    found += [f"callable.{name}" for name in item if name not in shown]
     found += [f"matrix.{name}" for name in data.get("matrix", {}) if name == "device"]
     found += [f"compile.{name}" for name in data.get("compile", {}) if name not in _SHOWN]
-    return found
+    own = item.get("compile", {})
+    return found + [f"callable.compile.{name}" for name in own if name not in _SHOWN]
 
 
-def has_calls(data: dict[str, Any]) -> bool:
-    """Whether it is called several times, so that the form cannot show its inputs."""
-    return "calls" in _at(data, _item(data))
+def own(data: dict[str, Any], at: int = 0) -> list[str]:
+    """What a callable of several says of itself, which the form changes for it alone."""
+    said = _at(data, _item(data, at)).get("compile", {})
+    return [name for name in said if name in _SHOWN]
 
 
-def changed(text: str, data: dict[str, Any], form: Form) -> str:
+def changed(text: str, data: dict[str, Any], form: Form, at: int = 0) -> str:
     """The text of a recipe, which has this data, with what the form says otherwise.
 
     Raises Wrong as ``data_of``, and Unfit where it could not be kept whole.
     """
     expected = copy.deepcopy(data)
-    item = _item(data)
-    before = form_of(data)
+    item = _item(data, at)
+    before = form_of(data, at)
     try:
         if form.kind != before.kind:
             text = tomledits.rename(text, (*item, before.kind), form.kind)
             said = _at(expected, item)
             said[form.kind] = said.pop(before.kind)
-        for path, value in _differences(data, before, form):
+        for path, value in _differences(data, before, form, at):
             table = _at(expected, path[:-1], make=True)
             have = table.get(path[-1])
             if value is not None:
@@ -110,40 +129,57 @@ def changed(text: str, data: dict[str, Any], form: Form) -> str:
     return text
 
 
-def _differences(data: dict[str, Any], before: Form, after: Form) -> Iterator[tuple[Path, Any]]:
+def _differences(
+    data: dict[str, Any], before: Form, after: Form, at: int
+) -> Iterator[tuple[Path, Any]]:
     """Each key that is to be another, and its value; None for one that is to go."""
-    wanted, item = data_of(after), _item(data)
+    wanted, item = data_of(after), _item(data, at)
     [said] = wanted["callable"]
     if after.reference.strip() != before.reference:
         yield (*item, after.kind), said[after.kind]
-    if after.kind == "example" or after.inputs != before.inputs:
+    if not after.calls and (after.kind == "example" or after.inputs != before.inputs):
         yield (*item, "inputs"), said.get("inputs")
     matrix, compiled = wanted.get("matrix", {}), wanted.get("compile", {})
     sizes, now = sizes_of(before.sizes), sizes_of(after.sizes)
     for name in {**sizes, **now}:
         if sizes.get(name) != now.get(name):
             yield ("matrix", name), now.get(name)
+    mine, shared = _at(data, item).get("compile", {}), data.get("compile", {})
+
+    def said_of(*names_: str) -> Iterator[tuple[Path, Any]]:
+        """Where settings that belong together are said, and what they are to be there."""
+        alone = any(name in mine for name in names_)
+        for name in names_:
+            value = compiled.get(name)
+            if alone and value is None and name in shared:
+                # What all have is not what this one is to have.
+                if name not in _USUAL and len(names(data)) > 1:
+                    raise Unfit("shared")
+                if name not in _USUAL:
+                    yield ("compile", name), None
+                value = _USUAL.get(name)
+            yield ((*item, "compile", name) if alone else ("compile", name)), value
+
     for name, old, new in (
         ("dtype", before.dtypes, after.dtypes),
         ("mode", before.modes, after.modes),
     ):
         if list(old) != list(new):
             # From one to the other place, where they are now several, or one.
-            yield ("compile", name), compiled.get(name)
+            yield from said_of(name)
             yield ("matrix", name), matrix.get(name)
-    for names, same in (
+    for names_, same in (
         (("device",), before.device == after.device.strip()),
         (("dynamic",), before.dynamic == after.dynamic),
         (("fullgraph",), before.fullgraph == after.fullgraph),
         (("backward", "grad"), before.gradients == after.gradients),
     ):
-        for name in () if same else names:
-            yield ("compile", name), compiled.get(name)
+        yield from () if same else said_of(*names_)
 
 
-def _item(data: dict[str, Any]) -> Path:
+def _item(data: dict[str, Any], at: int = 0) -> Path:
     """Where what is compiled stands."""
-    return ("callable", 0) if isinstance(data["callable"], list) else ("callable",)
+    return ("callable", at) if isinstance(data["callable"], list) else ("callable",)
 
 
 def _at(data: Any, path: Path, *, make: bool = False) -> Any:
@@ -152,6 +188,10 @@ def _at(data: Any, path: Path, *, make: bool = False) -> Any:
     return data
 
 
-def _full(data: dict[str, Any]) -> dict[str, Any]:
+def _full(data: Any) -> Any:
     """Without tables that say nothing."""
-    return {name: one for name, one in data.items() if one != {}}
+    if isinstance(data, list):
+        return [_full(one) for one in data]
+    if not isinstance(data, dict):
+        return data
+    return {name: _full(one) for name, one in data.items() if one != {}}

@@ -282,6 +282,7 @@ class SampleEngines(Engines):
             rows = [entry for entry in rows if entry.kind != "lock"]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
                     **samples.CLAIMS}  # fmt: skip
+            more["signature"] = samples.SIGNATURE if "signed" in place else {"status": "none"}
             if "64-cores" in place:
                 more["made_in"] = {**samples.MADE_IN, "threads": 64}
             if place.endswith(".bin"):

@@ -18,6 +18,14 @@ LONG_PLACE = (
     "/mnt/projects/vision-language/experiments/2026-11-sweep-lr3e-4-bs512-bf16/"
     "checkpoints/step-120000/rank-07/torchinductor_ada_feature_rope_scaling"
 )
+#: As the operation ``signature`` tells of a bundle by somebody who is trusted.
+SIGNATURE: dict[str, Any] = {
+    "status": "trusted",
+    "signer": "build@llama.example",
+    "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk0",
+    "fingerprint": "SHA256:Y9v4l1C0qk2hWv3yqk0v5o0bX7h1Q2mZr8d6fK3sT1E",
+    "manifest": "",
+}
 #: What a bundle says of its native objects, and what cannot be taken of them here.
 CLAIMS = {
     "native": {

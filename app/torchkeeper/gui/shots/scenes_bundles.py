@@ -85,6 +85,7 @@ def _import_choice(stage: Stage) -> None:
         ("new-folder", files[:1], "/home/ada/missing"),
         ("no-target", files[:1], "cache"),
         ("stale", ["/home/ada/llama/old.torchcache"], samples.PLACE),
+        ("signed", ["/home/ada/llama/signed.torchcache"], samples.PLACE),
         ("threads", ["/home/ada/llama/64-cores.torchcache"], samples.PLACE),
         ("strange", ["/home/ada/llama/strange.torchcache"], samples.PLACE),
     ):

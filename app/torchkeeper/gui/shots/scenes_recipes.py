@@ -19,7 +19,7 @@ def _choose(dialog: RecipesDialog, path: str) -> None:
 def _recipes(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
-    dialog = window.flows.show_recipes()
+    dialog = window.flows.recipes.show_recipes()
     _choose(dialog, sample_recipes.FOLDER)
     stage.take("recipes", dialog)
     _choose(dialog, f"{sample_recipes.FOLDER}/decode.toml")
@@ -48,11 +48,11 @@ def _editor(stage: Stage) -> None:
     for box in (form.modes["default"], form.modes["max-autotune"], form.fullgraph):
         box.setChecked(True)
     stage.dialog("recipe-form", form)
-    editor = window.flows.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml", form=True)
-    turn(0.1)
+    editor = window.flows.recipes.edit_recipe(f"{sample_recipes.FOLDER}/decode.toml", form=True)
+    turn(5.0, lambda: bool(editor.findChildren(RecipeForm)))
     stage.dialog("recipe-form-again", editor.findChildren(RecipeForm)[-1])
     stage.dialog("recipe-good", editor)
-    editor = window.flows.edit_recipe("/home/ada/vision/resnet.toml", 20)
+    editor = window.flows.recipes.edit_recipe("/home/ada/vision/resnet.toml", 20)
     turn(0.1)
     stage.dialog("recipe-faulty", editor)
     stage.close(window)

@@ -80,6 +80,15 @@ def pack(*arguments: Argument) -> bytes:
     return b"".join(parts)
 
 
+def can_be_key(text: str) -> bool:
+    """Whether a text is one that a key comes to: JSON may hold others."""
+    try:
+        encoded(text)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def encoded(text: str) -> bytes:
     """A key as the server has it; the reverse of ``decoded``."""
     return text.encode("utf-8", "surrogateescape")

@@ -29,7 +29,8 @@ def described(
 
     Their items are those of a folder, the paths of the entries are redis keys.
     """
-    origins: dict[str, tuple[Item, float | None]] = {}
+    # By identity: two profiles may come to one file, and each is an entry of its own.
+    origins: dict[int, tuple[Item, float | None]] = {}
     bad: list[Described] = []
 
     def left(item: Item, problem: Problem) -> None:
@@ -42,14 +43,14 @@ def described(
 
     def noted() -> Iterator[Fetched]:
         for one in portable(store, items, report, left, describing=True):
-            origins[one.item.path] = one.origin, one.compile_s
+            origins[id(one.item)] = one.origin, one.compile_s
             yield one
 
     streamed = Streamed(noted())
     for batch in describe(streamed.items(), streamed, reader, report, full):
         found, bad = bad, []
         for one in batch:
-            origin, compile_s = origins.pop(one.item.path)
+            origin, compile_s = origins.pop(id(one.item))
             entry = one.entry._replace(
                 path=origin.path,
                 size=origin.size,

@@ -17,7 +17,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
-from torchkeeper.stores.redis.connecting import Refusal, encoded, pack, problem_of
+from torchkeeper.stores.redis.connecting import Refusal, can_be_key, encoded, pack, problem_of
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.store import Redis
@@ -89,7 +89,7 @@ def _grouped(store: Redis, groups: list[tuple[str, str]]) -> list[Item]:
     for (path, key), reply in zip(groups, replies, strict=True):
         names = remote.group_names(reply) if isinstance(reply, bytes) else []
         paths = [store.triton.key(key, name) for name in names[:_MAX_FILES]]
-        others = dict.fromkeys(x for x in paths if x and store.triton.locate(x))
+        others = dict.fromkeys(x for x in paths if x and can_be_key(x) and store.triton.locate(x))
         if names:
             asked.append((path, key, [path, *(x for x in others if x != path)]))
     flat = [path for _, _, some in asked for path in some]

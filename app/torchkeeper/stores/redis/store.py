@@ -22,6 +22,7 @@ from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
     Connection,
     Refusal,
+    can_be_key,
     encoded,
     forbids_key,
     pack,
@@ -71,7 +72,7 @@ class RedisItem(Item):
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
-        if name in ("about", "sha256"):
+        if name in ("about", "sha256", "torch"):
             return None
         raise AttributeError(name)
 
@@ -229,6 +230,7 @@ class Redis:
 
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
         """Those of the items at some paths that are there. Raises as ``stream``."""
+        paths = [path for path in paths if can_be_key(path)]
         mine = [(path, found) for path in paths if (found := remote.locate(path))]
         commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
         lengths = self.again(lambda: self.connection.many(commands))
@@ -304,10 +306,10 @@ class Redis:
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
             kind = remote.kind_of(path)
-            if kind is None:
-                if not self.triton.locate(path):
+            if kind is None or len(key) > remote.MAX_KEY:
+                if len(key) > remote.MAX_KEY or not self.triton.locate(path):
                     self.others += 1
-                    self.kernels_maybe += remote.may_be_kernels(path)
+                    self.kernels_maybe += remote.may_be_kernels(path[: remote.MAX_KEY])
                     continue
                 kind = "triton"
             known.append((path, kind))

@@ -27,7 +27,8 @@ class Cell:
     device, dtype, mode: None for the default of each. sizes: the names that shapes use.
     dynamic: as torch.compile takes it. backward: whether gradients are computed, too. grad:
     False for calls under torch.no_grad() or inference_mode(). training: whether a model is in
-    training, None where that is as ``backward`` has it. options:
+    training, None where that is as ``backward`` has it. autocast: the dtype of a torch.autocast
+    around the calls. precision: of torch.set_float32_matmul_precision. options:
     Inductor's. environment: variables to set. threads, portable: as ``supervise.environment``.
     seconds, memory: what it may take, in seconds and bytes; None without a limit.
     """
@@ -47,6 +48,8 @@ class Cell:
     backward: bool = False
     grad: bool = True
     training: bool | None = None
+    autocast: str | None = None
+    precision: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     threads: int | None = None

@@ -14,11 +14,14 @@ from torchkeeper.warm.recipes.values import DEVICE, DTYPES
 
 #: torch.compile's modes (torch/_inductor/__init__.py, list_mode_options).
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+#: What torch.set_float32_matmul_precision takes, and the types of torch.autocast.
+PRECISIONS = ("highest", "high", "medium")
+AUTOCASTS = ("bfloat16", "float16")
 #: Of a whole recipe: they are set before torch is imported, for a process.
 _WHOLE = ("threads", "portable")
 COMPILE = (
     "mode", "dynamic", "fullgraph", "backward", "grad", "training", "options", "device", "dtype",
-    *_WHOLE,
+    "autocast", "precision", *_WHOLE,
 )  # fmt: skip
 #: Of these, what has a meaning for each source.
 COMPILES = {
@@ -57,7 +60,7 @@ def look(
                 found.add(here, no, name, at_key=True, source=source)
         if name in matrix:
             found.add(here, "in-matrix", name, at_key=True)
-        if name in ("mode", "device", "dtype"):
+        if name in ("mode", "device", "dtype", "autocast", "precision"):
             look_way(found, name, value, here)
         elif name == "threads":
             found.whole(value, here, 1, MOST_THREADS)
@@ -96,13 +99,16 @@ def look_gradients(found: Faults, settings: Mapping[str, Any], where: Where) -> 
 
 
 def look_way(found: Faults, name: str, value: Any, where: Where) -> None:
-    """Note what is wrong with a device, a dtype or a mode."""
+    """Note what is wrong with a device, a dtype, a mode, an autocast or a precision."""
     if name == "device":
         found.matching(value, DEVICE, where, "device")
     elif name == "dtype":
         found.one_of(value, DTYPES, where, "dtype")
-    else:
+    elif name == "mode":
         found.one_of(value, MODES, where, "mode")
+    else:
+        known = AUTOCASTS if name == "autocast" else PRECISIONS
+        found.one_of(value, known, where, "one-of")
 
 
 def _options(found: Faults, value: Any, where: Where, deep: int = 0) -> None:
@@ -146,5 +152,9 @@ def said(settings: Mapping[str, Any]) -> Iterator[str]:
     for name, words in switches.items():
         if name in settings and (word := words[bool(settings[name])]):
             yield word
+    if "autocast" in settings:
+        yield f"autocast {settings['autocast']}"
+    if "precision" in settings:
+        yield f"{settings['precision']} precision"
     if settings.get("options"):
         yield "options"

@@ -104,6 +104,8 @@ def _cell(recipe: Recipe, item: dict[str, Any], way: dict[str, Any], name: str) 
         backward=settings.get("backward", False),
         grad=settings.get("grad", True),
         training=settings.get("training"),
+        autocast=settings.get("autocast"),
+        precision=settings.get("precision"),
         options=options,
         environment=dict(recipe.environment),
         threads=settings.get("threads"),

@@ -28,8 +28,10 @@ _NEEDED = {
 _CALLED = ("example", "factory", "function")
 #: The keys of one of several calls, which follow each other in one process, and how many at most:
 #: far beyond what Dynamo compiles of one thing (recompile_limit in torch/_dynamo/config.py).
-_MODES = ("backward", "grad", "training")
-_CALL = ("inputs", "keywords", *_MODES)
+_CALL = {
+    "callable": ("args", "inputs", "keywords", "backward", "grad", "training", "autocast"),
+    "exported": ("inputs", "keywords", "backward", "grad", "autocast"),
+}
 MOST_CALLS = 100
 #: A size or a constant at most.
 LARGEST_SIZE = 2**40
@@ -108,13 +110,15 @@ def _calls(
         if not isinstance(call, dict):
             found.add((*here, at), "call", shown(call))
         elif found.table(call, (*here, at)):
-            found.keys(call, _CALL, (*here, at))
+            found.keys(call, _CALL[source], (*here, at))
+            if source == "callable":
+                _args(found, call, (*here, at), "factory" in item)
             _inputs(found, call, (*here, at), sizes)
-            for key in _MODES:
+            for key in ("backward", "grad", "training"):
                 if key in call:
                     found.switch(call[key], (*here, at, key))
-                    if key not in compiling.COMPILES[source]:
-                        found.add((*here, at, key), "not-for-source", key, True, source=source)
+            if "autocast" in call:
+                compiling.look_way(found, "autocast", call["autocast"], (*here, at, "autocast"))
 
 
 def calls_in(item: Mapping[str, Any], where: Where) -> Iterator[tuple[Where, dict[str, Any]]]:
@@ -151,7 +155,12 @@ def _callable(found: Faults, item: dict[str, Any], where: Where) -> None:
         for key in ("inputs", "keywords", "calls"):
             if key in item:
                 found.add((*where, key), "example-returns", key, at_key=True)
-    if called[:1] == ["function"] and "args" in item:
+    _args(found, item, where, called[:1] != ["function"])
+
+
+def _args(found: Faults, item: dict[str, Any], where: Where, takes: bool) -> None:
+    """Note what is wrong with what is handed to a factory or an example, if it is one."""
+    if "args" in item and not takes:
         found.add((*where, "args"), "args-of-function", "args", at_key=True)
     if "args" in item and found.table(item["args"], (*where, "args")):
         for key, value in item["args"].items():

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 import traceback
@@ -36,21 +37,31 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
         # It is already as it is to be, in training or not, unless the recipe says so.
-        call = running.Call(arguments, keywords, cell.backward, cell.grad, cell.training)
-        return running.work(cell, what, [call])
-    name = item.get("factory") or item["function"]
-    what = found_in(name, cell.folder)
-    if "factory" in item:
-        with blamed(cell):
-            what = called(what, item, cell, device)
-        if not callable(what):
-            raise Problem("example-wrong", name=name, found=type(what).__name__)
+        call = running.Call(
+            what, arguments, keywords, cell.backward, cell.grad, cell.training, cell.autocast
+        )
+        return running.work(cell, device, [call])
+    found = found_in(item.get("factory") or item["function"], cell.folder)
+    made: dict[str, Any] = {}
+
+    def thing(call: Mapping[str, Any]) -> Any:
+        """What a call is of; of a factory, what it made, once for the same arguments."""
+        if "factory" not in item:
+            return found
+        args = call.get("args", item.get("args") or {})
+        key = json.dumps(args, sort_keys=True)
+        if key not in made:
+            what = called(found, {"args": args}, cell, device)
+            if not callable(what):
+                raise Problem("example-wrong", name=item["factory"], found=type(what).__name__)
+            made[key] = _placed(what, cell, device)
+        return made[key]
+
     with blamed(cell):
-        calls = running.calls(cell, device)
-        what = _placed(what, cell, device)
+        calls = running.calls(cell, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
         calls = list(map(_as_it_serves, calls))
-    return running.work(cell, what, calls)
+    return running.work(cell, device, calls)
 
 
 def _as_it_serves(call: running.Call) -> running.Call:

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores import merging
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs, operators
-from torchkeeper.warm.sources.written import Whole, whole
+from torchkeeper.warm.sources.written import whole
 
 _LOGGER = "torch._inductor.aoti_eager"
 #: The dispatch key that an operator of a device is registered for.
@@ -120,15 +121,9 @@ class _Operator:
         from torch._inductor import aoti_eager  # noqa: TID251
 
         above = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
-        listed, wanted = above / f"{self.overloaded}.json", self._described()
-        with aoti_eager.aoti_eager_op_conf_lock(self.overloaded):
-            items = json.loads(listed.read_text())
-            others = [one for one in items if one.get("meta_info") != wanted]
-            if others:
-                with Whole(listed) as file:
-                    file.write(json.dumps(others, indent=4))
-            else:
-                listed.unlink()
+        listed, wanted = str(above / f"{self.overloaded}.json"), self._described()
+        spoilt = [one for one in merging.listed(listed) if one.get("meta_info") == wanted]
+        merging.take(listed, spoilt)
 
     def _why_not_kept(self, path: str) -> str:
         """Why PyTorch does not find what it has just compiled."""

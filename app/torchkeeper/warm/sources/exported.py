@@ -34,17 +34,17 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         from torch.export import passes  # noqa: TID251
 
         program = passes.move_to_device_pass(program, device)
+    what, item = program.module(), cell.item
     with blamed(cell):
-        item = cell.item
         if item.get("inputs") is not None or item.get("keywords") or "calls" in item:
-            calls = running.calls(cell, device)
+            calls = running.calls(cell, device, lambda _: what)
         else:
             example = program.example_inputs
             if example is None:
                 raise Problem("inputs-refused", why="The file has no example inputs", where=file)
-            given = list(example[0]), dict(example[1])
-            calls = [running.Call(*given, cell.backward, cell.grad)]
-    return running.work(cell, program.module(), calls)
+            given = what, list(example[0]), dict(example[1])
+            calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]
+    return running.work(cell, device, calls)
 
 
 def _elsewhere(program: Any, device: str) -> bool:

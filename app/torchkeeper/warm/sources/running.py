@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,47 +15,61 @@ from torchkeeper.warm.sources.blame import blamed
 
 @dataclass(frozen=True)
 class Call:
-    """What something is called with, and whether gradients are on, and computed, then.
+    """What is called, with which inputs, and whether gradients are on, and computed, then.
 
-    training: whether a model is in training then, None where it is as it is.
+    training: whether a model is in training then, None where it is as it is. autocast: the dtype
+    of a torch.autocast around it.
     """
 
+    what: Any
     inputs: Sequence[Any]
     keywords: Mapping[str, Any]
     backward: bool
     grad: bool
     training: bool | None = None
+    autocast: str | None = None
 
 
-def calls(cell: Cell, device: str) -> list[Call]:
-    """The calls that the cell's item describes. Raises as ``inputs.of``."""
+def calls(cell: Cell, device: str, what: Callable[[Mapping[str, Any]], Any]) -> list[Call]:
+    """The calls that the cell's item describes. what: what each is of, by its description.
+
+    Raises as ``inputs.of`` and ``what``.
+    """
     made = []
     for one in cell.item.get("calls") or [cell.item]:
         grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
-        training = one.get("training", cell.training)
-        made.append(Call(*inputs.of(one, device), backward, grad, training))
+        more = one.get("training", cell.training), one.get("autocast", cell.autocast)
+        made.append(Call(what(one), *inputs.of(one, device), backward, grad, *more))
     return made
 
 
-def work(cell: Cell, what: Any, several: Sequence[Call]) -> Work:
+def work(cell: Cell, device: str, several: Sequence[Call]) -> Work:
     """Compiled as the cell says, unless it is already, and then called, a step for each call.
 
-    All are of one ``torch.compile``, so that what Dynamo learns from one call it knows in the next:
-    which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py).
+    Each thing has one ``torch.compile``, so that what Dynamo learns from one call it knows in the
+    next: which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py). It learns that of
+    code, and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py).
     Forward only is without gradients where anything would have one: as a program that serves.
     Whether they are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
     _record_runtime_state): a call with ``grad`` False warms both.
     Raises Problem("inputs-refused") where the inputs are not as many as it takes.
     """
+    if cell.precision:
+        import torch  # noqa: TID251
+
+        torch.set_float32_matmul_precision(cell.precision)
+    runs: dict[int, Any] = {}
     for call in several:
+        what = call.what
         _check_inputs(what, call.inputs, call.keywords)
-    run = what if is_compiled(what) else compiled(cell, what)
+        if id(what) not in runs:
+            runs[id(what)] = what if is_compiled(what) else compiled(cell, what)
 
     def once(call: Call) -> None:
         with blamed(cell):
-            if call.training is not None and hasattr(what, "eval"):
-                (what.train if call.training else what.eval)()
-            _run(cell, what, run, call)
+            if call.training is not None and hasattr(call.what, "eval"):
+                (call.what.train if call.training else call.what.eval)()
+            _run(cell, device, runs[id(call.what)], call)
 
     def step(at: int, call: Call) -> Step:
         name = cell.name if len(several) == 1 else f"{cell.name}, call {at}"
@@ -64,16 +78,23 @@ def work(cell: Cell, what: Any, several: Sequence[Call]) -> Work:
     return Work([step(at, call) for at, call in enumerate(several, 1)])
 
 
-def _run(cell: Cell, what: Any, run: Any, call: Call) -> None:
+def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
     """One call. Raises Problem("no-gradient"), and anything."""
     import torch  # noqa: TID251
 
+    def cast() -> Any:
+        if call.autocast is None:
+            return run(*call.inputs, **call.keywords)
+        with torch.autocast(torch.device(device).type, dtype=inputs.dtype(call.autocast)):
+            return run(*call.inputs, **call.keywords)
+
     if not call.backward:
-        needs = any(t.requires_grad for t in _all_tensors(what, call.inputs, call.keywords))
+        needs = any(t.requires_grad for t in _all_tensors(call.what, call.inputs, call.keywords))
         with torch.set_grad_enabled(call.grad and torch.is_grad_enabled() and not needs):
-            run(*call.inputs, **call.keywords)
+            cast()
         return
-    outputs = [t for t in tensors(run(*call.inputs, **call.keywords)) if t.requires_grad]
+    # The way back is outside of it, as PyTorch advises (torch/amp/autocast_mode.py).
+    outputs = [t for t in tensors(cast()) if t.requires_grad]
     if not outputs:
         raise Problem("no-gradient", cell=cell.name)
     # Real: there is no gradient of a complex number.

@@ -31,7 +31,7 @@ _TRAINED = (
 _PATCHED = ("assume_static_by_default", "automatic_dynamic_shapes")
 _MODULE = "torch.nn.modules.module"
 #: What calls that are one have in common.
-_ALIKE = ("inputs", "keywords", "grad", "training")
+_ALIKE = ("inputs", "keywords", "grad", "training", "autocast", "precision")
 
 Noted = dict[str, Any]
 
@@ -241,6 +241,7 @@ class _Notes:
             "grad": bool(sys.modules["torch"].is_grad_enabled()),
             "training": bool(getattr(_model_of(what), "training", False)),
             "order": self.calls,
+            **_around(),
         }
         if compile_id[0] not in one["frames"]:
             one["frames"].append(compile_id[0])
@@ -345,7 +346,9 @@ def _model_of(what: Any) -> Any:
         return what
     model = getattr(what, "__self__", None)
     whole = getattr(what, "__name__", "") in ("_call_impl", "_wrapped_call_impl", "__call__")
-    return model if whole and isinstance(model, module) else None
+    # ``model.forward = torch.compile(model.forward)`` compiles the same code.
+    own = getattr(what, "__func__", None) is getattr(type(model), "forward", model)
+    return model if (whole or own) and isinstance(model, module) else None
 
 
 def _file(path: Any) -> str | None:
@@ -483,18 +486,24 @@ def _backend(function: Any, wrapper: Any) -> str:
     return f"{home}.{name}"[:80]
 
 
+def _around() -> Noted:
+    """What is set around a call: the type of torch.autocast by device, and the precision."""
+    torch = sys.modules["torch"]
+    cast = [device for device in ("cpu", "cuda", "xpu") if torch.is_autocast_enabled(device)]
+    return {
+        "autocast": {device: _dtype(torch.get_autocast_dtype(device)) for device in cast},
+        "precision": torch.get_float32_matmul_precision(),
+    }
+
+
 def _settings() -> list[str]:
-    """What the program has set for everything that it compiles, in a word each."""
+    """What else the program has set for everything that it compiles, in a word each."""
     torch = sys.modules["torch"]
     found = []
     if torch.get_default_dtype() != torch.float32:
         found.append("default dtype")
-    if torch.get_float32_matmul_precision() != "highest":
-        found.append("float32 matmul precision")
     if torch.are_deterministic_algorithms_enabled():
         found.append("deterministic algorithms")
-    if any(torch.is_autocast_enabled(device) for device in ("cpu", "cuda")):
-        found.append("autocast")
     for name in ("torch._inductor.config", "torch._dynamo.config", "torch._functorch.config"):
         module = sys.modules.get(name)
         for key, entry in getattr(module, "_config", {}).items():

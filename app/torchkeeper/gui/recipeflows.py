@@ -1,0 +1,136 @@
+"""The list of recipes, and writing one: each dialog is loaded when it is first opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QDir, QObject, Signal
+
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.recipes.words import FORM
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+    from torchkeeper.gui.dialogs.recipes import RecipesDialog
+    from torchkeeper.gui.window import Window
+
+#: Where the folder of the last recipe is remembered.
+_RECIPES_IN = "recipes/folder"
+
+
+class RecipeFlows(QObject):
+    """Shows the list, edits recipes and begins new ones."""
+
+    #: Recipes, by their files and folders, are to be warmed.
+    warm = Signal(list)
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._window = window
+
+    def show_recipes(self) -> RecipesDialog:
+        """Show the recipes that are kept, beside the window; there is one such list."""
+        from torchkeeper.gui.dialogs.recipes import RecipesDialog
+
+        open_one = self.open_list
+        if open_one is None:
+            open_one = RecipesDialog(
+                self._window,
+                self._window.engines,
+                lambda path, line, form: self.edit_recipe(path, line, form=form),
+                self.new_recipe,
+                self.warm.emit,
+            )
+        else:
+            open_one.refresh()
+        open_one.show()
+        open_one.activateWindow()
+        return open_one
+
+    @property
+    def open_list(self) -> RecipesDialog | None:
+        """The list, where it is shown."""
+        from torchkeeper.gui.dialogs.recipes import RecipesDialog
+
+        found = self._window.findChildren(RecipesDialog)
+        return next((one for one in found if one.isVisible()), None)
+
+    def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
+        """Edit the text of a recipe; one that is being edited already is shown. form: open the
+        form on it, too.
+        """
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        editors = self._window.findChildren(RecipeEditor)
+        editor = next((one for one in editors if one.isVisible() and one.path == path), None)
+        if editor is None:
+            engines = self._window.engines
+            return self._edit(RecipeEditor(self._window, engines, path, line=line, form=form))
+        editor.go_to_line(line)
+        if form:
+            editor.fill_in()
+        editor.activateWindow()
+        return editor
+
+    def new_recipe(self, source: str) -> None:
+        """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
+        from torchkeeper.gui.dialogs.recipeform import RecipeForm
+
+        window = self._window
+        if source == FORM:
+            RecipeForm(
+                window,
+                lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
+                folder=self._recipes_folder(),
+            ).open()
+            return
+        listener = Listener(
+            result=lambda found: self._begin_recipe(found["text"], example=source),
+            failed=window.tell,
+        )
+        window.engines.recipe_example(source, listener)
+
+    def new_recipe_for(self, programs: Sequence[str]) -> None:
+        """Begin a recipe for exported programs, beside the first of them."""
+        from torchkeeper.gui.recipes.forming import text_for
+
+        folder = os.path.dirname(os.path.abspath(programs[0]))
+        self._begin_recipe(text_for(programs, folder), folder=folder)
+
+    def _recipes_folder(self) -> str:
+        return str(self._window.settings.value(_RECIPES_IN) or "") or QDir.homePath()
+
+    def _begin_recipe(
+        self, text: str, *, written: bool = False, folder: str = "", example: str = ""
+    ) -> None:
+        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
+        one was. example: the source that it is an example of.
+        """
+        from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+
+        window, folder = self._window, folder or self._recipes_folder()
+        editor = RecipeEditor(window, window.engines, text=text, folder=folder, example=example)
+        editor.text.document().setModified(written)
+        self._edit(editor)
+
+    def _edit(self, editor: RecipeEditor) -> RecipeEditor:
+        editor.saved.connect(self._recipe_saved)
+        editor.warm.connect(lambda path: self.warm.emit([path]))
+        editor.show()
+        return editor
+
+    def _recipe_saved(self, path: str) -> None:
+        window = self._window
+        window.settings.setValue(_RECIPES_IN, os.path.dirname(path))
+        dialog = self.open_list
+        if dialog is not None:
+            dialog.saved(path)
+        else:
+            listener = Listener(failed=window.tell)
+            window.engines.recipes(listener, add=[path], unless_in_folder=True)
+
+    def open_recipes(self, paths: Sequence[str]) -> None:
+        """Put recipes on the list, and show it."""
+        self.show_recipes().add(paths)

@@ -1,0 +1,27 @@
+"""What the tests of hostile input share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile import running
+from tests.hostile.tripwires import Arena
+
+
+@pytest.fixture(params=["normal", pytest.param("long", marks=pytest.mark.slow)])
+def run(request: Any) -> running.Run:
+    """How many inputs, and which."""
+    return running.long() if request.param == "long" else running.normal()
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Iterator[Arena]:
+    """Where hostile input is let loose; at its end nothing is where nothing may be."""
+    made = Arena(tmp_path / "arena")
+    yield made
+    made.check()
+    made.check_files()
