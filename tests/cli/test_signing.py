@@ -30,6 +30,7 @@ def test_what_a_signer_made_needs_no_trust(
 ) -> None:
     file, into = tmp_path / "b.torchcache", tmp_path / "into"
     made = tk("export", kept_291, "-o", file, "--sign", key, "--filter", "kind:fxgraph", "--json",
+              "--allow-secrets",
               **config)  # fmt: skip
     assert made.code == 0, made.err
     signature = made.result["signature"]
@@ -63,13 +64,15 @@ def test_signatures_can_be_required(
     tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "b.torchcache"
-    assert tk("export", kept_291, "-o", file, "--filter", "kind:fxgraph").code == 0
+    assert (
+        tk("export", "--allow-secrets", kept_291, "-o", file, "--filter", "kind:fxgraph").code == 0
+    )
     assert tk("signers", "require", "on", **config).code == 0
     into = tmp_path / "into"
     refused = tk("import", file, "--into", into, "--trust", **config)
     assert (refused.code, into.exists()) == (1, False)
     assert "signed by nobody" in refused.err
-    copied = tk("copy", file, into, "--trust", **config)
+    copied = tk("copy", "--allow-secrets", file, into, "--trust", **config)
     assert (copied.code, into.exists()) == (1, False)
     assert "signed by nobody" in copied.err
     run = tk("verify", file, "--quick", "--trust", "--env", sys.executable, **config)
@@ -87,6 +90,7 @@ def test_a_bundle_that_was_changed_is_refused_even_with_trust(
 ) -> None:
     file = tmp_path / "b.torchcache"
     assert tk("export", kept_291, "-o", file, "--filter", "kind:code,fxgraph", "--sign", key,
+              "--allow-secrets",
               **config).code == 0  # fmt: skip
     data = bytearray(file.read_bytes())
     data[data.index(b'"made_by": "torchkeeper') + 13] ^= 1
@@ -116,7 +120,7 @@ def test_bad_input(
     arguments: list[str], code: int, said: str,
 ) -> None:  # fmt: skip
     bundle = tmp_path / "b.torchcache"
-    assert tk("export", kept_291, "-o", bundle, "--filter", "kind:pgo").code == 0
+    assert tk("export", "--allow-secrets", kept_291, "-o", bundle, "--filter", "kind:pgo").code == 0
     before = bundle.read_bytes()
     names = {"key": str(key), "bundle": str(bundle), "place": str(kept_291)}
     ran = tk(*(one.format(**names) for one in arguments), **config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchkeeper.cli import looking, output, signing
+from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
@@ -32,6 +32,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
                          help="replace a bundle that is there; no entry ever is")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the bundle")  # fmt: skip
+    leaking.add_choice(command)
     looking.add_json(command)
 
 
@@ -54,17 +55,21 @@ def copy(args: argparse.Namespace) -> int:
         envs = known(engine, args.filter, args.env)
         env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:
-            answer = asker.ask(
-                "copy",
-                place=args.source,
-                into=args.target,
-                dry=args.dry_run,
-                replace=args.replace,
-                alone=args.alone,
-                select={"filter": args.filter, "envs": envs},
-                builders=carrying.builders(maker),
-                env=env,
-            )
+            with leaking.telling(args, asker):
+                answer = asker.ask(
+                    "copy",
+                    place=args.source,
+                    into=args.target,
+                    dry=args.dry_run,
+                    replace=args.replace,
+                    alone=args.alone,
+                    select={"filter": args.filter, "envs": envs},
+                    builders=carrying.builders(maker),
+                    env=env,
+                    secrets=args.secrets,
+                )
+            if answer["leaks"] is not None:
+                answer["leaks"] = leaking.found(asker)
         except KeyboardInterrupt:
             if is_server(args.target) and not args.dry_run:
                 output.note("What has arrived stays; the same copy again goes on from there.")
@@ -75,7 +80,9 @@ def copy(args: argparse.Namespace) -> int:
     nothing = not answer["entries"] and not answer["exists"]
     failed = failures(asker.left)
     output.result(args, {**answer, "left": asker.left}, _said(args, answer, bool(failed)))
-    return 1 if nothing or asker.unreadable or failed else 0
+    if nothing or asker.unreadable or failed:
+        return 1
+    return leaking.blocked(args, answer)
 
 
 def _ask(args: argparse.Namespace) -> None:
