@@ -487,7 +487,10 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert {one["backend"] for one in note["compiled"]} == {"eager"}
     assert (op["parameters"], net["parameters"]) == (["x", "y"], ["x", "scale"])
     more = {"training": False, "autocast": {}, "precision": "highest"}
-    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True, order=0, **more)]
+    assert op["calls"] == [
+        call(tensor(8, 8), tensor(8, 8), grad=True, order=0, twice=False, **more)
+    ]
+    assert note["python"] == torch_python
     assert op["frames"] != net["frames"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]

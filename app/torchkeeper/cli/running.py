@@ -92,14 +92,19 @@ def run(args: argparse.Namespace) -> int:
         try:
             found = _explained(asker, folder, env)
             _keep(command, place, code, began, seconds, found)
-            recipe = recording.write(args, notes, command, own, code, len(found.graphs))
-            if recipe is not None:
-                found.result["recipe"] = recipe
-            _tell(args, found, env, place)
+            ran = recording.Ran(command, own, code, place, found.graphs, found.autograd)
+            try:
+                recipe = recording.write(args, notes, ran)
+                if recipe is not None:
+                    found.result["recipe"] = recipe
+            finally:  # what the program came to is known, whatever becomes of its recipe
+                _tell(args, found, env, place)
             sys.stdout.flush()
         except UserError as error:
             output.complain(error)
         except KeyboardInterrupt:
+            if args.recipe:
+                raise  # what was asked for is not done
             output.note("torchkeeper: Cancelled.")
         except OSError as e:
             # The program's own exit code is what counts, whoever still reads our output.

@@ -21,6 +21,7 @@ _ODD = {
     "frozen": "has parameters of which only some want gradients",
     "devices": "is on several devices",
     "dtypes": "has parameters of several types",
+    "strides": "has parameters in another memory format, channels_last",
 }
 
 
@@ -205,6 +206,8 @@ def _table(value: Any) -> list[tuple[str, Any]]:
 
 def _check(call: Note, name: str) -> None:
     """Raises Unnamed where a call cannot be made again by itself."""
+    if call.get("twice"):
+        raise Unnamed(f"{name} is given one tensor twice, which a recipe cannot say")
     for value in (*call["inputs"], *call["keywords"].values()):
         for odd in _odd(value):
             raise Unnamed(f"an input of {name} is a {odd}")
