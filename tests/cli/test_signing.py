@@ -135,7 +135,7 @@ def test_where_signing_fails_nothing_takes_the_place_of_what_is_there(
     how = ["-q", "-t", "ed25519", "-N", "secret"]
     subprocess.run(["ssh-keygen", *how, "-f", locked], check=True)
     file.parent.mkdir()
-    what = ("export", kept_291, "-o", file, "--filter", "kind:fxgraph")
+    what = ("export", kept_291, "-o", file, "--filter", "kind:pgo")
     assert tk(*what, "--sign", key, **config).code == 0
     before = file.read_bytes()
     failed = tk(*what, "--sign", locked, DISPLAY="", SSH_ASKPASS_REQUIRE="never", **config)
