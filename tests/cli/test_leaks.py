@@ -113,3 +113,21 @@ def test_stock_torch_hits_what_it_recorded_a_password_in(
     counters = run_plain(carried(tk, cache, tmp_path))
     assert (counters["misses"], counters["aot_misses"]) == (0, 0)
     assert counters["hits"] > 0
+
+
+def test_import_lists_what_would_run_and_points_out_what_pytorch_never_writes(
+    tk: Tk, tmp_path: Path
+) -> None:
+    hostile = b"\x80\x04}\x8c\x01a\x8c\x02os\x8c\x06system\x93\x8c\x04true\x85Rs."
+    (tmp_path / "c" / "dynamo").mkdir(parents=True)
+    (tmp_path / "c" / "dynamo" / "code_state_job.pkl").write_bytes(hostile)
+    bundle = tmp_path / "b.torchcache"
+    assert tk("export", tmp_path / "c", "-o", bundle).code == 0
+    ran = tk("import", bundle, "--into", tmp_path / "into")
+    assert ran.code == 2
+    assert "  runs     pgo: 1 pickle\n" in ran.out
+    assert "1 of which PyTorch never uses: os.system (pgo job)" in ran.out
+    assert "PyTorch never writes what is named here: os.system." in ran.err
+    assert not (tmp_path / "into").exists()
+    told = tk("import", bundle, "--into", tmp_path / "into", "--dry-run", "--json").result
+    assert told["compared"][0]["runnable"]["strange"] == 1

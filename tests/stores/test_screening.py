@@ -188,6 +188,8 @@ def test_a_folder_of_others_is_a_shared_place_and_ones_own_is_not(
     kept_291: Path, tmp_path: Path
 ) -> None:
     mine, ours = tmp_path / "mine", tmp_path / "ours"
+    mine.mkdir()
+    mine.chmod(0o775)  # as many systems make folders, with a group of one's own
     ours.mkdir()
     ours.chmod(0o777)
     with Engine() as engine:

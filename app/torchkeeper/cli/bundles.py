@@ -377,7 +377,7 @@ def _compare(
     judged = answers[0]["judged_by"]
     counts = verdicts.together(answers) if judged else {"verdicts": None, "made_by": None}
     for file, about in zip(files, answers, strict=True):
-        file |= {name: about[name] for name in ("verdicts", "made_by")}
+        file |= {name: about[name] for name in ("verdicts", "made_by", "runnable")}
     whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files,
              **counts, "judged_by": judged}  # fmt: skip
     if args.json:
