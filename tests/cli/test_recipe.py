@@ -260,6 +260,7 @@ def test_dry_run_looks_at_the_device_the_environment_and_the_place(
 ) -> None:
     recipe = tmp_path / "r.toml"
     recipe.write_text("[[callable]]\nfunction = 'a:f'\ninputs = [3]\n")
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     what = ("warm", recipe, "--into", tmp_path / "into", "--dry-run")
     ran = tk(*what, "--env", torch_python, "--device", "cuda:63", "--json")
     assert (ran.code, ran.objects[0]["problem"]["code"]) == (1, "device-missing")
