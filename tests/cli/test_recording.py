@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -87,6 +88,10 @@ def op(x, y):
     return x.sin() @ y
 
 
+def both(x, y, more):
+    return x + y
+
+
 def main():
     op(torch.rand(8, 8), torch.rand(8, 8))
     net = torch.compile(Net(32), fullgraph=True, backend=sys.argv[1])
@@ -100,6 +105,10 @@ def main():
         own = Parent([])
         own.forward = torch.compile(own.forward, backend="eager")
         own(torch.rand(3))
+        last = nn.Conv2d(2, 2, 3).to(memory_format=torch.channels_last)
+        torch.compile(last, backend="eager")(torch.rand(1, 2, 4, 4))
+        x, y, z = torch.rand(3, 2)
+        torch.compile(both, backend="eager")(x, y, more=[z, (x,)])
         if (child := os.fork()) == 0:
             torch.compile(lambda x: x - 1, backend=inductor)(torch.rand(2))
             os._exit(0)
@@ -350,6 +359,8 @@ def test_why_something_is_not_named() -> None:
         ("a recipe cannot say it", thing(call(tensor(2), autocast={"cpu": "int8"}))),
         ("several precisions", thing(call(tensor(2)), call(
             tensor(4), symbols=True, order=1, precision="high"))),
+        ("is given one tensor twice", thing(call(tensor(2), tensor(2), twice=True))),
+        ("another memory format", model(plain, odd=["strides"])),
         ("no function and no model", thing(plain, kind="other", type="method")),
         ("imported from /w/lib only", thing(plain, module="a.b", file="/w/lib/a/b.py")),
         ("is not understood", thing({"inputs": 3})),
@@ -480,6 +491,8 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert (own["kind"], own["module"], own["calls"][0]["inputs"]) == (
         "model", "__main__", [tensor(3)]
     )  # fmt: skip
+    assert (by_name["Conv2d"]["odd"], own["odd"]) == (["strides"], [])
+    assert [one["twice"] for one in by_name["both"]["calls"]] == [True]
     op, net, lambda_ = by_name["op"], by_name["Net"], by_name["main.<locals>.<lambda>"]
     assert (op["kind"], op["module"], op["there"], op["decorated"]) == (
         "function", "__main__", True, True
@@ -487,7 +500,10 @@ def test_a_real_program_is_heard(torch_python: str, tmp_path: Path) -> None:
     assert {one["backend"] for one in note["compiled"]} == {"eager"}
     assert (op["parameters"], net["parameters"]) == (["x", "y"], ["x", "scale"])
     more = {"training": False, "autocast": {}, "precision": "highest"}
-    assert op["calls"] == [call(tensor(8, 8), tensor(8, 8), grad=True, order=0, **more)]
+    assert op["calls"] == [
+        call(tensor(8, 8), tensor(8, 8), grad=True, order=0, twice=False, **more)
+    ]
+    assert note["python"] == torch_python
     assert op["frames"] != net["frames"]
     assert (net["kind"], net["args"], net["fullgraph"]) == ("model", {"hidden": 32}, True)
     assert net["calls"][0]["inputs"] == [tensor(4, 16)]
@@ -598,6 +614,9 @@ def test_an_everyday_program_is_recorded_by_name_and_hits_all(
     ran = tk("run", "--into", tmp_path / "first", "--recipe", out, *program, timeout=400)
     assert "\n[0, 15, 0, 0, 11, 0]\n" in f"\n{ran.out}", ran.out
     assert "calls of the program's own models and functions" in ran.err
+    said = "Proved: 8 of 8 combinations found what the program compiled, in a fresh process."
+    assert f"\n{said}\n" in ran.err
+    assert f"# {said}\n" in out.read_text()
     data = tomllib.loads(out.read_text())
     names = [one.get("function", one.get("factory")) for one in data["callable"]]
     assert [name.partition(":")[2] for name in names] == [
@@ -630,3 +649,92 @@ def test_what_cannot_be_named_is_run_again_and_then_hit(
     assert ran.code == 0, ran.err
     ran = tk("run", "--into", tmp_path / "second", *program)
     assert "'miss': 0" in ran.out
+
+
+#: One model as it was built, one with a new head, and a function whose global was set.
+CHANGED = """
+import sys
+import torch
+from torch import nn
+
+SCALE = 1.0
+
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up = nn.Linear(4, width)
+
+    def forward(self, x):
+        return self.up(x).relu()
+
+
+def scaled(x):
+    return (x * SCALE).sin()
+
+
+def main():
+    global SCALE
+    with torch.no_grad():
+        torch.compile(Net(8))(torch.rand(2, 4))
+        if sys.argv[1:] == ["changed"]:
+            SCALE = 3.0
+            torch.compile(scaled)(torch.rand(9))
+            net = Net(6)
+            net.up = nn.Linear(4, 11)
+            torch.compile(net)(torch.rand(2, 4))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.slow
+def test_what_was_changed_after_it_was_built_is_not_taken_for_what_it_was(
+    tk: Tk, torch_python: str, header_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(header_folder))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "serve.py").write_text(CHANGED)
+    cache, out = tmp_path / "cache", tmp_path / "out.toml"
+    recording_ = ("run", "--force", "--into", cache, "--recipe", out)
+    ran = tk(*recording_, "--", torch_python, "serve.py", "changed", timeout=400)
+    assert ran.code == 0, ran.err
+    assert "Tried: 1 of 3 combinations found what the program compiled." in ran.err
+    text = out.read_text()
+    assert [*tomllib.loads(text)] == ["script"]
+    assert text.count(" is made in another way here than in the program") == 2
+    assert "#   scaled is made in another way" in text
+    # A cache of which nothing but what the program looked up is taken along, and not changed.
+    before = sorted(path for path in cache.rglob("*") if ".lock" not in path.name)
+    own = [*recording_, "--json", "--", torch_python, "serve.py"]
+    ran = tk(*own, timeout=400)
+    told = json.loads(ran.out.splitlines()[-1])["result"]["recipe"]
+    assert (told["source"], told["proof"]["good"], told["proof"]["of"]) == ("callable", 1, 1)
+    assert told["proof"]["proved"] is True
+    assert not [one for one in map(json.loads, ran.out.splitlines()) if "cell" in one]
+    assert sorted(path for path in cache.rglob("*") if ".lock" not in path.name) == before
+    ran = tk("run", "--unproved", *own[1:], timeout=400)
+    told = json.loads(ran.out.splitlines()[-1])["result"]["recipe"]
+    assert told["proof"]["unproved"] == "it was not asked for"
+    assert "# Not proved: it was not asked for.\n" in out.read_text()
+    monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")
+    ran = tk(*own, timeout=400)
+    told = json.loads(ran.out.splitlines()[-1])["result"]["recipe"]
+    assert "has asked no cache" in told["proof"]["unproved"]
+    assert told["source"] == "callable"
+    monkeypatch.delenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES")
+    # Interrupted in the middle.
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchkeeper", *map(str, recording_), "--", torch_python,
+         "serve.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr
+        for line in process.stderr:
+            if line.startswith("Proving the recipe"):
+                process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "# Not proved: the proof was interrupted.\n" in out.read_text()
+    assert [*tomllib.loads(out.read_text())] == ["callable", "compile"]

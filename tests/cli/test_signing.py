@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,11 +49,14 @@ def test_what_a_signer_made_needs_no_trust(
     assert (inside["signature"]["status"], inside["signature"]["signer"]) == (
         "trusted", "team@example.org",
     )  # fmt: skip
+    copied = tk("copy", file, tmp_path / "copied", "--json", **config)
+    assert (copied.code, copied.result["entries"]) == (0, made.result["entries"])
     done = tk("import", file, "--into", into, "--json", **config)
     assert (done.code, done.result["entries"]) == (0, made.result["entries"])
 
     assert tk("signers", "remove", signature["fingerprint"], **config).code == 0
     assert tk("import", file, "--into", tmp_path / "other", **config).code == 2
+    assert tk("copy", file, tmp_path / "other", **config).code == 2
     assert tk("import", file, "--into", tmp_path / "other", "--trust", **config).code == 0
 
 
@@ -71,6 +75,8 @@ def test_signatures_can_be_required(
     copied = tk("copy", "--allow-secrets", file, into, "--trust", **config)
     assert (copied.code, into.exists()) == (1, False)
     assert "signed by nobody" in copied.err
+    run = tk("verify", file, "--quick", "--trust", "--env", sys.executable, **config)
+    assert (run.code, "signed by nobody" in run.err) == (1, True), run.err
     assert "signers require off" in refused.err
     assert tk("sign", file, "--key", key, **config).code == 0
     assert "not among your signers" in tk("import", file, "--into", into, "--trust", **config).err
@@ -129,7 +135,7 @@ def test_where_signing_fails_nothing_takes_the_place_of_what_is_there(
     how = ["-q", "-t", "ed25519", "-N", "secret"]
     subprocess.run(["ssh-keygen", *how, "-f", locked], check=True)
     file.parent.mkdir()
-    what = ("export", kept_291, "-o", file, "--filter", "kind:fxgraph")
+    what = ("export", kept_291, "-o", file, "--filter", "kind:pgo")
     assert tk(*what, "--sign", key, **config).code == 0
     before = file.read_bytes()
     failed = tk(*what, "--sign", locked, DISPLAY="", SSH_ASKPASS_REQUIRE="never", **config)

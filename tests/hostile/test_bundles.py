@@ -149,6 +149,8 @@ BUNDLES = {
     "an entry of lists": lambda: _manifest(
         b'{\n "format": "torchcache",\n "format_version": 1,\n "made_in": null,\n "entries": [\n  '
         b'{"files": [' + b"[]," * 10_000_000 + b"0]}\n ]\n}\n", 0),
+    "a manifest beyond all bounds": lambda: zips.packed([Member(b"manifest.json", b"{}", said={
+        "offset": 0xFFFFFFFF, "extra": struct.pack("<HHQ", 1, 8, (1 << 64) - 1)})]),
     "a deep manifest": lambda: _manifest(b"[" * 10_000_000),
     "a number of a megabyte": lambda: _manifest(b'{"format_version": ' + b"9" * (1 << 20) + b"}"),
     "a number of 4,000 digits": lambda: _manifest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchkeeper.cli import leaking, looking, output
+from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
@@ -41,7 +41,9 @@ def copy(args: argparse.Namespace) -> int:
     if not args.dry_run:
         protected.check(args.target)
     from_file, what = os.path.isfile(args.source), what_is(args.target)
-    if not args.dry_run and from_file and what != "bundle":
+    brings = from_file and what != "bundle" and not args.dry_run
+    signed = brings and not args.trust and signing.trusted(args.source)
+    if brings and not signed:
         _ask(args)
     names = from_file and what == "folder"
     here = here_of(args, [args.source]) if names else None
@@ -49,6 +51,7 @@ def copy(args: argparse.Namespace) -> int:
     maker = maker_of(args) if what == "bundle" and not told else None
     with Engine() as engine:
         asker = Asker(engine, args.json)
+        asker.only_signed = signed
         envs = known(engine, args.filter, args.env)
         env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:

@@ -6,12 +6,15 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, proving
+from torchkeeper.cli.asking import Answer
 from torchkeeper.link import recorded, recording, say, tomltext, whole
 from torchkeeper.link.noted import NOT_CACHED
+from torchkeeper.link.proving import Proof
 from torchkeeper.link.words import printable, user_error
+from torchkeeper.warm import commands
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3
@@ -24,12 +27,17 @@ def add(command: argparse.ArgumentParser) -> None:
                          "compiles")  # fmt: skip
     command.add_argument("--force", action="store_true",
                          help="replace the recipe's file, if it is there")  # fmt: skip
+    command.add_argument("--unproved", action="store_true",
+                         help="do not run the recipe once to see that it finds what the program "
+                         "compiled; for programs whose models take long to be built")  # fmt: skip
 
 
-def check(args: argparse.Namespace) -> None:
+def check(args: argparse.Namespace, command: Sequence[str]) -> None:
     """Before the program runs. Raises UserError where the recipe could not be written."""
     if not args.recipe:
         return
+    if commands.is_python(command[0]) and command[1:2] in ([], ["-"]):
+        raise user_error("recording-stdin", {})
     if os.path.lexists(args.recipe) and not args.force:
         raise user_error("recipe-exists", {"file": args.recipe})
     above = os.path.dirname(args.recipe)
@@ -48,17 +56,25 @@ def heard(args: argparse.Namespace, env: dict[str, str]) -> Iterator[str]:
         yield notes
 
 
-def write(
-    args: argparse.Namespace,
-    notes: str,
-    command: Sequence[str],
-    env: Mapping[str, str],
-    code: int,
-    graphs: int,
-) -> dict[str, Any] | None:
-    """Write the recipe, if it was asked for; what to say of it as JSON.
+@dataclass(frozen=True)
+class Ran:
+    """A program that has ended. command, env, code: what it was started as, with, and ended with.
+    place: the cache folder that it was given. graphs, autograd: what its trace tells of
+    (``explain_trace``).
+    """
 
-    code: the program's. graphs: how many its trace tells of.
+    command: Sequence[str]
+    env: Mapping[str, str]
+    code: int
+    place: str
+    graphs: Sequence[Answer]
+    autograd: Sequence[Answer]
+
+
+def write(args: argparse.Namespace, notes: str, ran: Ran) -> Answer | None:
+    """Write the recipe, if it was asked for, and prove it; what to say of it as JSON.
+
+    Passes KeyboardInterrupt on: the recipe is written by then, and says that it is not proved.
     """
     if not args.recipe:
         return None
@@ -69,23 +85,44 @@ def write(
         for one in note["compiled"]
         if not (isinstance(one, dict) and one.get("backend") in NOT_CACHED)
     ]
-    if not graphs and not cached:
+    if not ran.graphs and not cached:
         output.complain(user_error("recording-nothing", {"file": args.recipe}))
         return {"file": None}
-    made = recorded.recipe_of(found, command, args.recipe, env)
+    asked = "it was not asked for" if args.unproved else "the proof was interrupted"
+    proof = Proof(unproved=asked)
+    made = recorded.recipe_of(found, ran.command, args.recipe, ran.env, proof.said)
+    written = _written(args.recipe, made)
+    if written and made.source == "callable" and not args.unproved:
+        try:
+            proof = proving.prove(args, found, ran.place, ran.graphs, ran.autograd)
+        except KeyboardInterrupt:
+            name = printable(args.recipe, 400)
+            output.note(f"The recipe is written, and is not proved: {name}.")
+            raise
+        made = recorded.recipe_of(found, ran.command, args.recipe, ran.env, proof.said, proof.why)
+        written = _written(args.recipe, made)
+    if not written:
+        return {"file": None}
+    tried = made.source == "callable" or proof.why
+    if not args.json:
+        for line in _said(args.recipe, made, ran.code):
+            output.note(line)
+        if tried:
+            output.note(printable(f"{proof.said}.", 1000))
+    items = len(made.data[made.source])
+    return {"file": args.recipe, "source": made.source, "items": items, "why": made.why,
+            "hidden": made.hidden, "proof": proof.to_json() if tried else None}  # fmt: skip
+
+
+def _written(file: str, made: recorded.Recorded) -> bool:
     try:
-        whole.write_text(args.recipe, tomltext.text_of(made.data, made.comment))
+        whole.write_text(file, tomltext.text_of(made.data, made.comment))
     except OSError as e:
         output.complain(
-            user_error("recipe-unwritable", {"file": args.recipe, "why": e.strerror or str(e)})
+            user_error("recipe-unwritable", {"file": file, "why": e.strerror or str(e)})
         )
-        return {"file": None}
-    items = len(made.data[made.source])
-    if not args.json:
-        for line in _said(args.recipe, made, code):
-            output.note(line)
-    return {"file": args.recipe, "source": made.source, "items": items, "why": made.why,
-            "hidden": made.hidden}  # fmt: skip
+        return False
+    return True
 
 
 def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise user_error(
             "output-unwritable", {"file": args.report, "why": "Its folder cannot be written"}
         )
-    recording.check(args)
+    recording.check(args, command)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     own = dict(env)
     with (
@@ -92,14 +92,21 @@ def run(args: argparse.Namespace) -> int:
         try:
             found = _explained(asker, folder, env)
             _keep(command, place, code, began, seconds, found)
-            recipe = recording.write(args, notes, command, own, code, len(found.graphs))
-            if recipe is not None:
-                found.result["recipe"] = recipe
-            _tell(args, found, env, place)
+            ran = recording.Ran(command, own, code, place, found.graphs, found.autograd)
+            try:
+                recipe = recording.write(args, notes, ran)
+                if recipe is not None:
+                    found.result["recipe"] = recipe
+                    # What was asked for is not there, however well the program ended.
+                    code = code or int(recipe["file"] is None)
+            finally:  # what the program came to is known, whatever becomes of its recipe
+                _tell(args, found, env, place)
             sys.stdout.flush()
         except UserError as error:
             output.complain(error)
         except KeyboardInterrupt:
+            if args.recipe:
+                raise  # what was asked for is not done
             output.note("torchkeeper: Cancelled.")
         except OSError as e:
             # The program's own exit code is what counts, whoever still reads our output.

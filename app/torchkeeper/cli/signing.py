@@ -19,7 +19,8 @@ examples:
 Whoever has no Torchkeeper can check a bundle, too:
   unzip model.torchcache manifest.json manifest.json.sig
   ssh-keygen -Y verify -f allowed_signers -I team@example.org -n torchcache \\
-      -s manifest.json.sig < manifest.json"""
+      -s manifest.json.sig < manifest.json
+The manifest has the sha256 of every file, and of mega-cache.bin."""
 
 
 def add_key(command: argparse.ArgumentParser, option: str, required: bool = False) -> None:
@@ -62,6 +63,12 @@ def signed(asker: Asker, file: str, key: str, output: str = "", replace: bool = 
 def signature_of(asker: Asker, file: str) -> Answer:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
     return asker.ask("signature", file=file, signers=signing.signers_file())
+
+
+def trusted(file: str) -> bool:
+    """Whether a bundle was signed by one of the user's signers. Raises UserError."""
+    with Engine() as engine:
+        return bool(signature_of(Asker(engine, quiet=True), file)["status"] == "trusted")
 
 
 def add_signers(command: argparse.ArgumentParser) -> None:

@@ -155,8 +155,7 @@ class Live:
         if row.get("state") not in ("done", "failed", "cancelled"):
             return
         if self._json:
-            output.emit({"cell": row})
-            sys.stdout.flush()  # whoever reads it wants to know now
+            self._emit(row)
             return
         if len(self.rows) < 2 or (row["state"] == "cancelled" and not begun):
             return
@@ -171,6 +170,10 @@ class Live:
             about = _error_of(row).what if row["state"] == "failed" else ""
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
         self._asker.say(printable(said.rstrip()))
+
+    def _emit(self, cell: Answer) -> None:
+        output.emit({"cell": cell})
+        sys.stdout.flush()  # whoever reads it wants to know now
 
     def rows_of(self, answer: Answer) -> list[Answer]:
         """All cells in their order, as the result has them or as they were told."""

@@ -38,11 +38,18 @@ class Recorded:
 
 
 def recipe_of(
-    notes: Sequence[Note], command: Sequence[str], out: str, env: Mapping[str, str]
+    notes: Sequence[Note],
+    command: Sequence[str],
+    out: str,
+    env: Mapping[str, str],
+    proof: str = "",
+    refuted: Sequence[str] = (),
 ) -> Recorded:
     """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``).
 
-    command: as the user gave it, in this folder, with ``env``. Nothing is imported.
+    command: as the user gave it, in this folder, with ``env``. Nothing is imported. proof: what is
+    said of whether what is named was tried; refuted: why that did not find what the program
+    compiled, so that it is the command.
     """
     shown = hidden(command)
     secret = shown != [*command]
@@ -52,8 +59,11 @@ def recipe_of(
     told = [f"  {line}" for one in compiled for line in lines(one)]
     head = [f"Recorded by “torchkeeper run --recipe” of: {' '.join(shown)}"[:2000]]
     try:
+        if refuted:
+            raise Unnamed([*refuted][:_MOST_LINES])
         data = _understood(notes, os.path.dirname(out))
         head.append("It is the program's own models and functions, each with the inputs it had.")
+        head += [f"{proof}."] if proof else []
         found = Recorded(data, "", "callable")
     except Unnamed as e:
         why = e.args[0]
@@ -68,7 +78,8 @@ def recipe_of(
         head += [f"  and {len(told) - _MOST_LINES:,} more"] if len(told) > _MOST_LINES else []
     # One line each, whatever a program called its things.
     found.comment = "\n".join(
-        "".join(c if c.isprintable() else "�" for c in line)[:500] for line in head
+        "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in line)[:500]
+        for line in head
     )
     return found
 

@@ -94,11 +94,13 @@ def require(on: bool) -> None:
     kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
 
 
-def vouched(op: str) -> dict[str, str]:
-    """What is to be said with an operation so that an engine holds it to what the user requires:
-    nothing, or the ``vouched`` of ``stores.signing.check``. Raises UserError.
+def vouched(op: str, always: bool = False) -> dict[str, str]:
+    """What is to be said with an operation so that an engine holds it to what the user requires,
+    or ``always`` to signatures: nothing, or the ``vouched`` of ``stores.signing.check``.
+
+    Raises UserError.
     """
-    return {"vouched": signers_file()} if op in _BRINGING and required() else {}
+    return {"vouched": signers_file()} if op in _BRINGING and (always or required()) else {}
 
 
 def check_policy(file: str, signature: Mapping[str, Any]) -> None:

@@ -1008,6 +1008,11 @@ CATALOGUE: dict[str, Words] = {
     "warm-failed": Words(
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
     ),
+    "recording-stdin": Words(
+        "Nothing was run: a recipe cannot be written of it.",
+        "Python would read the program from the standard input, which a warm-up has not.",
+        "Put the program into a file, and run that.",
+    ),
     "recording-nothing": Words(
         "No recipe was written to {file}.",
         "The program compiled nothing for which PyTorch's caches are asked.",

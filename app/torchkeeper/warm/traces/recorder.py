@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: Names the folder for what is noted, and that which this file lies in; not as TORCH…, which
@@ -31,7 +31,7 @@ _TRAINED = (
 _PATCHED = ("assume_static_by_default", "automatic_dynamic_shapes")
 _MODULE = "torch.nn.modules.module"
 #: What calls that are one have in common.
-_ALIKE = ("inputs", "keywords", "grad", "training", "autocast", "precision")
+_ALIKE = ("inputs", "keywords", "twice", "grad", "training", "autocast", "precision")
 
 Noted = dict[str, Any]
 
@@ -236,6 +236,7 @@ class _Notes:
         call = {
             "inputs": [_input(value) for value in seen.get("args", ())],
             "keywords": {name: _input(value) for name, value in seen.get("kwargs", {}).items()},
+            "twice": _twice([*seen.get("args", ()), *seen.get("kwargs", {}).values()]),
             "backward": False,
             "symbols": False,
             "grad": bool(sys.modules["torch"].is_grad_enabled()),
@@ -290,6 +291,7 @@ class _Notes:
         spec = getattr(main, "__spec__", None)
         told = {
             "torch": str(getattr(torch, "__version__", "")),
+            "python": sys.executable,
             "main": _file(getattr(main, "__file__", None)),
             "main_module": getattr(spec, "name", None),
             "path": sys.path[0] if sys.path else "",
@@ -416,6 +418,8 @@ def _model(model: Any) -> Noted:
         odd.append("devices")
     if len(floats) > 1:
         odd.append("dtypes")
+    if any(map(_is_channels_last, tensors)):
+        odd.append("strides")
     return {
         "kind": "model",
         **_named(cls, lambda found: found is cls),
@@ -426,6 +430,15 @@ def _model(model: Any) -> Noted:
         "mode_matters": any(map(_mode_matters, model.modules())),
         "odd": odd,
     }
+
+
+def _is_channels_last(tensor: Any) -> bool:
+    """Whether it is in that memory format, and in no other."""
+    torch: Any = sys.modules["torch"]
+    if tensor.layout is not torch.strided or tensor.is_contiguous():
+        return False
+    form = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensor.dim())
+    return form is not None and bool(tensor.is_contiguous(memory_format=form))
 
 
 def _mode_matters(module: Any) -> bool:
@@ -540,6 +553,21 @@ def _input(value: Any, deep: int = 0) -> Any:
         return {"odd": "tensor whose memory is not in one piece"}
     noted = {"shape": list(value.shape), "dtype": _dtype(value.dtype), "device": str(value.device)}
     return {**noted, "requires_grad": True} if value.requires_grad else noted
+
+
+def _twice(values: Iterable[Any], seen: list[int] | None = None, deep: int = 0) -> bool:
+    """Whether one tensor is given more than once: Dynamo makes one input of the two."""
+    torch: Any = sys.modules["torch"]
+    seen = [] if seen is None else seen
+    for value in values:
+        if type(value) in (list, tuple) and deep < _DEEPEST and len(value) <= 1000:
+            if _twice(value, seen, deep + 1):
+                return True
+        elif isinstance(value, torch.Tensor):
+            if id(value) in seen:
+                return True
+            seen.append(id(value))
+    return False
 
 
 def _start() -> None:

@@ -1,0 +1,119 @@
+"""Proves a recipe that was recorded: it must find what the program has just compiled."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.cli.telling import Live
+from torchkeeper.link import proving, recipes, temporary
+from torchkeeper.link.process import Engine
+from torchkeeper.link.proving import Proof
+from torchkeeper.link.words import UserError
+
+#: What would find in a server, or write to one, what the folder is to have
+#: (torch/_inductor/config.py, torch/_functorch/config.py).
+_REMOTE = (
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
+    "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+)  # fmt: skip
+_GRAPHS = ("fxgraph", "aotautograd")
+
+
+def prove(
+    args: argparse.Namespace, notes: Sequence[Answer], place: str, graphs: Sequence[Answer],
+    autograd: Sequence[Answer],
+) -> Proof:  # fmt: skip
+    """Run each cell of the recipe ``args.recipe`` on a copy of what the program looked up.
+
+    place: the cache folder that the program was given. graphs, autograd: as ``explain_trace``
+    tells of the program. Nothing is written to the place. Passes KeyboardInterrupt on.
+    """
+    program = proving.looked_up(graphs)
+    if not program:
+        return Proof(unproved="the program has asked no cache, or it is turned off")
+    pythons = {str(note.get("python") or "") for note in notes if note.get("compiled")}
+    if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):
+        return Proof(unproved="it is not known which Python compiled it")
+    keys = program.keys() | {str(one["key"]) for one in autograd if one.get("key")}
+    try:
+        with temporary.folder("proof") as scratch:
+            copy = os.path.join(scratch, "cache")
+            there = _copied(args, _place(notes, place), copy, keys)
+            if missing := len(program.keys() - there):
+                return Proof(unproved=f"{missing:,} of the {len(program):,} graphs that the "
+                             "program compiled are not in its cache folder")  # fmt: skip
+            return _judged(args, python, notes, program, scratch, copy)
+    except UserError as error:
+        return Proof(unproved=" ".join(part for part in (error.what, error.why) if part))
+
+
+def _place(notes: Sequence[Answer], place: str) -> str:
+    """The folder that the program has its cache in: it may have named another one itself."""
+    for note in notes:
+        env = note.get("environment")
+        named = env.get("TORCHINDUCTOR_CACHE_DIR") if isinstance(env, Mapping) else None
+        if isinstance(named, str) and named:
+            return os.path.abspath(os.path.join(str(note.get("folder") or ""), named))
+    return place
+
+
+def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> set[str]:
+    """Copy what has these keys, and what it needs; the keys that there were."""
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("list", place=place, filter=f"kind:{','.join(_GRAPHS)}")
+        rows = [row for row in asker.rows if row.get("key") in keys]
+        if rows:
+            items = [[row["kind"], row["path"]] for row in rows]
+            asker.ask("copy", place=place, into=copy, select={"items": items})
+    return {str(row["key"]) for row in rows}
+
+
+def _judged(
+    args: argparse.Namespace, python: str, notes: Sequence[Answer], program: Mapping[str, str],
+    scratch: str, copy: str,
+) -> Proof:  # fmt: skip
+    trace = os.path.join(scratch, "trace")
+    os.mkdir(trace)
+    env = {name: "0" for name in _REMOTE if os.environ.get(name)}
+    with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
+        asker = Asker(engine, args.json)
+        heard = _Heard(args.json, asker)
+        answer = asker.ask("warm", recipes=recipes.wire([args.recipe]), into=copy, each=True)
+    if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
+        return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        asker.ask("explain_trace", trace=trace)
+        seen = [one["graph"] for one in asker.findings if "graph" in one]
+        seen += [one["aot"] for one in asker.findings if "aot" in one]
+    found = {str(one["key"]) for one in seen if one.get("outcome") == "hit" and one.get("key")}
+    return proving.judged(program, heard.rows_of(answer), heard.missed, found)
+
+
+class _Heard(Live):
+    """What the cells come to: nothing is said of them but how far it is.
+
+    missed: the indexes of those with a graph that was not found, but for backward passes.
+    """
+
+    def __init__(self, json: bool, asker: Asker) -> None:
+        super().__init__(True, asker)
+        self.missed: set[int] = set()
+        if not json:
+            output.note("Proving the recipe: each combination is run once in a fresh process …")
+
+    def __call__(self, what: Answer) -> None:
+        graph: Any = what.get("graph")
+        missed = isinstance(graph, dict) and graph.get("outcome") == "miss"
+        if missed and not proving.is_backward(str(graph.get("id"))):
+            self.missed.add(int(graph["cell"]))
+        super().__call__(what)
+
+    def _emit(self, cell: Answer) -> None:
+        """Nothing: the cells are not what was asked for."""
