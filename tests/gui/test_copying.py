@@ -90,10 +90,10 @@ def test_to_another_folder(
 
 
 def test_only_what_is_new_is_copied_and_what_is_there_is_said(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, kept_291: Path, tmp_path: Path
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, clean_291: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "target"
-    make(kept_291, tmp_path / "b.torchcache")
+    make(clean_291, tmp_path / "b.torchcache")
     window = open_window(fixture_cache)
     only(window, qtbot, "kind:fxgraph")
     click(qtbot, ask(qtbot, window, target).go)

@@ -24,9 +24,9 @@ from torchkeeper.link import signing
 
 
 @pytest.fixture(scope="module")
-def good(kept_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def good(clean_291: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("bundle") / "good.torchcache"
-    make(kept_291, output)
+    make(clean_291, output)
     return output
 
 

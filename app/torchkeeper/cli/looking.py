@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import protected, say
-from torchkeeper.link.facts import WORDED, told
+from torchkeeper.link.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.link.interpreters import VARIABLE
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
@@ -474,7 +474,7 @@ def _print_shown(one: dict[str, Any]) -> None:
     for fact in told(entry["kind"], facts):
         label = fact.label[0].lower() + fact.label[1:] if fact.label[1:2].islower() else fact.label
         _print_fact(label, fact.values if len(fact.values) > 1 else fact.values[0])
-    worded = WORDED.get(entry["kind"], frozenset())
+    worded = WORDED.get(entry["kind"], frozenset()) | WORDED_OF_ALL
     for name, value in facts.items():
         if name not in entry and name not in _JOINING and name not in worded and value:
             _print_fact(name.replace("_", " "), value)

@@ -20,6 +20,8 @@ WORDED = {
     "ondisk": frozenset({"prefix", "version"}),
     "code": frozenset({"hashes"}),
 }
+#: The same, of any kind.
+WORDED_OF_ALL = frozenset({"strange"})
 #: Triton's is a hash of its sources.
 _VERSIONS = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
 
@@ -41,7 +43,9 @@ def told(kind: str, facts: dict[str, Any]) -> list[Fact]:
         "ondisk": _stored,
         "code": _vllm,
     }.get(kind)
-    return [fact for fact in (make(facts) if make else ()) if fact.values]
+    # What its pickles name and PyTorch never does (artifacts.named).
+    strange = Fact("Strange names", _texts(facts.get("strange")), fixed=True)
+    return [fact for fact in (*(make(facts) if make else ()), strange) if fact.values]
 
 
 def _eager(facts: dict[str, Any]) -> list[Fact]:

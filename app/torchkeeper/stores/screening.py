@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple
@@ -24,7 +25,6 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.items import CHUNK, File, Item, Offered, Source, is_group, portable_bytes
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.patching import Patch, Patched, joined, patched
-from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 Left = Callable[[Item, Problem], None]
@@ -40,6 +40,8 @@ _MAX_LEAKS = 10_000
 #: Findings that are told, private facts of one sort, and characters of each.
 _MAX_TOLD = 500
 _MAX_FACTS = 50
+#: Seconds between two messages of how far the search is.
+_EVERY = 0.05
 
 
 class Where(NamedTuple):
@@ -221,15 +223,18 @@ class Screen:
 
     def _look(self, items: Sequence[Item], source: Source) -> list[_Seen]:
         """The entries that hold secrets. What cannot be read is told by whoever copies it."""
-        progress = Progress(self._report, sum(item.size for item in items))
         values: dict[bytes, None] = {}
         found: dict[int, _Seen] = {}
-        for item in items:
-            progress.begin(item)
+        told = 0.0
+        for number, item in enumerate(items):
+            self._report.check()
+            if (now := time.monotonic()) - told > _EVERY:
+                told = now
+                self._report.progress(number, len(items), "entries searched")
             facts: set[tuple[str, str]] = set()
             for file, name, stream in _streams(item, source):
                 with stream:
-                    leaks = self._scan(item, name, stream, facts, progress)
+                    leaks = self._scan(item, name, stream, facts)
                 if leaks:
                     seen = found.setdefault(id(item), _Seen(item))
                     self._note(seen, file, name, leaks, source, values)
@@ -240,7 +245,6 @@ class Screen:
         for seen in seen_all:
             self.told.entries += 1
             self.told.fixed += seen.fixed
-        progress.end()
         return seen_all
 
     def _scan(
@@ -249,7 +253,6 @@ class Screen:
         name: str,
         stream: BinaryIO,
         facts: set[tuple[str, str]],
-        progress: Progress,
     ) -> list[Leak]:
         scanner = Scanner(self._own)
         leaks: dict[tuple[int, int], Leak] = {}
@@ -264,7 +267,6 @@ class Screen:
                     self._fact(one, Where(item.kind, item.key, item.path, name, one.start), facts)
                 elif len(leaks) < _MAX_LEAKS:
                     leaks.setdefault((one.start, one.end), one)
-            progress.add(len(piece))
             piece = following
         return list(leaks.values())
 

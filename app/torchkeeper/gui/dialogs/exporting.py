@@ -168,9 +168,9 @@ class ExportDialog(WorkDialog):
         self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
-        if total and unit == "bytes":
-            text = self.tr("Looking for secrets in the entries, {} of {}…")
-            self.source.setText(text.format(say.size(done), say.size(total)))
+        if total and unit != "entries":
+            text = self.tr("Looking for secrets, {} of {} entries searched…")
+            self.source.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
         elif total:
             self.source.setText(
                 self.tr("Reading the entries, {} of {}…").format(f"{done:,.0f}", f"{total:,.0f}")

@@ -34,7 +34,7 @@ class SecretChoice(QWidget):
         for text, value in (
             (self.tr("Redact them: as many x take their place"), "redact"),
             (self.tr("Leave these entries out"), "leave"),
-            (self.tr("Export as it is: nothing of it is secret"), "allow"),
+            (self.tr("Take them along: nothing of this is secret"), "allow"),
         ):
             self.choice.addItem(text, value)
         self.choice.setCurrentIndex(-1)
