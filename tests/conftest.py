@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
 
@@ -243,6 +245,21 @@ def kept_291(shared: Path) -> Path:
             archive.extractall(folder)
 
     return once(shared, "torch-2.9.1", unpack) / "cache"
+
+
+@pytest.fixture(scope="session")
+def clean_291(shared: Path, kept_291: Path) -> Path:
+    """The same less the password that it recorded, with which nothing leaves. Not to be changed."""
+
+    def make(folder: Path) -> None:
+        cache = Path(shutil.copytree(kept_291, folder / "cache"))
+        secret = b"hunter2-not-a-real-password"
+        for path in [p for p in (cache / "fxgraph").rglob("*") if p.is_file()]:
+            data = path.read_bytes().replace(secret, b"x" * len(secret))
+            path.write_bytes(data)
+            path.rename(path.with_name(payload_name(hashlib.sha256(data).hexdigest())))
+
+    return once(shared, "clean-2.9.1", make) / "cache"
 
 
 @pytest.fixture(scope="session")

@@ -115,6 +115,9 @@ class Warm:
         """Those that are its "worker", "engine", "command" or "window"."""
         if which not in _RUN:
             return [self.process.pid]
+        if which == "engine" and self.by == "window":
+            # It may have others, which look ahead at what the recipe lacks.
+            return sorted({parent for pid in self.find("worker") if (parent := _parent(pid))})
         found = []
         for pid in self.left:
             with contextlib.suppress(OSError):
@@ -132,6 +135,15 @@ class Warm:
             assert time.monotonic() < deadline, self.said
             time.sleep(_TURN)
         os.kill(choice.choice(found), signal.SIGKILL)
+
+
+def _parent(pid: int) -> int:
+    """Who started a process; 0 where it is gone, or an orphan."""
+    try:
+        parent = int(Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+    return parent if parent != 1 else 0
 
 
 @dataclass

@@ -114,6 +114,7 @@ def with_objects(elsewhere: bool = False) -> Manifest:
         with_objects(elsewhere=True),
         Manifest("x", None, ()),
         Manifest("x", origin({}), ()),
+        Manifest("x", None, (), None, SHA),
     ],
 )
 def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
@@ -124,7 +125,8 @@ def test_it_is_written_as_json_would_write_it(made: Manifest) -> None:
         for e in made.entries
     ]  # fmt: skip
     whole = {"format": "torchcache", "format_version": 1, "made_by": made.made_by,
-             "made_in": made.made_in, "native": made.native, "entries": entries}  # fmt: skip
+             "made_in": made.made_in, "native": made.native, "mega_cache": made.mega_cache,
+             "entries": entries}  # fmt: skip
     assert made.to_bytes() == json.dumps(whole, indent=1).encode() + b"\n"
     assert parse(made.to_bytes()).entries == parse(json.dumps(whole).encode()).entries
     assert parse(made.to_bytes()) == made

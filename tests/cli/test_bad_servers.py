@@ -54,15 +54,15 @@ def test_the_target_is_looked_at_before_the_source_is_read(
     tk: Tk, server: Server, kept_291: Path, tmp_path: Path
 ) -> None:
     for source in (kept_291, server.url):
-        assert "does not answer" in tk("copy", source, "redis://127.0.0.1:1").err
-        ran = tk("copy", source, "/dev/null")
+        assert "does not answer" in tk("copy", "--allow-secrets", source, "redis://127.0.0.1:1").err
+        ran = tk("copy", "--allow-secrets", source, "/dev/null")
         assert ran.code == 3
         assert "/dev/null is not a folder" in ran.err
-    ran = tk("copy", server.url, server.unix)
+    ran = tk("copy", "--allow-secrets", server.url, server.unix)
     assert ran.code == 1
     assert "onto itself" in ran.err
     (tmp_path / "thesis.odt").write_bytes(b"precious")
-    ran = tk("copy", server.url, tmp_path / "thesis.odt", "--replace")
+    ran = tk("copy", "--allow-secrets", server.url, tmp_path / "thesis.odt", "--replace")
     assert ran.code == 1
     assert "neither a bundle nor a mega-cache" in ran.err
     assert (tmp_path / "thesis.odt").read_bytes() == b"precious"
@@ -73,10 +73,12 @@ def test_both_servers_have_a_password(tk: Tk, server: Server, tmp_path: Path) ->
         server("CONFIG", "SET", "requirepass", "hunter3")
         try:
             source = server.url.replace("//", "//:hunter3@")
-            ran = tk("copy", source, other.url.replace("//", "//:hunter2@"), "--json")
+            ran = tk(
+                "copy", "--allow-secrets", source, other.url.replace("//", "//:hunter2@"), "--json"
+            )
             assert (ran.code, ran.result["entries"]) == (0, 12)
             assert "hunter" not in ran.out + ran.err
-            needed = tk("copy", source, other.url)
+            needed = tk("copy", "--allow-secrets", source, other.url)
             assert needed.code == 3
             assert f"{other.url} wants a password" in needed.err
             assert "TORCHKEEPER_REDIS_PASSWORD" in needed.err
@@ -87,7 +89,7 @@ def test_both_servers_have_a_password(tk: Tk, server: Server, tmp_path: Path) ->
 def test_a_full_server_is_named_and_can_be_purged(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     options = ("--maxmemory", "2mb", "--maxmemory-policy", "noeviction")
     with serving(tmp_path, *options) as small:
-        ran = tk("copy", kept_291, small.url)
+        ran = tk("copy", "--allow-secrets", kept_291, small.url)
         assert ran.code == 1
         assert "has no memory left" in ran.err
         assert " copied to " in ran.out, "the rest went on"
@@ -119,7 +121,7 @@ def test_values_that_are_not_what_their_key_promises(
     shown = tk("show", server.url, "../../x")
     assert shown.code == 0
     assert "is no name that an entry of kind pgo can have" in shown.out
-    copied = tk("copy", server.url, tmp_path / "t")
+    copied = tk("copy", "--allow-secrets", server.url, tmp_path / "t")
     assert copied.code == 1
     assert copied.out.startswith("12 entries")
     for words in ("is not JSON", "cannot be decoded", "holds no payload", "is not a string",
@@ -149,7 +151,7 @@ def _keys(server: Server) -> list[bytes]:
 
 def test_what_by_nature_cannot_go_is_no_failure(tk: Tk, server: Server, kept_291: Path) -> None:
     server("FLUSHALL")
-    ran = tk("copy", kept_291, server.url, "--json")
+    ran = tk("copy", "--allow-secrets", kept_291, server.url, "--json")
     assert (ran.code, ran.result["entries"]) == (0, 12)
     codes = {one["code"] for one in ran.result["left"]}
     assert codes == {"kind-not-portable", "kind-not-in-redis"}
@@ -162,7 +164,7 @@ def test_a_user_who_may_do_little(tk: Tk, server: Server, tmp_path: Path) -> Non
     assert listed.code == 0
     hidden = [row for row in listed.objects if row["problem"] == "value-forbidden"]
     assert len(hidden) == 5
-    copied = tk("copy", url, tmp_path / "t")
+    copied = tk("copy", "--allow-secrets", url, tmp_path / "t")
     assert copied.code == 1
     assert copied.out.startswith("7 entries")
     assert "the value may not be read" in copied.err

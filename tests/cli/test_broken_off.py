@@ -34,7 +34,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 def test_it_waits_and_goes_on(tk: Tk, proxy: Proxy, tmp_path: Path) -> None:
     proxy.cut_down, proxy.cuts, proxy.away_s = 200_000, 1, 0.6
-    ran = tk("copy", proxy.url, tmp_path / "t")
+    ran = tk("copy", "--allow-secrets", proxy.url, tmp_path / "t")
     assert (ran.code, proxy.broken) == (0, 1)
     assert ran.out.startswith("12 entries")
     assert "Waiting until it is back" in ran.err
@@ -43,9 +43,20 @@ def test_it_waits_and_goes_on(tk: Tk, proxy: Proxy, tmp_path: Path) -> None:
 def test_to_a_server_it_goes_on_too(tk: Tk, proxy: Proxy, server: Server, kept_291: Path) -> None:
     server("FLUSHALL")
     proxy.cut_up, proxy.cuts = 200_000, 2
-    ran = tk("copy", kept_291, proxy.url, "--filter", "kind:fxgraph", "--alone", "--json")
+    ran = tk(
+        "copy",
+        "--allow-secrets",
+        kept_291,
+        proxy.url,
+        "--filter",
+        "kind:fxgraph",
+        "--alone",
+        "--json",
+    )
     assert (ran.code, ran.result["entries"], proxy.broken) == (0, 7, 2)
-    again = tk("copy", kept_291, proxy.url, "--filter", "kind:fxgraph", "--alone")
+    again = tk(
+        "copy", "--allow-secrets", kept_291, proxy.url, "--filter", "kind:fxgraph", "--alone"
+    )
     assert (again.code, again.out) == (0, "Nothing to do: 7 entries are there already.\n")
 
 
@@ -54,14 +65,14 @@ def test_a_server_that_stays_away(tk: Tk, proxy: Proxy, server: Server, tmp_path
     # Everything is read twice: to say what it is, and to be copied.
     size = sum(map(len, dump().values()))
     proxy.cut_down, proxy.cuts, proxy.away_s = size * 3 // 2, 1, 3600
-    ran = tk("copy", proxy.url, tmp_path / "t")
+    ran = tk("copy", "--allow-secrets", proxy.url, tmp_path / "t")
     assert ran.code == 3
     found = re.search(r"(\d+) of 12 entries are known to be in", ran.err)
     assert found
     arrived = int(found[1])
     assert 0 < arrived < 12
     assert "goes on from there" in ran.err
-    again = tk("copy", server.url, tmp_path / "t", "--json")
+    again = tk("copy", "--allow-secrets", server.url, tmp_path / "t", "--json")
     assert (again.result["entries"], again.result["exists"]) == (12 - arrived, arrived)
 
 

@@ -82,13 +82,29 @@ def test_a_filter_asks_for_verdicts(
     checked = tk("check", fixture_cache, *env, "--filter", "-is:stale kind:fxgraph", "--json")
     assert (checked.code, checked.objects[:-1]) == (1, [])
     out = tmp_path / "usable.torchcache"
-    assert tk("export", fixture_cache, "-o", out, "--filter", "is:usable", *env).code == 1
+    assert (
+        tk(
+            "export", "--allow-secrets", fixture_cache, "-o", out, "--filter", "is:usable", *env
+        ).code
+        == 1
+    )
     assert not out.exists()
-    assert tk("export", filled, "-o", out, "--filter", "is:usable", *env).code == 0
+    assert (
+        tk("export", "--allow-secrets", filled, "-o", out, "--filter", "is:usable", *env).code == 0
+    )
     usable = tk("inspect", out, "--json").objects[:-1]
     assert {one["kind"] for one in usable} == set(GRAPHS)
     # With them goes what they need, whatever its verdict.
-    copied = tk("copy", filled, tmp_path / "copy", "--filter", "is:usable", "--json", *env)
+    copied = tk(
+        "copy",
+        "--allow-secrets",
+        filled,
+        tmp_path / "copy",
+        "--filter",
+        "is:usable",
+        "--json",
+        *env,
+    )
     assert copied.result["entries"] > len(usable)
     purged = tk("purge", fixture_cache, "--yes", "--filter", "is:stale", "--json", *env)
     assert (purged.code, purged.result["entries"]) == (0, 11)
@@ -130,7 +146,7 @@ def test_a_bundle_is_judged_as_the_folder_it_is_of(
     tk: Tk, filled: Path, torch_python: str, tmp_path: Path
 ) -> None:
     bundle = tmp_path / "b.torchcache"
-    assert tk("export", filled, "-o", bundle).code == 0
+    assert tk("export", "--allow-secrets", filled, "-o", bundle).code == 0
     ran = tk("check", bundle, "--env", torch_python, "--json")
     found = graphs(ran.objects)
     assert found

@@ -86,7 +86,7 @@ def test_sorting(tk: Tk, kept_291: Path) -> None:
 
 def test_relative_paths(tk: Tk, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(fixture_cache.parent)
-    assert tk("export", fixture_cache.name, "-o", "out.torchcache").code == 0
+    assert tk("export", "--allow-secrets", fixture_cache.name, "-o", "out.torchcache").code == 0
     assert (fixture_cache.parent / "out.torchcache").exists()
     assert tk("import", "out.torchcache", "--into", "new", "--trust").code == 0
     assert (fixture_cache.parent / "new" / "fxgraph").is_dir()
@@ -159,13 +159,13 @@ def test_du_counts_orphans(tk: Tk, fixture_cache: Path) -> None:
 
 
 def test_du_of_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
-    tk("export", kept_291, "-o", tmp_path / "b")
+    tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b")
     kinds = {row["kind"] for row in tk("du", tmp_path / "b", "--json").objects}
     assert kinds == {"fxgraph", "aotautograd", "code", "pgo", "total"}
 
 
 def test_import_needs_trust_without_a_terminal(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
-    tk("export", kept_291, "-o", tmp_path / "b")
+    tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b")
     ran = tk("import", tmp_path / "b", "--into", tmp_path / "t")
     assert ran.code == 2
     assert "code" in ran.err
@@ -175,15 +175,26 @@ def test_import_needs_trust_without_a_terminal(tk: Tk, kept_291: Path, tmp_path:
 
 def test_filtered_export(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     out = tmp_path / "b"
-    done = tk("export", kept_291, "-o", out, "--filter", "kind:fxgraph", "--json").result
+    done = tk(
+        "export", "--allow-secrets", kept_291, "-o", out, "--filter", "kind:fxgraph", "--json"
+    ).result
     assert (done["entries"], done["files"], done["left"]) == (7, 7, [])
-    nothing = tk("export", kept_291, "-o", tmp_path / "c", "--filter", "kind:lock", "--json")
+    nothing = tk(
+        "export",
+        "--allow-secrets",
+        kept_291,
+        "-o",
+        tmp_path / "c",
+        "--filter",
+        "kind:lock",
+        "--json",
+    )
     assert nothing.code == 1
 
 
 def test_export_of_damage_fails_but_goes_on(tk: Tk, fixture_cache: Path, tmp_path: Path) -> None:
     next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()).write_bytes(b"x")
-    ran = tk("export", fixture_cache, "-o", tmp_path / "b", "--json")
+    ran = tk("export", "--allow-secrets", fixture_cache, "-o", tmp_path / "b", "--json")
     assert ran.code == 1
     assert "entry-broken" in {one["code"] for one in ran.result["left"]}
     assert tk("inspect", tmp_path / "b").code == 0
@@ -292,7 +303,12 @@ def test_a_folder_that_is_no_cache_is_not_purged_whole(tk: Tk, tmp_path: Path) -
 
 def test_an_export_of_nothing_keeps_the_old_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     (tmp_path / "b").write_text("old")
-    assert tk("export", kept_291, "-o", tmp_path / "b", "--filter", "kind:triton").code == 1
+    assert (
+        tk(
+            "export", "--allow-secrets", kept_291, "-o", tmp_path / "b", "--filter", "kind:triton"
+        ).code
+        == 1
+    )
     assert (tmp_path / "b").read_text() == "old"
 
 

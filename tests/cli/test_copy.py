@@ -16,19 +16,19 @@ from tests.snapshots import snapshot
 
 def test_folder_to_bundle_to_folder(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     bundle, target = tmp_path / "b.torchcache", tmp_path / "t"
-    foretold = tk("copy", kept_291, bundle, "--dry-run", "--json")
+    foretold = tk("copy", "--allow-secrets", kept_291, bundle, "--dry-run", "--json")
     assert foretold.code == 0
     assert not bundle.exists()
-    made = tk("copy", kept_291, bundle, "--json")
+    made = tk("copy", "--allow-secrets", kept_291, bundle, "--json")
     assert made.code == 0
     assert made.result["what"] == "bundle"
     assert made.result["entries"] == foretold.result["entries"] > 0
     assert {one["code"] for one in made.result["left"]} == {"kind-not-portable"}
-    placed = tk("copy", bundle, target, "--trust")
+    placed = tk("copy", "--allow-secrets", bundle, target, "--trust")
     assert placed.code == 0
     assert "copied to" in placed.out
     assert tk("ls", target, "--json").code == 0
-    again = tk("copy", bundle, target, "--trust", "--json")
+    again = tk("copy", "--allow-secrets", bundle, target, "--trust", "--json")
     assert (again.code, again.result["entries"]) == (0, 0)
     left = {one["code"] for one in again.result["left"]}
     assert left == {"object-unproven"}, "objects that do not say for which CPU they are"
@@ -40,7 +40,9 @@ def test_with_an_entry_goes_what_it_needs(tk: Tk, kept_291: Path, tmp_path: Path
         entry for entry in tk("ls", kept_291, "--json", "--filter", "kind:aotautograd").objects
         if "backward" in entry["name"]
     )  # fmt: skip
-    ran = tk("copy", kept_291, tmp_path / "t", "--filter", backward["key"], "--json")
+    ran = tk(
+        "copy", "--allow-secrets", kept_291, tmp_path / "t", "--filter", backward["key"], "--json"
+    )
     assert ran.code == 0
     kinds = Counter(entry["kind"] for entry in tk("ls", tmp_path / "t", "--json").objects)
     assert kinds["aotautograd"] == 1
@@ -51,15 +53,15 @@ def test_with_an_entry_goes_what_it_needs(tk: Tk, kept_291: Path, tmp_path: Path
 
 def test_only_what_a_filter_lets_through(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     only = ("--filter", "kind:fxgraph", "--alone", "--json")
-    ran = tk("copy", kept_291, tmp_path / "t", *only)
+    ran = tk("copy", "--allow-secrets", kept_291, tmp_path / "t", *only)
     assert (ran.code, ran.result["entries"]) == (0, 7)
     assert ran.result["what"] == "folder"
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["fxgraph"]
 
 
 def test_a_strangers_bundle_is_not_copied_unasked(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
-    tk("copy", kept_291, tmp_path / "b.torchcache")
-    ran = tk("copy", tmp_path / "b.torchcache", tmp_path / "t")
+    tk("copy", "--allow-secrets", kept_291, tmp_path / "b.torchcache")
+    ran = tk("copy", "--allow-secrets", tmp_path / "b.torchcache", tmp_path / "t")
     assert ran.code == 2
     assert "--trust" in ran.err
     assert not (tmp_path / "t").exists()
@@ -67,15 +69,15 @@ def test_a_strangers_bundle_is_not_copied_unasked(tk: Tk, kept_291: Path, tmp_pa
 
 def test_what_goes_wrong_is_said(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     before = snapshot(kept_291)
-    assert tk("copy", "/nowhere", tmp_path / "t").code == 3
-    onto = tk("copy", kept_291, kept_291)
+    assert tk("copy", "--allow-secrets", "/nowhere", tmp_path / "t").code == 3
+    onto = tk("copy", "--allow-secrets", kept_291, kept_291)
     assert onto.code == 1
     assert "onto itself" in onto.err
     (tmp_path / "there.torchcache").write_bytes(b"precious")
-    ran = tk("copy", kept_291, tmp_path / "there.torchcache")
+    ran = tk("copy", "--allow-secrets", kept_291, tmp_path / "there.torchcache")
     assert ran.code == 1
     assert "is there already" in ran.err
-    nothing = tk("copy", kept_291, tmp_path / "t", "--filter", "kind:autotune")
+    nothing = tk("copy", "--allow-secrets", kept_291, tmp_path / "t", "--filter", "kind:autotune")
     assert nothing.code == 1
     assert "nothing to copy" in nothing.out + nothing.err
     assert snapshot(kept_291) == before
@@ -102,10 +104,10 @@ def test_what_is_damaged_in_a_bundle_is_left(
     env = {} if suffix == ".main.so" else {"TORCHKEEPER_TORCH_PYTHON": bare_python}
     shutil.copytree(kernels, warm_cache / "triton" / "0")
     bundle = tmp_path / "b.torchcache"
-    tk("copy", warm_cache, bundle, **env)
+    tk("copy", "--allow-secrets", warm_cache, bundle, **env)
     name = damage(bundle, suffix).removeprefix("files/")
     home = Path(name).parent if suffix == ".cubin" else Path(name).with_name(Path(name).stem)
-    ran = tk("copy", bundle, tmp_path / "t", "--trust", "--json", **env)
+    ran = tk("copy", "--allow-secrets", bundle, tmp_path / "t", "--trust", "--json", **env)
     assert ran.code == 1
     assert [one["code"] for one in ran.result["left"]] == ["checksum-wrong"]
     gone = {path for path in (tmp_path / "t").rglob("*") if str(path).startswith(str(home))}
@@ -113,7 +115,7 @@ def test_what_is_damaged_in_a_bundle_is_left(
     assert not (tmp_path / "t" / name).exists()
     assert not list((tmp_path / "t").rglob("*.tmp"))
     assert not list((tmp_path / "t").rglob("tmp.*"))
-    again = tk("copy", bundle, tmp_path / "again.torchcache", "--json", **env)
+    again = tk("copy", "--allow-secrets", bundle, tmp_path / "again.torchcache", "--json", **env)
     assert (again.code, again.result["entries"]) == (1, ran.result["entries"])
     with zipfile.ZipFile(tmp_path / "again.torchcache") as archive:
         assert archive.testzip() is None

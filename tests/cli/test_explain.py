@@ -86,7 +86,7 @@ def test_the_nearest_is_the_same_graph_of_another_shape(tk: Tk, kept_291: Path) 
 def test_an_entry_of_a_server_and_a_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     key = next(k for name, k in keys(tk, kept_291).items() if name.startswith("sin_matmul"))
     bundle = tmp_path / "b.torchcache"
-    assert tk("export", kept_291, "-o", bundle).code == 0
+    assert tk("export", "--allow-secrets", kept_291, "-o", bundle).code == 0
     with serving(tmp_path) as server:
         server.load(dump())
         (told,) = tk("explain", server.url, key, key, "--in", bundle, "--json").objects

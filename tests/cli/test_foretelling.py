@@ -16,21 +16,21 @@ from tests.snapshots import snapshot
 
 @pytest.fixture
 def bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> Path:
-    tk("export", kept_291, "-o", tmp_path / "b.torchcache")
+    tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b.torchcache")
     return tmp_path / "b.torchcache"
 
 
 def test_export_dry_run_foretells_the_bundle(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     out = tmp_path / "b.torchcache"
-    said = tk("export", kept_291, "-o", out, "--dry-run", "--json")
+    said = tk("export", "--allow-secrets", kept_291, "-o", out, "--dry-run", "--json")
     assert (said.code, list(tmp_path.iterdir())) == (0, [])
-    done = tk("export", kept_291, "-o", out, "--json").result
+    done = tk("export", "--allow-secrets", kept_291, "-o", out, "--json").result
     for name in ("entries", "files", "bytes", "size", "output", "left"):
         assert said.result[name] == done[name], name
     assert said.result["what"] == "missing"
     assert said.result["space"]["free"] > 0
     assert said.result["torches"][0][0] == "2.9.1+cu128"
-    text = tk("export", kept_291, "-o", out, "--dry-run")
+    text = tk("export", "--allow-secrets", kept_291, "-o", out, "--dry-run")
     assert text.code == 0
     assert "would be replaced" in text.out
     assert "fxgraph      7 entries" in text.out
@@ -39,15 +39,29 @@ def test_export_dry_run_foretells_the_bundle(tk: Tk, kept_291: Path, tmp_path: P
 
 def test_export_replaces_nothing_where_told_so(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     (tmp_path / "b").write_text("mine")
-    ran = tk("export", kept_291, "-o", tmp_path / "b", "--no-clobber")
+    ran = tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b", "--no-clobber")
     assert (ran.code, (tmp_path / "b").read_text()) == (1, "mine")
     assert "is there already" in ran.err
-    assert "stays" in tk("export", kept_291, "-o", tmp_path / "b", "--no-clobber", "--dry-run").out
-    assert tk("export", kept_291, "-o", tmp_path / "b").code == 0
+    assert (
+        "stays"
+        in tk(
+            "export", "--allow-secrets", kept_291, "-o", tmp_path / "b", "--no-clobber", "--dry-run"
+        ).out
+    )
+    assert tk("export", "--allow-secrets", kept_291, "-o", tmp_path / "b").code == 0
 
 
 def test_export_dry_run_of_nothing(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
-    ran = tk("export", kept_291, "-o", tmp_path / "b", "--filter", "kind:triton", "--dry-run")
+    ran = tk(
+        "export",
+        "--allow-secrets",
+        kept_291,
+        "-o",
+        tmp_path / "b",
+        "--filter",
+        "kind:triton",
+        "--dry-run",
+    )
     assert (ran.code, ran.out) == (1, "There is nothing to export.\n")
 
 
@@ -118,7 +132,7 @@ def test_several_files_are_placed_together(
     tk: Tk, bundle: Path, kernels: Path, tmp_path: Path
 ) -> None:
     more, into = tmp_path / "k.torchcache", tmp_path / "t"
-    tk("export", kernels, "-o", more)
+    tk("export", "--allow-secrets", kernels, "-o", more)
     said = tk("import", bundle, more, bundle, "--into", into, "--dry-run", "--json")
     assert said.code == 0
     assert not into.exists()

@@ -74,11 +74,11 @@ def test_a_bundle_hits_in_stock_torch(
     tk: Tk, filled: Path, tmp_path: Path, run_plain: RunPlain
 ) -> None:
     bundle = tmp_path / "b.torchcache"
-    exported = tk("export", filled, "-o", bundle, "--json").result
+    exported = tk("export", "--allow-secrets", filled, "-o", bundle, "--json").result
     assert exported["entries"] > 20
     assert {one["code"] for one in exported["left"]} == {"kind-not-portable"}
     again = tmp_path / "again.torchcache"
-    assert tk("export", filled, "-o", again).code == 0
+    assert tk("export", "--allow-secrets", filled, "-o", again).code == 0
     assert bundle.read_bytes() == again.read_bytes()
 
     target = tmp_path / "imported"
@@ -99,7 +99,7 @@ def test_a_bundle_hits_in_stock_torch(
     # The same entries under another folder export to the same bytes.
     third = tmp_path / "third.torchcache"
     shutil.rmtree(target / "locks", ignore_errors=True)
-    assert tk("export", target, "-o", third).code == 0
+    assert tk("export", "--allow-secrets", target, "-o", third).code == 0
     assert third.read_bytes() == bundle.read_bytes()
 
     mega = tmp_path / "mega-cache.bin"
@@ -115,7 +115,7 @@ def test_a_bundle_hits_in_stock_torch(
 @pytest.mark.torch
 def test_kernels_hit_after_import(tk: Tk, kernels: Path, tmp_path: Path, torch_python: str) -> None:
     bundle, target = tmp_path / "k.torchcache", tmp_path / "target"
-    assert tk("export", kernels, "-o", bundle).code == 0
+    assert tk("export", "--allow-secrets", kernels, "-o", bundle).code == 0
     # Where PyTorch has them; their group files name their new folder, and nothing else.
     (target / "fxgraph").mkdir(parents=True)
     assert tk("import", bundle, "--into", target, "--trust").code == 0
@@ -186,7 +186,7 @@ def test_autotune_results_and_profiles_of_stock_torch(
     for path in (tuned["path"], profile["path"]):
         assert (tmp_path / "a" / path).read_bytes() == (place / path).read_bytes()
     # Ours goes into PyTorch, and there it becomes the same files.
-    assert tk("export", place, "-o", tmp_path / "b").code == 0
+    assert tk("export", "--allow-secrets", place, "-o", tmp_path / "b").code == 0
     with zipfile.ZipFile(tmp_path / "b") as archive:
         (tmp_path / "ours.bin").write_bytes(archive.read("mega-cache.bin"))
         assert archive.read(f"files/{tuned['path']}") == (place / tuned["path"]).read_bytes()

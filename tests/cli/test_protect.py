@@ -23,7 +23,7 @@ def test_a_folder_that_is_read_only_is_left_as_it_is(
     assert (made.code, made.out) == (0, f"{fixture_cache} is read-only.\n")
     before = snapshot(fixture_cache)
     bundle = tmp_path / "a.torchcache"
-    assert tk("export", fixture_cache, "-o", bundle).code == 0
+    assert tk("export", "--allow-secrets", fixture_cache, "-o", bundle).code == 0
     for command in (
         ("purge", fixture_cache, "--yes"),
         ("purge", fixture_cache, "--yes", "--now"),

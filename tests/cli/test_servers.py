@@ -80,7 +80,7 @@ def test_what_goes_soon_can_be_filtered(tk: Tk, server: Server, fixture_cache: P
     assert kept.result["entries"] == 1 and server("TTL", keys[0]) == -1
     folder = tk("purge", fixture_cache, "--filter", "-used<9d", "--yes")
     assert folder.code == 2 and "Only a Redis" in folder.err
-    copied = tk("copy", fixture_cache, server.url, "--filter", "-used<9d")
+    copied = tk("copy", "--allow-secrets", fixture_cache, server.url, "--filter", "-used<9d")
     assert copied.code == 2 and "Only a Redis" in copied.err
     old = tk("purge", server.url, "--filter", "-age<9d", "--dry-run")
     assert old.code == 2 and "does not know how old" in old.err
@@ -151,9 +151,21 @@ def test_a_password_comes_from_the_address_or_the_environment(
         assert from_environment.code == 0
         # Of two servers only the one that wants a password is given it.
         with serving(tmp_path) as other:
-            copied = tk("copy", server.url, other.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            copied = tk(
+                "copy",
+                "--allow-secrets",
+                server.url,
+                other.url,
+                TORCHKEEPER_REDIS_PASSWORD="hunter2",
+            )
             assert copied.code == 0, copied.err
-            back = tk("copy", other.url, server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
+            back = tk(
+                "copy",
+                "--allow-secrets",
+                other.url,
+                server.url,
+                TORCHKEEPER_REDIS_PASSWORD="hunter2",
+            )
             assert "12 entries are there already" in back.out
         for ran in (needed, wrong, good, from_environment, copied, back):
             assert "hunter2" not in ran.out + ran.err
@@ -175,7 +187,9 @@ def test_what_cannot_be_reached_is_said(tk: Tk, tmp_path: Path) -> None:
 
 def test_a_server_is_exported(tk: Tk, server: Server, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
-    done = tk("export", server.url, "-o", bundle, "--filter", "kind:fxgraph", "--json")
+    done = tk(
+        "export", "--allow-secrets", server.url, "-o", bundle, "--filter", "kind:fxgraph", "--json"
+    )
     assert (done.code, done.result["entries"], done.result["left"]) == (0, 7, [])
     assert len(tk("ls", bundle, "--json").objects) == 7
 
@@ -202,12 +216,12 @@ def test_autotune_results_go_from_server_to_server(tk: Tk, server: Server, tmp_p
     }
     server.load(kept)
     with serving(tmp_path / "other") as other:
-        first = tk("copy", server.url, other.url, "--json")
-        again = tk("copy", server.url, other.url, "--json")
+        first = tk("copy", "--allow-secrets", server.url, other.url, "--json")
+        again = tk("copy", "--allow-secrets", server.url, other.url, "--json")
         assert {key: other("GET", key) for key in kept} == kept
     assert (first.code, first.result["entries"], first.result["left"]) == (0, 14, [])
     assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 14)
-    elsewhere = tk("copy", server.url, tmp_path / "folder", "--json")
+    elsewhere = tk("copy", "--allow-secrets", server.url, tmp_path / "folder", "--json")
     assert [one["code"] for one in elsewhere.result["left"]] == ["redis-only"] * 2
 
 
@@ -215,8 +229,10 @@ def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_pat
     server("FLUSHALL")
     file, profile = tmp_path / "mega.bin", "dynamo/code_state_train_None_.pkl"
     file.write_bytes(gzip.decompress((DATA / "torch-2.9.1" / "mega-cache.bin.gz").read_bytes()))
-    assert tk("copy", file, server.url, "--trust").code == 0
-    assert tk("copy", server.url, tmp_path / "a", "--filter", "kind:pgo").code == 0
+    assert tk("copy", "--allow-secrets", file, server.url, "--trust").code == 0
+    assert (
+        tk("copy", "--allow-secrets", server.url, tmp_path / "a", "--filter", "kind:pgo").code == 0
+    )
     assert tk("import", file, "--into", tmp_path / "b", "--trust").code == 0
     assert (tmp_path / "a" / profile).read_bytes() == (tmp_path / "b" / profile).read_bytes()
 
@@ -224,12 +240,12 @@ def test_of_a_mega_caches_profiles_the_last_goes(tk: Tk, server: Server, tmp_pat
 def test_with_an_entry_of_a_server_go_the_kernels_it_names(
     tk: Tk, server: Server, kernels: Path, tmp_path: Path
 ) -> None:
-    assert tk("copy", kernels, server.url).code == 0
+    assert tk("copy", "--allow-secrets", kernels, server.url).code == 0
     key = tk("ls", kernels, "--json").objects[0]["key"]
     value = b'{"XBLOCK": 1, "num_warps": 4, "triton_cache_hash": "%s"}' % key.encode()
     server.load({f"pt2:{'a' * 64}::{'b' * 64}:c1": value})
     with serving(tmp_path) as other:
-        tk("copy", server.url, other.url, "--filter", "kind:autotune")
+        tk("copy", "--allow-secrets", server.url, other.url, "--filter", "kind:autotune")
         found = tk("ls", other.url, "--json").objects
     assert sorted((e["kind"], e["key"]) for e in found if e["kind"] == "triton") == [
         ("triton", key)
@@ -254,14 +270,14 @@ def test_kernels_are_the_same_after_a_round_trip(
 ) -> None:
     server("FLUSHALL")
     bundle = tmp_path / "b.torchcache"
-    assert tk("copy", triton_cache, server.url).code == 0
+    assert tk("copy", "--allow-secrets", triton_cache, server.url).code == 0
     # Their group files name another folder, and are mended first.
     for placed, there in ((2, 0), (0, 2)):
-        back = tk("copy", server.url, triton_cache, "--json")
+        back = tk("copy", "--allow-secrets", server.url, triton_cache, "--json")
         assert (back.code, back.result["left"]) == (0, [])
         assert (back.result["entries"], back.result["exists"]) == (placed, there)
-    assert tk("copy", server.url, bundle).code == 0
-    assert tk("copy", bundle, tmp_path / "back", "--trust").code == 0
+    assert tk("copy", "--allow-secrets", server.url, bundle).code == 0
+    assert tk("copy", "--allow-secrets", bundle, tmp_path / "back", "--trust").code == 0
     places = (triton_cache, bundle, tmp_path / "back")
     kept = [{(e["key"], e["sha256"]) for e in tk("ls", p, "--json").objects} for p in places]
     assert len(kept[0]) == 2
@@ -272,7 +288,7 @@ def test_when_nothing_could_be_copied_it_says_so(tk: Tk, server: Server, kept_29
     server("FLUSHALL")
     server("CONFIG", "SET", "maxmemory", "1000")
     try:
-        ran = tk("copy", kept_291, server.url)
+        ran = tk("copy", "--allow-secrets", kept_291, server.url)
     finally:
         server("CONFIG", "SET", "maxmemory", "0")
     assert (ran.code, ran.out) == (1, "Nothing could be copied.\n")

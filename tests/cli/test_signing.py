@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def test_what_a_signer_made_needs_no_trust(
 ) -> None:
     file, into = tmp_path / "b.torchcache", tmp_path / "into"
     made = tk("export", kept_291, "-o", file, "--sign", key, "--filter", "kind:fxgraph", "--json",
+              "--allow-secrets",
               **config)  # fmt: skip
     assert made.code == 0, made.err
     signature = made.result["signature"]
@@ -47,11 +49,14 @@ def test_what_a_signer_made_needs_no_trust(
     assert (inside["signature"]["status"], inside["signature"]["signer"]) == (
         "trusted", "team@example.org",
     )  # fmt: skip
+    copied = tk("copy", file, tmp_path / "copied", "--json", **config)
+    assert (copied.code, copied.result["entries"]) == (0, made.result["entries"])
     done = tk("import", file, "--into", into, "--json", **config)
     assert (done.code, done.result["entries"]) == (0, made.result["entries"])
 
     assert tk("signers", "remove", signature["fingerprint"], **config).code == 0
     assert tk("import", file, "--into", tmp_path / "other", **config).code == 2
+    assert tk("copy", file, tmp_path / "other", **config).code == 2
     assert tk("import", file, "--into", tmp_path / "other", "--trust", **config).code == 0
 
 
@@ -59,15 +64,19 @@ def test_signatures_can_be_required(
     tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "b.torchcache"
-    assert tk("export", kept_291, "-o", file, "--filter", "kind:fxgraph").code == 0
+    assert (
+        tk("export", "--allow-secrets", kept_291, "-o", file, "--filter", "kind:fxgraph").code == 0
+    )
     assert tk("signers", "require", "on", **config).code == 0
     into = tmp_path / "into"
     refused = tk("import", file, "--into", into, "--trust", **config)
     assert (refused.code, into.exists()) == (1, False)
     assert "signed by nobody" in refused.err
-    copied = tk("copy", file, into, "--trust", **config)
+    copied = tk("copy", "--allow-secrets", file, into, "--trust", **config)
     assert (copied.code, into.exists()) == (1, False)
     assert "signed by nobody" in copied.err
+    run = tk("verify", file, "--quick", "--trust", "--env", sys.executable, **config)
+    assert (run.code, "signed by nobody" in run.err) == (1, True), run.err
     assert "signers require off" in refused.err
     assert tk("sign", file, "--key", key, **config).code == 0
     assert "not among your signers" in tk("import", file, "--into", into, "--trust", **config).err
@@ -81,6 +90,7 @@ def test_a_bundle_that_was_changed_is_refused_even_with_trust(
 ) -> None:
     file = tmp_path / "b.torchcache"
     assert tk("export", kept_291, "-o", file, "--filter", "kind:code,fxgraph", "--sign", key,
+              "--allow-secrets",
               **config).code == 0  # fmt: skip
     data = bytearray(file.read_bytes())
     data[data.index(b'"made_by": "torchkeeper') + 13] ^= 1
@@ -110,12 +120,42 @@ def test_bad_input(
     arguments: list[str], code: int, said: str,
 ) -> None:  # fmt: skip
     bundle = tmp_path / "b.torchcache"
-    assert tk("export", kept_291, "-o", bundle, "--filter", "kind:pgo").code == 0
+    assert tk("export", "--allow-secrets", kept_291, "-o", bundle, "--filter", "kind:pgo").code == 0
     before = bundle.read_bytes()
     names = {"key": str(key), "bundle": str(bundle), "place": str(kept_291)}
     ran = tk(*(one.format(**names) for one in arguments), **config)
     assert (ran.code, said in ran.err) == (code, True), ran.err
     assert bundle.read_bytes() == before
+
+
+def test_where_signing_fails_nothing_takes_the_place_of_what_is_there(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    locked, file = tmp_path / "locked", tmp_path / "out" / "b.torchcache"
+    how = ["-q", "-t", "ed25519", "-N", "secret"]
+    subprocess.run(["ssh-keygen", *how, "-f", locked], check=True)
+    file.parent.mkdir()
+    what = ("export", kept_291, "-o", file, "--filter", "kind:pgo")
+    assert tk(*what, "--sign", key, **config).code == 0
+    before = file.read_bytes()
+    failed = tk(*what, "--sign", locked, DISPLAY="", SSH_ASKPASS_REQUIRE="never", **config)
+    assert (failed.code, "could not be signed" in failed.err) == (1, True)
+    assert file.read_bytes() == before
+    assert tk(*what, "--sign", key, "--no-clobber", **config).code == 1
+    assert tk("export", kept_291, "-o", tmp_path, "--sign", key, **config).code == 1
+    assert [one.name for one in file.parent.iterdir()] == [file.name]
+
+
+def test_of_a_link_the_file_is_signed(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    file, link = tmp_path / "b.torchcache", tmp_path / "link.torchcache"
+    assert tk("export", kept_291, "-o", file, "--filter", "kind:pgo").code == 0
+    link.symlink_to(file.name)
+    assert tk("sign", link, "--key", key, **config).code == 0
+    assert link.is_symlink()
+    signature = tk("inspect", file, "--json", **config).result["signature"]
+    assert signature["status"] == "unknown"
 
 
 def test_a_file_of_signers_that_others_wrote_is_kept(
@@ -134,3 +174,9 @@ def test_a_file_of_signers_that_others_wrote_is_kept(
     assert [one["name"] for one in listed] == ["*@example.org", "me"]
     assert json.loads(tk("signers", "remove", "me", "--json", **config).out)["result"]["removed"]
     assert len(file.read_text().splitlines()) == 2
+    # Several names in one line, as ssh-keygen has it; and a pattern that one of them fits.
+    file.write_text(f"*@example.org {' '.join(public)}\nme,you@example.org {' '.join(public)} x\n")
+    removed = tk("signers", "remove", "you@example.org", "--json", **config).result
+    assert [one["name"] for one in removed["removed"]] == ["me,you@example.org"]
+    assert [one["name"] for one in removed["still"]] == ["*@example.org"]
+    assert file.read_text().splitlines()[1] == f"me {' '.join(public)} x"

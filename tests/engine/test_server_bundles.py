@@ -22,7 +22,7 @@ def test_a_selection_of_a_server_is_exported(tmp_path: Path) -> None:
         heard: list[Message] = []
         foretold = engine.call("plan_export", {"place": server.url, "select": {}}, heard.append)
         done = engine.call(
-            "export", {"place": server.url, "select": {}, "output": output}, heard.append
+            "export", {"place": server.url, "output": output, "secrets": "allow"}, heard.append
         )
         assert (foretold["entries"], foretold["size"]) == (12, done["size"])
         assert (done["entries"], done["bytes"]) == (12, foretold["bytes"])

@@ -87,7 +87,7 @@ def test_a_look_of_another_place_is_no_plan(kept_291: Path, tmp_path: Path) -> N
 def test_a_bundle_is_not_cleaned(kept_291: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "b.torchcache"
     with Engine() as engine:
-        params = {"place": str(kept_291), "output": str(bundle), "select": {}}
+        params = {"place": str(kept_291), "output": str(bundle), "select": {}, "secrets": "allow"}
         engine.call("export", params)
         with pytest.raises(UserError) as caught:
             engine.call("suggest", {"place": str(bundle)})

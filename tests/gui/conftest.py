@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import threading
 import time
@@ -29,6 +30,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", extend=True))
+
+
+@pytest.fixture
+def fixture_cache(clean_291: Path, tmp_path: Path) -> Path:
+    """As everywhere, but without a password, so that no dialog asks what is to become of it."""
+    return Path(shutil.copytree(clean_291, tmp_path / "cache-2.9.1"))
 
 
 def children() -> dict[int, str]:

@@ -329,7 +329,8 @@ def test_what_a_bundle_says_of_its_objects_is_its_own_word(
     silent, telling = tmp_path / "silent.torchcache", tmp_path / "telling.torchcache"
     with Engine() as engine:
         for output, builders in ((silent, None), (telling, NATIVE)):
-            params = {"place": str(fixture_cache), "output": str(output), "builders": builders}
+            params = {"place": str(fixture_cache), "output": str(output), "builders": builders,
+                      "secrets": "allow"}  # fmt: skip
             count = engine.call("export", params)["objects"]
     assert count > 1
     window = open_window(fixture_cache)

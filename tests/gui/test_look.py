@@ -102,10 +102,10 @@ STATES = {
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "
     "inspector-no-factors inspector-reading inspector-source-failed inspector-factors-failed",
     "export": "export-free export-replace export-no-room export-no-folder export-no-path "
-    "export-reading export-unreadable export-nothing",
+    "export-reading export-unreadable export-nothing export-secrets export-redacted",
     "import": "import-one import-several import-bad import-same import-no-room "
     "import-new-folder import-no-target import-reading import-comparing import-stale "
-    "import-asking import-naming import-threads import-signed",
+    "import-asking import-naming import-threads import-signed import-strange",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "

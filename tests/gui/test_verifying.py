@@ -506,7 +506,8 @@ def test_after_an_import_is_said_what_its_objects_want(
         builders = {**NATIVE, "commands": [{**first, "portable": text}]}
         bundle = str(tmp_path / f"{number}.torchcache")
         with Engine() as engine:
-            params = {"place": str(fixture_cache), "output": bundle, "builders": builders}
+            params = {"place": str(fixture_cache), "output": bundle, "builders": builders,
+                      "secrets": "allow"}  # fmt: skip
             engine.call("export", params)
             abouts = engine.call("origin", {"files": [bundle]})["files"]
         job = window.operations.import_files([bundle], str(tmp_path / str(number)), named, abouts)

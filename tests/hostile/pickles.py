@@ -117,11 +117,11 @@ BOMBS = {
     "an integer of a million digits": b"I" + b"9" * 1_000_000 + b"\n.",
     "a long of a megabyte": b"\x80\x02\x8b" + _sized(b"\x7f" * (1 << 20)) + b".",
     "deep lists": b"\x80\x02" + b"]" * 200_000 + b"a" * 199_999 + b".",
-    "deep tuples": b"\x80\x02)" + b"\x85" * 1_000_000 + b".",
+    "deep tuples": b"\x80\x02)" + b"\x85" * 300_000 + b".",
     "deep objects": b"\x80\x02" + b"cm\nC\nq\0" + b"h\0)\x81" * 100_000 + b"b" * 99_999 + b".",
-    "endless marks": b"(" * 3_000_000 + b".",
-    "endless duplicates": b"]" + b"2" * 3_000_000 + b".",
-    "endless globals": endless_globals(1_000_000),
+    "endless marks": b"(" * 2_100_000 + b".",
+    "endless duplicates": b"]" + b"2" * 2_100_000 + b".",
+    "endless globals": endless_globals(100_000),
     "doubled lists": b"\x80\x02" + doubled(60, "lists") + b".",
     "doubled dicts": b"\x80\x02" + doubled(60, "dicts") + b".",
     "doubled tuples": b"\x80\x02" + doubled(60, "tuples") + b".",
@@ -239,6 +239,25 @@ def rewritten(program: list[bytes], chance: Random, count: int, extra: list[byte
             done.insert(at, bytes([chance.randrange(256)]))
         else:
             done.insert(at, chance.choice(extra))
+    return b"".join(done)
+
+
+def retexted(program: list[bytes], chance: Random, count: int) -> bytes:
+    """A real pickle that can be read, in which some texts say something else."""
+    done = list(program)
+    texts = [at for at, op in enumerate(done) if op[:1] in (b"X", b"\x8c") and len(op) > 12]
+    for _ in range(count):
+        at = chance.choice(texts)
+        said = done[at][2 if done[at][:1] == b"\x8c" else 5 :].decode("utf-8", "surrogatepass")
+        start, _, rest = said.partition(": ")
+        odd = chance.choice((
+            "(" * 5_000, "[" * 2_000, "{" * 2_000, "9" * 5_000, "[[" * 300 + "]]" * 300,
+            "a=" * 3_000, "{'a': " * 500, "\\" * 5_000, "'" * 4_999, "s0*" * 3_000,
+            "torch.Size([" + "1, " * 3_000,
+            values.text(chance), repr(values.plain(chance)), rest * 3, rest[::-1], "\n" * 3_000,
+        ))  # fmt: skip
+        cut = chance.randint(0, len(rest))
+        done[at] = text(f"{start}: {chance.choice((odd, rest[:cut] + odd + rest[cut:]))}")
     return b"".join(done)
 
 

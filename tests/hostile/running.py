@@ -16,11 +16,13 @@ Made = TypeVar("Made")
 
 #: How many changes or parts an input has at most.
 MOST_SIZE = 8
-#: Inputs of each hundred of a run, by kind.
+#: Inputs of each thousand of a run, by kind.
 SHARES = {
-    "pickles": 24, "plain": 6, "facts": 14, "mega-caches": 10, "manifests": 8, "zips": 8,
-    "values": 8, "redis": 4, "wire": 6, "requests": 4, "settings": 4, "lists": 4,
+    "pickles": 255, "plain": 60, "facts": 120, "entries": 5, "mega-caches": 100, "manifests": 80,
+    "zips": 80, "values": 80, "redis": 40, "wire": 60, "requests": 40, "settings": 40, "lists": 20,
+    "items of lists": 20,
 }  # fmt: skip
+assert sum(SHARES.values()) == 1000
 NORMAL, LONG = 2_000, 100_000
 
 
@@ -39,7 +41,7 @@ class Run:
         make: one input, of a source of chance and a size from 1 to MOST_SIZE. Where one fails,
         hypothesis looks for the smallest that does, and prints its two numbers.
         """
-        most = self.inputs * SHARES[kind] // 100
+        most = self.inputs * SHARES[kind] // 1000
         done, began = 0, time.monotonic()
 
         def one(chance: int, size: int) -> None:

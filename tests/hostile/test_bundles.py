@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from tests.conftest import DATA
-from tests.hostile import bundles, facts, megacaches, zips
+from tests.hostile import bundles, facts, megacaches, values, zips
 from tests.hostile.listing import KEY, PATHS, Watched, listed
 from tests.hostile.placing import imported
 from tests.hostile.running import Run
@@ -149,6 +149,8 @@ BUNDLES = {
     "an entry of lists": lambda: _manifest(
         b'{\n "format": "torchcache",\n "format_version": 1,\n "made_in": null,\n "entries": [\n  '
         b'{"files": [' + b"[]," * 10_000_000 + b"0]}\n ]\n}\n", 0),
+    "a manifest beyond all bounds": lambda: zips.packed([Member(b"manifest.json", b"{}", said={
+        "offset": 0xFFFFFFFF, "extra": struct.pack("<HHQ", 1, 8, (1 << 64) - 1)})]),
     "a deep manifest": lambda: _manifest(b"[" * 10_000_000),
     "a number of a megabyte": lambda: _manifest(b'{"format_version": ' + b"9" * (1 << 20) + b"}"),
     "a number of 4,000 digits": lambda: _manifest(
@@ -187,9 +189,32 @@ def test_members_that_are_no_files_are_written_as_such(mark: int, arena: Arena) 
     imported(arena, bundles.whole(said, others))
 
 
-def test_manifests_are_parsed_or_damaged(arena: Arena) -> None:
-    from tests.hostile import values
+@pytest.mark.parametrize("name", values.NAMES, ids=lambda name: repr(name[:20]))
+def test_a_name_that_leads_elsewhere(name: str, arena: Arena) -> None:
+    trip = str(arena.trip / "x")
+    files, mega = bundles.parts(trip)
+    kind, key, some = files[0]
+    for path in (name, f"aa/{name}", f"{name}/{KEY}.py", f"aa/c{KEY}.{name}"):
+        moved = {path: next(iter(some.values()))}
+        packed = megacaches.packed([("pgo", [(name, b".")]), (name, [(name, b".")])])
+        said = bundles.manifest([(kind, key, moved), (kind, name, moved)], mega)
+        others = [Member(f"files/{path}".encode("utf-8", "surrogatepass"), moved[path])]
+        imported(arena, bundles.whole(said, [*others, Member(b"mega-cache.bin", packed)]))
 
+
+def test_members_that_overlap(arena: Arena) -> None:
+    said, others = bundles.members(str(arena.trip / "x"))
+    for offset in (0, 10, 1 << 20, (1 << 32) - 1):
+        others[-1].said["offset"] = offset
+        assert imported(arena, bundles.whole(said, others))[0] == "bundle-damaged"
+    others[-1].said |= {"offset": 0xFFFFFFFF, "size": 0xFFFFFFFF, "packed": 0xFFFFFFFF}
+    most = (1 << 64) - 1
+    for large in ((most, most, 1 << 62), (100, 100, most), (most, most, 0), (0, 0, 1 << 63)):
+        others[-1].said["extra"] = zips.zip64(*large)
+        assert imported(arena, bundles.whole(said, others))[0] == "bundle-damaged"
+
+
+def test_manifests_are_parsed_or_damaged(arena: Arena) -> None:
     for text in values.ODD_JSON:
         with pytest.raises(Problem, match="bundle-damaged"):
             arena.held(lambda text=text: manifest.parse(text))  # type: ignore[misc]

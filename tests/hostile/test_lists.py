@@ -92,4 +92,4 @@ def test_lists(run: Run, arena: Arena) -> None:
         path.write_bytes(made[0])
         arena.held(lambda: work(*made))
 
-    run.many("lists", lists.items, check)
+    run.many("items of lists", lists.items, check)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.hostile import bundles, messages
 from tests.hostile.running import Run
-from tests.hostile.tripwires import Arena, memory_bounded
+from tests.hostile.tripwires import MOST_MEMORY, Arena, memory_bounded
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.engine import wire
 from torchkeeper.link.process import Engine
@@ -132,31 +132,31 @@ def test_requests(run: Run, arena: Arena) -> None:
         run.many("requests", lambda chance, size: (chance, size), check)
 
 
-def test_lines_that_are_no_requests(arena: Arena) -> None:
+def test_objects_that_are_no_requests(arena: Arena) -> None:
     with engine(arena) as asked:
-        for line in messages.deep():
-            if line.strip() and b"cancel" not in line:
-                asked.send(line)
-                assert asked.answer().body["error"]["code"] in CATALOGUE
-            else:
-                asked.send(line)
-        asked.send(b'{"id": 7, "op": "trash", "params": {"place": "/missing"}}')
-        while asked.answer().id != 7:
-            pass
+        for line in messages.odd_requests():
+            asked.send(line)
+            assert asked.answer().body["error"]["code"] in CATALOGUE
 
 
-def test_a_line_without_an_end(arena: Arena) -> None:
+@pytest.mark.parametrize("pieces", messages.NO_OBJECTS, ids=range(len(messages.NO_OBJECTS)))
+def test_what_is_no_object_ends_an_engine_with_a_message(pieces: list[bytes], arena: Arena) -> None:
     command = [sys.executable, "-c", "from torchkeeper.engine.serve import main; main()"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, cwd=arena.inside, **pipes) as process:  # type: ignore[call-overload]
+        hello = process.stdout.readline()
+        assert json.loads(hello)["type"] == "hello"
         try:
-            for piece in messages.endless():
+            for piece in pieces:
                 process.stdin.write(piece)
+                process.stdin.flush()
         except BrokenPipeError:
             pass
-        lines = process.stdout.read().splitlines()
-        assert json.loads(lines[-1])["error"]["code"] == "request-malformed"
-        assert process.wait() == 0
+        assert b"WireError" in process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 1
+        assert used.ru_maxrss << 10 < MOST_MEMORY
 
 
 def test_messages(run: Run, arena: Arena) -> None:
@@ -198,8 +198,9 @@ def test_an_interpreter_that_is_none(what: str, arena: Arena) -> None:
     program.chmod(0o755)
     with memory_bounded(), Engine(str(program)) as started:
         if ">&2" in what:
-            time.sleep(1)
+            time.sleep(0.3)
             assert sum(map(len, started.log)) < 64 << 20
+            started.kill()
             return
         with pytest.raises(UserError):
             started.call("list", {"place": "/x"})

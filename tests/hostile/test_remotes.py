@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -133,6 +136,33 @@ def test_a_key_longer_than_a_line(arena: Arena, server: Server) -> None:
     server("SET", "pt2:" + "é" * 4_000, b"1")
     with Watched() as reader:
         assert arena.held(lambda: looked_at(server, reader, arena.target)) == [None]
+
+
+_CLIENT = """if True:
+    import resource, sys
+    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    from torchkeeper.artifacts.entry import Problem
+    from torchkeeper.artifacts.report import Report
+    from torchkeeper.stores.redis.store import Redis
+    try:
+        Redis(sys.argv[1], Report())
+    except Problem as problem:
+        print(problem.code)
+"""
+
+
+def test_a_server_that_promises_more_than_there_is_memory_for(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        command = [sys.executable, "-c", _CLIENT, f"unix://{path}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as client:
+            answering, _ = listener.accept()
+            with answering:
+                answering.recv(1 << 16)
+                answering.sendall(b"*4294967295\r\n" * 9)
+                assert client.communicate(timeout=60)[0] == b"server-not-redis\n"
 
 
 def test_odd_json(arena: Arena) -> None:

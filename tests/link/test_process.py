@@ -104,13 +104,13 @@ def test_a_request_that_is_too_long_is_said_and_not_waited_for() -> None:
         assert engine.call("places") == {}
 
 
-def test_garbage_on_the_wire_ends_the_engine_with_a_message() -> None:
+def test_garbage_on_the_wire_is_answered_and_the_engine_goes_on() -> None:
     with Engine() as engine:
         engine._stdin.write(b"this is not JSON\n")
         engine._stdin.flush()
-        with pytest.raises(UserError, match="stopped before it was done") as caught:
-            until(engine, lambda _: False)
-        assert "WireError" in caught.value.why
+        said = until(engine, lambda message: message.type == "error")[-1]
+        assert (said.id, said.body["error"]["code"]) == (None, "request-malformed")
+        engine.call("places")
 
 
 def test_an_engine_that_is_killed_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 import subprocess
 import zipfile
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.test_bundle import Left, bring, described
-from torchkeeper.artifacts import manifest
+from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import exact, signing
@@ -180,6 +181,43 @@ def test_another_manifest_with_the_same_signature(
     with pytest.raises(Problem) as caught:
         signing.signature_of(str(changed), str(signers), Report())
     assert caught.value.code == "signature-wrong"
+
+
+@pytest.mark.parametrize("how", ["one more", "another key"])
+def test_a_mega_cache_with_its_sums_put_right_is_another(
+    signed: Path, signers: Path, tmp_path: Path, how: str
+) -> None:
+    """Whoever has no Torchkeeper gives it to PyTorch, which unpickles all that is in it."""
+    changed = tmp_path / "changed.torchcache"
+    with zipfile.ZipFile(signed) as archive, zipfile.ZipFile(changed, "w") as new:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name == manifest.MEGA_CACHE:
+                data = forged(data, how)
+            with new.open(info(name), "w", force_zip64=name == manifest.MEGA_CACHE) as member:
+                member.write(data)
+    with pytest.raises(Problem) as caught:
+        signing.signature_of(str(changed), str(signers), Report())
+    said = caught.value
+    assert (said.code, said.params["part"]) == ("bundle-altered", manifest.MEGA_CACHE)
+
+
+def forged(data: bytes, how: str) -> bytes:
+    """A mega-cache with something changed that no sum of it tells."""
+    stream, out = io.BytesIO(data), io.BytesIO()
+    writer = megacache.Writer(out)
+    artifacts = megacache.artifacts(stream)
+    for kind in dict.fromkeys(one.type for one in artifacts):
+        writer.section(kind)
+        for one in artifacts:
+            if one.type == kind:
+                payload = data[one.offset : one.offset + one.size]
+                key = one.key + "x" * (how == "another key" and kind == "inductor")
+                writer.artifact(key, iter([payload]))
+        if how == "one more" and kind == "inductor":
+            writer.artifact("evil", iter([b"cos\nsystem\n(S'true'\ntR."]))
+    writer.close(Report())
+    return out.getvalue()
 
 
 def refused(bundle: Path, signers: Path, into: Path) -> list[str]:

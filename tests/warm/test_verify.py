@@ -94,8 +94,12 @@ def test_bundles_from_the_command_line(
     """One that has all, and one without code, which PyTorch then builds again in silence."""
     whole, bare = tmp_path / "whole.torchcache", tmp_path / "bare.torchcache"
     env = {"TMPDIR": str(temporary)}
-    assert tk("export", built.place, "-o", whole, "--env", torch_python).code == 0
-    assert tk("export", built.place, "-o", bare, "--filter", "-kind:code").code == 0
+    assert (
+        tk("export", "--allow-secrets", built.place, "-o", whole, "--env", torch_python).code == 0
+    )
+    assert (
+        tk("export", "--allow-secrets", built.place, "-o", bare, "--filter", "-kind:code").code == 0
+    )
     asked = ("--env", torch_python, "--trust", "--quick", "--json")
     ran = tk("verify", whole, *asked, timeout=600, **env)
     assert ran.code == 0, ran.err

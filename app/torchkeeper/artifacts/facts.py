@@ -10,6 +10,8 @@ from torchkeeper.artifacts import (
     autotune,
     code,
     fxgraph,
+    inert,
+    named,
     ondisk,
     pgo,
     precompile,
@@ -17,6 +19,9 @@ from torchkeeper.artifacts import (
 )
 from torchkeeper.artifacts.layout import ARTIFACT, MEMOIZED, PRECOMPILED, VLLM_MODEL
 
+#: Kinds whose files are pickles, and what comes after a kind where only what they name is asked.
+PICKLES = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "ondisk"})
+NAMED = "/named"
 #: Bytes of an entry from which on running out of memory is no sign of damage.
 LARGE = 32 << 20
 
@@ -24,12 +29,20 @@ LARGE = 32 << 20
 def read(kind: str, names: list[str], files: dict[str, bytes], full: bool) -> dict[str, Any]:
     """The facts of one entry.
 
-    names: its files; files: the contents of those that are to be read, by name.
+    names: its files; files: the contents of those that are to be read, by name. ``strange``, where
+    there is any: what the pickle names that PyTorch never does (artifacts.named); of a kind and
+    NAMED only what ``named.facts`` tells.
     ``problem`` in the answer is a code for ``link.words``; ``why`` says what was wrong. Never
     raises for bad content, but may end the process.
     """
     try:
-        return _read(kind, names, files, full)
+        if kind.endswith(NAMED):
+            return named.facts(kind.removesuffix(NAMED), files)
+        inert.last_named()  # of another entry
+        found = _read(kind, names, files, full)
+        if kind in PICKLES and (some := named.strange(kind, inert.last_named())):
+            found["strange"] = some
+        return found
     except MemoryError:
         # A small payload that asks for more memory than there is lies about its sizes.
         large = sum(map(len, files.values())) > LARGE

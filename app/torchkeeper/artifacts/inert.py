@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 #: A cache entry names a few hundred classes; a bomb names millions.
 MAX_GLOBALS = 20_000
@@ -42,6 +43,10 @@ class Inert:
     def __setstate__(self, state: Any) -> None:
         self.state = state
 
+    def __call__(self, *args: Any, **_kwargs: Any) -> Inert:
+        """What REDUCE calls where a function was got from an object."""
+        return Inert(*args)
+
     def append(self, item: Any) -> None:
         """What APPEND calls on a list-like object."""
         if len(self.items) < MAX_ITEMS:
@@ -67,6 +72,11 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(file)
         self._classes: dict[tuple[str, str], type[Inert]] = {}
 
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """Module and name of every class and function that was named so far."""
+        return list(self._classes)
+
     def find_class(self, module: str, name: str) -> type[Inert]:
         found = self._classes.get((module, name))
         if found is None:
@@ -87,7 +97,53 @@ def load(data: bytes) -> Any:
     Raises pickle.UnpicklingError, EOFError, ValueError and whatever else a bad pickle provokes;
     callers catch Exception.
     """
-    return _Unpickler(io.BytesIO(data)).load()
+    unpickler = _Unpickler(io.BytesIO(data))
+    try:
+        return unpickler.load()
+    finally:
+        _last[:] = unpickler.named
+
+
+#: Names of the pickle that was read last, or as much of it as could be.
+_last: list[tuple[str, str]] = []
+
+
+def last_named() -> list[tuple[str, str]]:
+    """Module and name of every class and function that the pickle names which ``load`` read last,
+    whole or until it failed; those of each pickle are told once.
+    """
+    named, _last[:] = list(_last), []
+    return named
+
+
+def each(data: bytes, most: int) -> Iterator[Loaded]:
+    """Of bytes that begin with a pickle, what it holds and names, and then that of those that
+    follow it at once, ``most`` in all. What is no pickle any more is the end, without an error.
+    """
+    stream = io.BytesIO(data)
+    for _ in range(most):
+        start = stream.tell()
+        unpickler = _Unpickler(stream)
+        obj, whole = None, True
+        try:
+            obj = unpickler.load()
+        except Exception:  # noqa: BLE001 - hostile bytes may provoke any error
+            whole = False
+        if whole or unpickler.named:
+            yield Loaded(obj, unpickler.named, start, stream.tell() if whole else None)
+        if not whole:
+            return
+
+
+class Loaded(NamedTuple):
+    """A pickle among others: what it holds, the modules and names in it, where it begins, and where
+    the next does; None where it could not be read to its end.
+    """
+
+    obj: Any
+    named: list[tuple[str, str]]
+    start: int
+    end: int | None
 
 
 def class_name(obj: Any) -> str:

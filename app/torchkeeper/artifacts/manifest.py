@@ -4,7 +4,8 @@
 has kind, key, sha256, size, path, and files ``[{path, size, sha256}]``. Paths are those in the
 zip: ``files/…``, or ``mega-cache.bin`` for the payloads that a mega-cache holds. ``made_in`` is
 the environment as far as the entries tell, or null. ``native`` says where its objects were built,
-and ``built`` of an entry how its object was (artifacts.builds); both may be absent.
+and ``built`` of an entry how its object was (artifacts.builds); both may be absent. ``mega_cache``
+is the sha256 of the mega-cache as a whole, for whoever gives it to PyTorch itself.
 
 The version is 1, and 2 where there are eager kernels, which readers of 1 do not know.
 """
@@ -73,12 +74,15 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle says of itself. ``native``: as ``builds.origin_from``."""
+    """What a bundle says of itself. ``native``: as ``builds.origin_from``; ``mega_cache``: the
+    sha256 of its mega-cache as a whole, None without one.
+    """
 
     made_by: str
     made_in: dict[str, Any] | None
     entries: tuple[Listed, ...]
     native: dict[str, Any] | None = None
+    mega_cache: str | None = None
 
     def to_bytes(self) -> bytes:
         """The file: the same entries give the same bytes."""
@@ -96,7 +100,7 @@ class Manifest:
         yield (
             f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION if newer else 1},\n'
             f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
-            f' "native": {native},\n "entries": ['
+            f' "native": {native},\n "mega_cache": {json.dumps(self.mega_cache)},\n "entries": ['
         ).encode()
         between = "\n"
         for entry in sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256)):
@@ -141,6 +145,7 @@ class Coming:
     made_in: dict[str, Any] | None
     entries: Iterator[Listed]
     native: dict[str, Any] | None
+    mega_cache: str | None
 
 
 def parse(data: bytes) -> Manifest:
@@ -149,7 +154,8 @@ def parse(data: bytes) -> Manifest:
     Raises Problem("bundle-damaged", why=…) and Problem("bundle-newer", version=…).
     """
     said = begin(data)
-    return Manifest(said.made_by, said.made_in, tuple(said.entries), said.native)
+    entries = tuple(said.entries)
+    return Manifest(said.made_by, said.made_in, entries, said.native, said.mega_cache)
 
 
 def begin(data: bytes) -> Coming:
@@ -168,7 +174,10 @@ def begin(data: bytes) -> Coming:
     made_by = whole.get("made_by")
     made_by = made_by[:80] if isinstance(made_by, str) else "?"
     native = origin_from(whole.get("native"))
-    return Coming(made_by, origin(made_in), map(_entry, listed), native)
+    mega_cache = whole.get("mega_cache")
+    known = isinstance(mega_cache, str) and _SHA256.fullmatch(mega_cache)
+    entries = map(_entry, listed)
+    return Coming(made_by, origin(made_in), entries, native, mega_cache if known else None)
 
 
 def _parts(data: bytes) -> tuple[dict[str, Any], Iterable[object] | None]:

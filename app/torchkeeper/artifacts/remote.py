@@ -44,6 +44,8 @@ _IDS = {
     "aotautograd": "autograd-experimental",
     "pgo": "dynamo-pgo",
 }
+#: The kinds that a Redis can hold; kernels are in the remote cache of Triton.
+KINDS = frozenset({*_IDS, "autotune", "triton"})
 #: A value exactly as PyTorch writes it, which need not go through a JSON parser.
 _PLAIN = re.compile(rb'\{"data": "([A-Za-z0-9+/]*={0,2})"(?:, "time_taken_ms": (\d{1,15}))?\}')
 #: What code_state_path in torch/_dynamo/pgo.py makes of ``<job>:<rank>:<tag>``.

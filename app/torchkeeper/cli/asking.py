@@ -41,12 +41,14 @@ class Asker:
         self.on_finding: Callable[[Answer], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
+        #: Whether bundles are taken only from the user's signers, whatever is required.
+        self.only_signed = False
 
     def ask(self, op: str, **params: Any) -> Answer:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
         protected.guard(op, params)
-        params |= signing.vouched(op)
+        params |= signing.vouched(op, self.only_signed)
         places = [str(params.get(name) or "") for name in ("place", "into")]
         places += map(str, params.get("nearest") or ())
         servers = [place for place in dict.fromkeys(places) if is_server(place)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.cli import looking, output, signing
+from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.carrying import (
     advise,
@@ -18,11 +20,11 @@ from torchkeeper.cli.carrying import (
     renamed,
     tell_names,
 )
-from torchkeeper.link import carrying, protected, say, verdicts
+from torchkeeper.link import carrying, protected, runnable, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.signing import check_key, check_policy, signers_file
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.signing import signed_by
 
@@ -36,7 +38,7 @@ _BY_NATURE = frozenset({
     "kind-not-portable", "type-unknown", "superseded", "key-taken", "kind-not-in-redis",
     "redis-only", "newer-goes", "part-of-artifact", "same-place", "object-torch", "object-python",
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
-    "object-unproven", "kernel-of-device",
+    "object-unproven", "kernel-of-device", "has-secrets",
 })  # fmt: skip
 
 
@@ -53,6 +55,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true",
                          help="only print what would be written, and its size")  # fmt: skip
     signing.add_key(command, "--sign")
+    leaking.add_choice(command)
     command.add_argument("--no-clobber", action="store_true",
                          help="fail instead of replacing a file that is there")  # fmt: skip
     looking.add_filter(command)
@@ -71,12 +74,16 @@ def export(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
-        answer = asker.ask("export", place=args.place, output=args.output, select=select,
-                           replace=not args.no_clobber,
-                           builders=carrying.builders(maker))  # fmt: skip
-        if args.key and answer["entries"]:
-            answer["signature"] = signing.signed(asker, answer["output"], args.key)
-            answer["size"] = os.path.getsize(answer["output"])
+        with _unsigned(args, asker) as target, leaking.telling(args, asker):
+            answer = asker.ask("export", place=args.place, output=target, select=select,
+                               replace=not args.no_clobber, secrets=args.secrets,
+                               builders=carrying.builders(maker))  # fmt: skip
+            answer["leaks"] = leaking.found(asker)
+            if args.key and answer["entries"]:
+                answer["signature"] = signing.signed(
+                    asker, target, args.key, args.output, not args.no_clobber
+                )
+                answer |= {"output": args.output, "size": os.path.getsize(args.output)}
     note_undescribed(args, answer)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     if "signature" in answer:
@@ -84,11 +91,38 @@ def export(args: argparse.Namespace) -> int:
     return _end(args, answer, asker, said, empty="There was nothing to export.")
 
 
+@contextlib.contextmanager
+def _unsigned(args: argparse.Namespace, asker: Asker) -> Iterator[str]:
+    """Where to write a bundle: at once under its name, or beside it until it is signed.
+
+    Raises UserError where it could not get its name then.
+    """
+    if not args.key:
+        yield args.output
+        return
+    protected.check(args.output)
+    there = asker.ask("target", path=args.output)["what"]
+    if there not in ("missing", "file"):
+        why = "It is not a regular file"
+        raise user_error("output-unwritable", {"file": args.output, "why": why})
+    if there == "file" and args.no_clobber:
+        raise user_error("output-exists", {"file": args.output})
+    folder = os.path.dirname(args.output)
+    partial = os.path.join(folder, f".torchkeeper-{secrets.token_hex(6)}.tmp")
+    try:
+        yield partial
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+
+
 def _plan_export(
     args: argparse.Namespace, asker: Asker, select: Answer, maker: Answer | None
 ) -> int:
-    answer = asker.ask("plan_export", place=args.place, select=select,
-                       builders=carrying.builders(maker))  # fmt: skip
+    with leaking.telling(args, asker):
+        answer = asker.ask("plan_export", place=args.place, select=select, secrets=args.secrets,
+                           builders=carrying.builders(maker))  # fmt: skip
+    answer["leaks"] = leaking.found(asker)
     note_undescribed(args, answer)
     there = asker.ask("target", path=args.output)
     answer |= {"output": args.output, "what": there["what"], "space": there["space"]}
@@ -104,7 +138,8 @@ def _plan_export(
             output.line(f"  there    {say.size(there['size'])}, which {fate}")
         elif there["what"] != "missing":
             output.line("  there    something that is not a file, which cannot be replaced")
-    return _end(args, answer, asker, said, empty="There is nothing to export.")
+    code = _end(args, answer, asker, said, empty="There is nothing to export.")
+    return code or leaking.blocked(args, answer)
 
 
 def _room(needed: int, space: Answer) -> str:
@@ -148,7 +183,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
     here = here_of(args, [args.file])
-    asker, answer = _look_inside(args, args.file, here)
+    asker, answer = _look_inside(args, args.file, here, leaks=True)
     entries = asker.entries()
     if args.json:
         for entry in entries:
@@ -159,12 +194,14 @@ def inspect(args: argparse.Namespace) -> int:
         _warn([answer])
         if here and (said := carrying.threads(answer["made_in"], here["facts"])):
             output.note(said)
-        for text in output.left_lines(asker.left):
+        for text in [*output.left_lines(asker.left), *leaking.lines(answer["leaks"])]:
             output.note(text)
     return 1 if answer["broken"] or failures(asker.left) else 0
 
 
-def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tuple[Asker, Answer]:
+def _look_inside(
+    args: argparse.Namespace, file: str, here: Answer | None, leaks: bool = False
+) -> tuple[Asker, Answer]:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = []
@@ -172,6 +209,13 @@ def _look_inside(args: argparse.Namespace, file: str, here: Answer | None) -> tu
             asker.ask("know", python=here["python"], env=here["facts"])
             envs.append(here["python"])
         answer = asker.ask("list", place=file, envs=envs, signers=signers_file())
+        if "format" in answer:
+            # Of which the rows are to stay.
+            other = Asker(engine, args.json)
+            answer["runnable"] = other.ask("runnable", place=file)
+            if leaks:
+                other.ask("leaks", place=file)
+                answer["leaks"] = leaking.found(other)
     if "format" not in answer:
         raise UserError(
             f"{file} is a folder.",
@@ -193,7 +237,7 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
     output.line(f"  holds    {looking.summary({**answer, 'trash': None})}")
     output.line(f"  made in  {made_in(answer.get('made_in'))}")
     output.line(f"  signed   {printable(signed_by(answer['signature']))}")
-    for name, value in carrying.lines(answer):
+    for name, value in [*carrying.lines(answer), *runnable.lines(answer["runnable"])]:
         output.line(f"  {name:<9}{value}")
     if (here := answer["judged_by"]) is not None:
         said = verdicts.summary(answer)
@@ -201,7 +245,10 @@ def _print_inside(file: str, entries: list[Entry], answer: Answer) -> None:
 
 
 def _warn(answers: Sequence[Answer]) -> None:
-    """Say where nothing in any file is of use."""
+    """Say where nothing in any file is of use, and what PyTorch would not have written."""
+    for answer in answers:
+        if said := runnable.warning(answer["runnable"]):
+            output.note(said)
     here = answers[0]["judged_by"] if answers else None
     if here is not None and (said := verdicts.warning(verdicts.together(answers), here["torch"])):
         output.note(printable(said))
@@ -330,7 +377,7 @@ def _compare(
     judged = answers[0]["judged_by"]
     counts = verdicts.together(answers) if judged else {"verdicts": None, "made_by": None}
     for file, about in zip(files, answers, strict=True):
-        file |= {name: about[name] for name in ("verdicts", "made_by")}
+        file |= {name: about[name] for name in ("verdicts", "made_by", "runnable")}
     whole = {**new, "exists": exists, **found, **answer, "into": args.into, "compared": files,
              **counts, "judged_by": judged}  # fmt: skip
     if args.json:

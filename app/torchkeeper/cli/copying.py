@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import TRUST, failures
 from torchkeeper.cli.carrying import here_of, maker_of, renamed, tell_names
@@ -32,6 +32,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
                          help="replace a bundle that is there; no entry ever is")  # fmt: skip
     command.add_argument("--trust", action="store_true",
                          help="do not ask: you trust whoever made the bundle")  # fmt: skip
+    leaking.add_choice(command)
     looking.add_json(command)
 
 
@@ -40,7 +41,9 @@ def copy(args: argparse.Namespace) -> int:
     if not args.dry_run:
         protected.check(args.target)
     from_file, what = os.path.isfile(args.source), what_is(args.target)
-    if not args.dry_run and from_file and what != "bundle":
+    brings = from_file and what != "bundle" and not args.dry_run
+    signed = brings and not args.trust and signing.trusted(args.source)
+    if brings and not signed:
         _ask(args)
     names = from_file and what == "folder"
     here = here_of(args, [args.source]) if names else None
@@ -48,20 +51,25 @@ def copy(args: argparse.Namespace) -> int:
     maker = maker_of(args) if what == "bundle" and not told else None
     with Engine() as engine:
         asker = Asker(engine, args.json)
+        asker.only_signed = signed
         envs = known(engine, args.filter, args.env)
         env, _ = tell_names(args, engine, [args.source], here) if names else (None, [])
         try:
-            answer = asker.ask(
-                "copy",
-                place=args.source,
-                into=args.target,
-                dry=args.dry_run,
-                replace=args.replace,
-                alone=args.alone,
-                select={"filter": args.filter, "envs": envs},
-                builders=carrying.builders(maker),
-                env=env,
-            )
+            with leaking.telling(args, asker):
+                answer = asker.ask(
+                    "copy",
+                    place=args.source,
+                    into=args.target,
+                    dry=args.dry_run,
+                    replace=args.replace,
+                    alone=args.alone,
+                    select={"filter": args.filter, "envs": envs},
+                    builders=carrying.builders(maker),
+                    env=env,
+                    secrets=args.secrets,
+                )
+            if answer["leaks"] is not None:
+                answer["leaks"] = leaking.found(asker)
         except KeyboardInterrupt:
             if is_server(args.target) and not args.dry_run:
                 output.note("What has arrived stays; the same copy again goes on from there.")
@@ -72,7 +80,9 @@ def copy(args: argparse.Namespace) -> int:
     nothing = not answer["entries"] and not answer["exists"]
     failed = failures(asker.left)
     output.result(args, {**answer, "left": asker.left}, _said(args, answer, bool(failed)))
-    return 1 if nothing or asker.unreadable or failed else 0
+    if nothing or asker.unreadable or failed:
+        return 1
+    return leaking.blocked(args, answer)
 
 
 def _ask(args: argparse.Namespace) -> None:

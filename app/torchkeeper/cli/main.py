@@ -70,6 +70,7 @@ _WRONG = frozenset(
         "address-wrong",
         "environment-wanted",
         "command-not-python",
+        "recording-stdin",
         "run-ambiguous",
     }
 )

@@ -14,6 +14,7 @@ from torchkeeper.link import recorded, recording, say, tomltext, whole
 from torchkeeper.link.noted import NOT_CACHED
 from torchkeeper.link.proving import Proof
 from torchkeeper.link.words import printable, user_error
+from torchkeeper.warm import commands
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3
@@ -31,10 +32,12 @@ def add(command: argparse.ArgumentParser) -> None:
                          "compiled; for programs whose models take long to be built")  # fmt: skip
 
 
-def check(args: argparse.Namespace) -> None:
+def check(args: argparse.Namespace, command: Sequence[str]) -> None:
     """Before the program runs. Raises UserError where the recipe could not be written."""
     if not args.recipe:
         return
+    if commands.is_python(command[0]) and command[1:2] in ([], ["-"]):
+        raise user_error("recording-stdin", {})
     if os.path.lexists(args.recipe) and not args.force:
         raise user_error("recipe-exists", {"file": args.recipe})
     above = os.path.dirname(args.recipe)

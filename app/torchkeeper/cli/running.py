@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         raise user_error(
             "output-unwritable", {"file": args.report, "why": "Its folder cannot be written"}
         )
-    recording.check(args)
+    recording.check(args, command)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     own = dict(env)
     with (
@@ -97,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
                 recipe = recording.write(args, notes, ran)
                 if recipe is not None:
                     found.result["recipe"] = recipe
+                    # What was asked for is not there, however well the program ended.
+                    code = code or int(recipe["file"] is None)
             finally:  # what the program came to is known, whatever becomes of its recipe
                 _tell(args, found, env, place)
             sys.stdout.flush()

@@ -19,7 +19,8 @@ examples:
 Whoever has no Torchkeeper can check a bundle, too:
   unzip model.torchcache manifest.json manifest.json.sig
   ssh-keygen -Y verify -f allowed_signers -I team@example.org -n torchcache \\
-      -s manifest.json.sig < manifest.json"""
+      -s manifest.json.sig < manifest.json
+The manifest has the sha256 of every file, and of mega-cache.bin."""
 
 
 def add_key(command: argparse.ArgumentParser, option: str, required: bool = False) -> None:
@@ -53,15 +54,21 @@ def sign(args: argparse.Namespace) -> int:
     return 0
 
 
-def signed(asker: Asker, file: str, key: str) -> Answer:
-    """Sign a bundle; returns the signature as ``signature_of``."""
-    signing.sign(asker.ask, file, key)
-    return signature_of(asker, file)
+def signed(asker: Asker, file: str, key: str, output: str = "", replace: bool = True) -> Answer:
+    """Sign a bundle as ``signing.sign``; returns the signature as ``signature_of``."""
+    signing.sign(asker.ask, file, key, output, replace)
+    return signature_of(asker, output or file)
 
 
 def signature_of(asker: Asker, file: str) -> Answer:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
     return asker.ask("signature", file=file, signers=signing.signers_file())
+
+
+def trusted(file: str) -> bool:
+    """Whether a bundle was signed by one of the user's signers. Raises UserError."""
+    with Engine() as engine:
+        return bool(signature_of(Asker(engine, quiet=True), file)["status"] == "trusted")
 
 
 def add_signers(command: argparse.ArgumentParser) -> None:
@@ -115,10 +122,14 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _remove(args: argparse.Namespace) -> int:
-    gone = signing.distrust(args.name)
+    gone, stays = signing.distrust(args.name)
     keys = ", ".join(one.fingerprint for one in gone)
-    said = printable(f"{gone[0].name} is trusted no longer: {keys}.")
-    output.result(args, {"removed": [one._asdict() for one in gone]}, said)
+    said = f"Trusted no longer: {args.name}, {keys}."
+    if stays:
+        said += f" It still fits {', '.join(one.name for one in stays)}, with other keys."
+    about = {"removed": [one._asdict() for one in gone],
+             "still": [one._asdict() for one in stays]}  # fmt: skip
+    output.result(args, about, printable(said))
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from torchkeeper.cli import looking, making, output
+from torchkeeper.cli import looking, making, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import (
     carrying,
@@ -62,7 +62,8 @@ def verify(args: argparse.Namespace) -> int:
             "place-missing" if folder else "file-missing", {"place": place, "file": place}
         )
     python = interpreters.chosen(args.env)
-    if not args.trust and verifying.is_strange(place) and not _trusted(place):
+    signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
+    if not args.trust and not signed and verifying.is_strange(place) and not _trusted(place):
         return 1
     before = verified.mark(place)
     with temporary.folder("verifying") as scratch:
@@ -71,7 +72,7 @@ def verify(args: argparse.Namespace) -> int:
         left: list[Answer] = []
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
-            made, left = _unpack(args, python, target)
+            made, left = _unpack(args, python, target, signed)
         result = _checked(_answer(args, python, target, scratch))
     one = verified.keep(place, before, python, result)
     _tell(args, one, left)
@@ -127,15 +128,18 @@ def _trusted(place: str) -> bool:
     return False
 
 
-def _unpack(args: argparse.Namespace, python: str, target: str) -> tuple[int | None, list[Answer]]:
+def _unpack(
+    args: argparse.Namespace, python: str, target: str, signed: bool
+) -> tuple[int | None, list[Answer]]:
     """Place what a bundle holds in a folder as it is imported for an environment: the threads that
-    it was made with, and what was left.
+    it was made with, and what was left. signed: it is not asked about, for being that.
 
     Raises UserError.
     """
     facts = knowing.environment(python)
     with Engine() as engine:
         asker = Asker(engine, args.json)
+        asker.only_signed = signed
         [about] = carrying.tell(engine, python, facts, [args.place])
         placed = asker.ask("import", files=[args.place], into=target, env=python)
     if not args.json:

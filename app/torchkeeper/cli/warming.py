@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import leaking, looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
@@ -93,6 +93,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     command.add_argument("--publish", metavar="SERVER", type=_server, help="then copy all of the "
                          "place to a redis:// server, as “copy” does, if every cell is "
                          "warm")  # fmt: skip
+    leaking.add_choice(command)
     command.add_argument("--dry-run", action="store_true",
                          help="only list the cells, and what is known to go wrong")  # fmt: skip
     add_ways(command)
@@ -262,8 +263,11 @@ def _export(args: argparse.Namespace) -> Answer:
     maker = maker_of(args)
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("export", place=args.into, output=args.bundle, select={}, replace=True,
-                           builders=carrying.builders(maker))  # fmt: skip
+        with leaking.telling(args, asker):
+            answer = asker.ask("export", place=args.into, output=args.bundle, select={},
+                               replace=True, builders=carrying.builders(maker),
+                               secrets=args.secrets)  # fmt: skip
+        answer["leaks"] = leaking.found(asker)
     note_undescribed(args, answer)
     said = f"{_held(answer)} written to {printable(args.bundle)}"
     _note(args, asker.left, said if answer["entries"] else "There was nothing to export.")
@@ -273,8 +277,11 @@ def _export(args: argparse.Namespace) -> Answer:
 def _publish(args: argparse.Namespace) -> Answer:
     with Engine() as engine:
         asker = Asker(engine, args.json)
-        answer = asker.ask("copy", place=args.into, into=args.publish, dry=False, replace=False,
-                           alone=False, select={})  # fmt: skip
+        with leaking.telling(args, asker):
+            answer = asker.ask("copy", place=args.into, into=args.publish, dry=False,
+                               replace=False, alone=False, select={},
+                               secrets=args.secrets)  # fmt: skip
+        answer["leaks"] = leaking.found(asker)
     said = f"{_held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"

@@ -16,6 +16,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
+from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
     Session,
     carrying,
@@ -76,8 +77,10 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         carried = carrying(select, with_needed=False)
         chosen = chosen_of(session, store, select, report, carried=carried)
         chosen, source, left = _held(store, chosen, report)
+        screen = screen_of(session, params, report, left, "bundle")
+        chosen, source = screen.described(chosen, source)
         replace = bool(params.get("replace", True))
-        makers = makers_of(store, params)
+        makers = cleared(makers_of(store, params), params)
         done = export(chosen, source, output, report, left, replace, makers)
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost
@@ -92,20 +95,24 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "objects": done.objects,
         "described": done.described,
         "maker": maker_said(makers),
+        "leaks": screen.told.to_json(),
     }
 
 
 def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What ``export`` of a selection would write: a stores.export_plan.Planned, the ``maker`` as of
-    ``export``, and ``left`` findings for what would stay out.
+    """What ``export`` of a selection would write: a stores.export_plan.Planned, the ``maker`` and
+    the ``leaks`` as of ``export``, and ``left`` findings for what would stay out.
     """
     store = session.store(place_of(params, "place"), report)
     try:
         chosen = chosen_of(session, store, params.get("select", {}), report)
         chosen, source, left = _held(store, chosen, report)
-        makers = makers_of(store, params)
+        screen = screen_of(session, params, report, left, "bundle", dry=True)
+        chosen, source = screen.described(chosen, source)
+        makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
-        return {**asdict(planned), "maker": maker_said(makers)}
+        about = {"maker": maker_said(makers), "leaks": screen.told.to_json()}
+        return {**asdict(planned), **about}
     finally:
         store.close()
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows, check_vouched, makers_of, target
+from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -22,7 +23,7 @@ from torchkeeper.engine.session import (
     with_verdicts,
 )
 from torchkeeper.stores import query
-from torchkeeper.stores.beforehand import check_target
+from torchkeeper.stores.beforehand import check_target, what_is
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
@@ -43,7 +44,10 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     A bundle is told by ``builders`` how objects were built, as of ``export``; from one, a folder
     gets objects for the environment ``env``, as of ``import``; ``vouched`` as there, too.
 
-    The result is a stores.copying.Copied with the names of both, and how many were ``renamed``.
+    What goes where others may read it is looked at for secrets, as ``screening.screen_of`` says.
+
+    The result is a stores.copying.Copied with the names of both, how many were ``renamed``, and the
+    ``leaks``, None where nobody looked.
 
     With ``dry``, only say what that would come to: a Foretold with the names of both, and
     ``there``, what is at ``into`` as the operation ``target`` says it, None for a server. The
@@ -83,14 +87,21 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         chosen = _chosen(session, store, params, report)
         makers = makers_of(store, params)
         renaming = names if isinstance(store, Bundle) else None
+        screen = None
+        if is_shared(into):
+            screen = screen_of(session, params, report, left, what_is(into), dry)
+            makers = cleared(makers, params)
         if dry:
-            done: Copied = plan_copy(store, chosen, into, report, left, password, makers, renaming)
+            done: Copied = plan_copy(
+                store, chosen, into, report, left, password, makers, renaming, screen
+            )
             more["there"] = _there(session, into, done.what, report)
         else:
             try:
                 done = copy(
-                    store, chosen, into, report, left, replace, placed, password, makers, renaming
-                )
+                    store, chosen, into, report, left, replace, placed, password, makers, renaming,
+                    screen,
+                )  # fmt: skip
             except Problem as problem:
                 if problem.code == "server-broke-off":
                     rows.send()  # that stays
@@ -100,6 +111,7 @@ def copy_(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         raise lost.problem from lost
     finally:
         store.close()
+    more["leaks"] = screen.told.to_json() if screen else None
     return {**asdict(done), **more, "renamed": renamed, "place": place, "into": into}
 
 

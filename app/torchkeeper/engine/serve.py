@@ -124,9 +124,7 @@ def main() -> None:
     try:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
-                _take(line, out, requests, running)
-    except wire.WireError:
-        _refuse(out)  # a line without an end: nothing can follow it
+                _take(wire.decode(line), out, requests, running)
     finally:
         stop()
         worker.join(PATIENCE)
@@ -166,21 +164,17 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _refuse(out: _Out) -> None:
-    """Say that a line is no request."""
+    """Say that an object is no request."""
     error = {"code": "request-malformed", "params": {}}
     out.send({"type": "error", "id": None, "error": error})
 
 
 def _take(
-    line: bytes,
+    obj: dict[str, Any],
     out: _Out,
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None],
     running: dict[int, _Request],
 ) -> None:
-    try:
-        obj = wire.decode(line)
-    except wire.WireError:
-        return _refuse(out)
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
         return _refuse(out)

@@ -30,8 +30,11 @@ def copy_manifest(_: Session, params: dict[str, Any], report: Report) -> dict[st
 
 def attach_signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Put the text ``signature`` into the bundle ``file``, whose manifest has the sha256
-    ``manifest``.
+    ``manifest``; with ``output``, the signed one gets that name, with ``replace`` false only where
+    none is.
     """
     text, digest = str(params["signature"]), str(params["manifest"])
-    signing.attach(path_of(params, "file"), text.encode("utf-8", "replace"), digest, report)
+    output = path_of(params, "output") if params.get("output") else ""
+    replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
+    signing.attach(path_of(params, "file"), data, digest, report, output, replace)
     return {}

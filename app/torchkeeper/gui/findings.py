@@ -12,7 +12,7 @@ from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
-from torchkeeper.link import causes, say
+from torchkeeper.link import causes, leaks, say
 from torchkeeper.link.words import (
     DEVICE_REASONS,
     printable,
@@ -51,6 +51,12 @@ def heard(job: Job, one: dict[str, Any]) -> str:
     if isinstance(one.get("waiting"), dict):
         job.now = waiting_for(one["waiting"])
         return job.now
+    if isinstance(secret := one.get("secret"), dict):
+        return _tr("Secret: {}").format(leaks.line(secret))
+    if isinstance(told := one.get("leaks"), dict):
+        count = told.get("redacted")
+        entries = say.count(count if isinstance(count, int) else 0, "entry", "entries")
+        return _tr("Secrets were redacted in {}.").format(entries) if count else ""
     if isinstance(one.get("log"), str):
         return printable(one["log"], 2000)
     if isinstance(device, dict):

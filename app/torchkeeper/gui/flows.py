@@ -209,8 +209,8 @@ class Flows(QObject):
             selection,
             len(chosen),
             self._bundle_name(place),
-            lambda output, replace, builders: window.operations.export(
-                place, selection, output, replace, builders
+            lambda output, replace, builders, secrets: window.operations.export(
+                place, selection, output, replace, builders, secrets
             ),
             window.here.environments,
         )
@@ -240,8 +240,8 @@ class Flows(QObject):
             window.jobs,
             Chosen(place, selection, len(chosen), size, is_bundle, window.listing.result),
             TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
-            lambda into, replace, alone, builders, named: window.operations.copy(
-                place, selection, into, replace, alone, builders, named
+            lambda into, replace, alone, builders, named, secrets: window.operations.copy(
+                place, selection, into, replace, alone, builders, named, secrets
             ),
             window.here.environments,
         )

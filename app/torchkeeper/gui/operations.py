@@ -180,11 +180,13 @@ class Operations(QObject):
         output: str,
         replace: bool = True,
         builders: dict[str, Any] | None = None,
+        secrets: str | None = None,
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``.
 
         builders: how an environment builds objects (``link.carrying``), which the bundle then says
-        of those that it recognises.
+        of those that it recognises. secrets: what becomes of them (engine.screening); None where
+        the job is to fail because of any.
         """
         params = {
             "place": place,
@@ -192,6 +194,7 @@ class Operations(QObject):
             "select": selection.select,
             "replace": replace,
             "builders": builders,
+            "secrets": secrets,
         }
         start = _Start("export", params, hold=selection.hold, note=notes.counted)
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
@@ -232,15 +235,18 @@ class Operations(QObject):
         alone: bool,
         builders: dict[str, Any] | None = None,
         named: Naming | None = None,
+        secrets: str | None = None,
     ) -> Job:
         """Copy entries to another place: all of it or, cancelled, nothing.
 
         A bundle that is there stays unless ``replace``; what the entries need goes with them
-        unless they are to go ``alone``. builders: as of ``export``; named: as of ``import_files``.
+        unless they are to go ``alone``. builders, secrets: as of ``export``; named: as of
+        ``import_files``.
         """
         params = {"place": place, "into": into, "select": selection.select,
                   "replace": replace, "alone": alone, "builders": builders,
-                  "env": named.python if named is not None else None}  # fmt: skip
+                  "env": named.python if named is not None else None,
+                  "secrets": secrets}  # fmt: skip
         before = named.before if named is not None else ()
         start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
         return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)

@@ -82,7 +82,10 @@ def _thing(one: Note, note: Note, folder: str) -> _Thing:
     if one.get("backend") != "inductor":
         raise Unnamed(f"{name} is compiled by another backend, {one.get('backend')}")
     if one.get("kind") not in ("function", "model"):
-        raise Unnamed(f"{name} is no function and no model, but a {one.get('type')}")
+        what = (
+            f"a {one.get('type')}" if one.get("name") is None else f"{name}, a {one.get('type')},"
+        )
+        raise Unnamed(f"{what} is compiled, which is no function and no model and has no name")
     if not one.get("there"):
         raise Unnamed(f"{name} is made inside a function, or has another name now")
     if secret := _secret(one):
@@ -210,7 +213,9 @@ def _check(call: Note, name: str) -> None:
         raise Unnamed(f"{name} is given one tensor twice, which a recipe cannot say")
     for value in (*call["inputs"], *call["keywords"].values()):
         for odd in _odd(value):
-            raise Unnamed(f"an input of {name} is a {odd}")
+            # Of a method that is compiled, it is the model itself.
+            raise Unnamed(f"an input of {name} is a {odd}: torch.compile the model instead, if it "
+                          "is one")  # fmt: skip
 
 
 def _training(call: Note, one: Note) -> bool | None:

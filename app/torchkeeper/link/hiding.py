@@ -9,13 +9,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from torchkeeper.artifacts.secretforms import MAYBE, SURE, TOKENS
+
 _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
 _USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
-_HIDDEN = (
-    r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?"
-    r"|(?:api|access|secret|private|signing)[-_]?key"
-    r"|auth(?:orization)?)"
-)
+_HIDDEN = rf"(?:pass|{SURE}|{MAYBE})"
 _NAMED = re.compile(
     rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
     r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
@@ -28,9 +26,7 @@ _OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 
 #: What those who give out tokens begin them with, and what HTTP has before one.
 _TOKEN = re.compile(
-    r"\b(?:hf_\w{8,}|sk-(?=[\w-]*\d)[\w-]{4,}|gh[opsur]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}"
-    r"|xox[a-z]-[\w-]{8,}|A[KS]IA[0-9A-Z]{12,}|AIza[\w-]{20,}|ya29\.[\w-]{8,}|npm_\w{20,}"
-    r"|pypi-[\w-]{16,}|nvapi-[\w-]{16,}|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)"
+    rf"\b(?:{'|'.join(form.pattern(form.hidden) for form in TOKENS)})"
     r"|\bBearer\s+\S+|\bBasic\s+(?=\S*[\d=])[A-Za-z\d+/]{6,}={0,2}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",
     re.IGNORECASE,
@@ -46,10 +42,7 @@ _RANDOM = (
 )
 #: Names that give away a secret, wherever they stand in one; and as a word of it, for a text alone:
 #: a model has a ``pad_token`` that is a number.
-_ANYWHERE = re.compile(
-    r"pass(?:word|wd|phrase)|pwd|secret|credential|(?:api|access|private|signing)[-_]?key",
-    re.IGNORECASE,
-)
+_ANYWHERE = re.compile(SURE, re.IGNORECASE)
 _WORDS = frozenset({"pass", "auth", "authorization", "bearer", "jwt", "cookie"})
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

@@ -72,6 +72,8 @@ EXPECTED: dict[str, str] = {
     "size-name": "expected a name for a size, of letters, digits and _",
     "size-unused": "no shape uses this size.",
     "axis-unused": "this changes nothing here: nothing that is compiled depends on it.",
+    "not-an-axis": "this belongs into [compile], or into the “compile” of an item: a matrix has "
+    "sizes, dtype, device and mode.",
     "not-for-source": "this has no meaning for {source}.",
     "not-negative": "a shape uses this size: expected no number below 0",
     "huge": "the inputs are too large: together they have more than {most} elements.",

@@ -78,7 +78,8 @@ def recipe_of(
         head += [f"  and {len(told) - _MOST_LINES:,} more"] if len(told) > _MOST_LINES else []
     # One line each, whatever a program called its things.
     found.comment = "\n".join(
-        "".join(c if c.isprintable() else "�" for c in line)[:500] for line in head
+        "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in line)[:500]
+        for line in head
     )
     return found
 

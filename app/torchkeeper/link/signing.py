@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import fnmatch
 import os
 import re
 import shutil
@@ -38,7 +39,9 @@ _MOST_SIGNERS = 4 << 20
 
 
 class Signer(NamedTuple):
-    """A line of the allowed signers: a name, and a key with its fingerprint."""
+    """A line of the allowed signers: a name, or several with commas, which may be patterns; and a
+    key with its fingerprint.
+    """
 
     name: str
     key: str
@@ -71,17 +74,31 @@ def trust(name: str, key: str) -> Signer:
     return signer
 
 
-def distrust(name: str) -> list[Signer]:
-    """Take away all keys of a name, or the one with this fingerprint; returns them.
+def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
+    """Take away all keys of a name, or the one with this fingerprint; returns them, and of what
+    stays those with a pattern that the name fits. Of a line with several names only this one goes.
 
     Raises UserError("signer-unknown" | "signers-…").
     """
-    lines = _lines()
-    gone = [one for one in map(_signer, lines) if one is not None and name in one[::2]]
+    gone: list[Signer] = []
+    stays: list[Signer] = []
+    lines = []
+    for line in _lines():
+        one = _signer(line)
+        names = one.name.split(",") if one is not None else []
+        if one is None or (name not in names and name != one.fingerprint):
+            lines.append(line)
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in names) and one is not None:
+                stays.append(one)
+            continue
+        gone.append(one)
+        others = [other for other in names if other != name]
+        if others and name != one.fingerprint:
+            lines.append(",".join(others) + line.lstrip()[len(one.name) :])
     if not gone:
         raise user_error("signer-unknown", {"name": name})
-    _write([line for line in lines if _signer(line) not in gone])
-    return gone
+    _write(lines)
+    return gone, stays
 
 
 def required() -> bool:
@@ -94,11 +111,13 @@ def require(on: bool) -> None:
     kept.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
 
 
-def vouched(op: str) -> dict[str, str]:
-    """What is to be said with an operation so that an engine holds it to what the user requires:
-    nothing, or the ``vouched`` of ``stores.signing.check``. Raises UserError.
+def vouched(op: str, always: bool = False) -> dict[str, str]:
+    """What is to be said with an operation so that an engine holds it to what the user requires,
+    or ``always`` to signatures: nothing, or the ``vouched`` of ``stores.signing.check``.
+
+    Raises UserError.
     """
-    return {"vouched": signers_file()} if op in _BRINGING and required() else {}
+    return {"vouched": signers_file()} if op in _BRINGING and (always or required()) else {}
 
 
 def check_policy(file: str, signature: Mapping[str, Any]) -> None:
@@ -119,9 +138,10 @@ def check_key(key: str) -> str:
     return program
 
 
-def sign(ask: Ask, file: str, key: str) -> None:
+def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
     """Sign a bundle with a private key, or with the one that belongs to a public key and is held
-    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed.
+    by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed. With
+    ``output``, the signed one gets that name, in place of a file that is there with ``replace``.
 
     Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
     says of the file.
@@ -133,7 +153,8 @@ def sign(ask: Ask, file: str, key: str) -> None:
         _run([program, "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key, target])
         with open(target + ".sig", encoding="ascii") as stream:
             text = stream.read(_LARGEST)
-        ask("attach_signature", file=file, signature=text, manifest=digest)
+        ask("attach_signature", file=file, signature=text, manifest=digest, output=output,
+            replace=replace)  # fmt: skip
 
 
 def _run(command: list[str]) -> None:

@@ -338,6 +338,25 @@ CATALOGUE: dict[str, Words] = {
     "not-in-manifest": Words("It is in the mega-cache but not in the manifest."),
     "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
+    "secrets-found": Words(
+        "Nothing was written, because secrets were found.",
+        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. Whoever gets "
+        "these could read them.",
+        "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
+        "and commands have --redact, --without-secrets and --allow-secrets.",
+    ),
+    "has-secrets": Words("It holds secrets, and was left out as you said."),
+    "secret-fixed": Words(
+        "It holds a secret that cannot be redacted.",
+        "The name of what is of kind {kind} is made from all that is in it: with another text "
+        "PyTorch would not find it.",
+        "Take the secret out of the source that was compiled, and compile it again.",
+    ),
+    "redaction-breaks": Words(
+        "It could not be read any more once its secrets were redacted.",
+        "Something it needs looks like a secret.",
+        "Compile it again without the secret in the environment.",
+    ),
     "kind-not-portable": Words("Entries of kind {kind} are of use on this machine only."),
     "kernel-of-device": Words(
         "It is of use only where it was compiled.",
@@ -988,6 +1007,11 @@ CATALOGUE: dict[str, Words] = {
     ),
     "warm-failed": Words(
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
+    ),
+    "recording-stdin": Words(
+        "Nothing was run: a recipe cannot be written of it.",
+        "Python would read the program from the standard input, which a warm-up has not.",
+        "Put the program into a file, and run that.",
     ),
     "recording-nothing": Words(
         "No recipe was written to {file}.",

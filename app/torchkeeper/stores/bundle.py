@@ -429,5 +429,7 @@ def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Problem("bundle-damaged", why=f"{name[:200]} is compressed in an unusual way")
         end = info.header_offset + info.compress_size
+        if info.header_offset < 0 or end > archive.start_dir:
+            raise Problem("bundle-damaged", why=f"{name[:200]} would lie outside of it")
         found[name] = info
     return found

@@ -22,6 +22,7 @@ from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.describing import FromServer
+    from torchkeeper.stores.screening import Screen
 
 Left = Callable[[Item, Problem], None]
 #: What a folder is given instead of what a bundle offers (stores.naming).
@@ -67,6 +68,7 @@ def copy(
     password: str | None = None,
     makers: Makers | None = None,
     names: Names | None = None,
+    screen: Screen | None = None,
 ) -> Copied:
     """Write entries of one place into another; what it cannot hold or take goes to ``left``.
 
@@ -74,7 +76,8 @@ def copy(
     with ``replace``. A payload that is there is never overwritten by a different one.
     A server has one payload for each key: of several the newest goes.
     ``placed`` hears of each entry that was put into a folder, and its path there. ``makers`` tell
-    a bundle how objects were built, ``names`` a folder under which names it gets them.
+    a bundle how objects were built, ``names`` a folder under which names it gets them. ``screen``
+    looks at what goes, and holds back what should not.
     Raises Problem as beforehand.check_other and as the target's writer does (stores.importing,
     stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
@@ -86,8 +89,9 @@ def copy(
     be_patient(source)
     try:
         return _copy(
-            what, source, chosen, target, report, left, replace, placed, password, makers, names
-        )
+            what, source, chosen, target, report, left, replace, placed, password, makers, names,
+            screen,
+        )  # fmt: skip
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
 
@@ -104,16 +108,20 @@ def _copy(
     password: str | None,
     makers: Makers | None,
     names: Names | None,
+    screen: Screen | None,
 ) -> Copied:
     if what == "bundle":
         from torchkeeper.stores.export import export
 
         chosen, where = for_bundle(source, chosen, left)
+        if screen:
+            chosen, where = screen.described(chosen, where)
         made = export(list(chosen), where, target, report, left, replace, makers)
         return Copied(what, made.entries, made.files, made.bytes)
     if what == "server":
-        return _publish(source, newest(chosen, left), target, password, report, left)
+        return _publish(source, newest(chosen, left), target, password, report, left, screen)
     offered = offer(source, chosen, report, left)
+    offered = screen.offered(offered) if screen else offered
     offered = names(offered) if names else offered
     from torchkeeper.stores.importing import import_bundle
 
@@ -130,6 +138,7 @@ def plan_copy(
     password: str | None = None,
     makers: Makers | None = None,
     names: Names | None = None,
+    screen: Screen | None = None,
 ) -> Foretold:
     """What ``copy`` would do, by the same rules; nothing is written.
 
@@ -139,7 +148,9 @@ def plan_copy(
     check_other(source, target)
     be_patient(source)
     try:
-        return _foretold(what, source, chosen, target, report, left, password, makers, names)
+        return _foretold(
+            what, source, chosen, target, report, left, password, makers, names, screen
+        )
     except Lost as lost:
         raise lost.problem from lost
 
@@ -154,18 +165,23 @@ def _foretold(
     password: str | None,
     makers: Makers | None,
     names: Names | None,
+    screen: Screen | None,
 ) -> Foretold:
     if what == "bundle":
         from torchkeeper.stores.export_plan import plan
 
         chosen, where = for_bundle(source, chosen, left)
+        if screen:
+            chosen, where = screen.described(chosen, where)
         planned = plan(chosen, where, report, left, makers)
         kinds = [_all_new(one) for one in planned.kinds]
         return Foretold(
             what, planned.entries, planned.files, planned.bytes, kinds=kinds, needed=planned.room
         )
     if what == "server":
-        done = _publish(source, newest(chosen, left), target, password, report, left, dry=True)
+        done = _publish(
+            source, newest(chosen, left), target, password, report, left, screen, dry=True
+        )
         return Foretold(what, done.entries, done.files, done.bytes, done.exists)
     from torchkeeper.stores.compare import compare
 
@@ -174,6 +190,7 @@ def _foretold(
             left(item, problem)
 
     offered = offer(source, chosen, report, left)
+    offered = screen.offered(offered) if screen else offered
     offered = names(offered) if names else offered
     counts = compare([offered], target, report, mark)[0].to_json()
     new: dict[str, int] = counts["new"]
@@ -273,6 +290,7 @@ def _publish(
     password: str | None,
     report: Report,
     left: Left,
+    screen: Screen | None,
     dry: bool = False,
 ) -> Copied:
     from torchkeeper.stores.redis.publishing import Publisher
@@ -283,6 +301,7 @@ def _publish(
         offered = _from_server(source, chosen, left, to_redis=True)
     else:
         offered = offer(source, chosen, report, left, hashed=True)
+    offered = screen.offered(offered) if screen else offered
     seconds = {(one.entry.kind, one.entry.key): one.entry.compile_s for one in chosen}
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     progress = Progress(report, sum(item.size for item in items))

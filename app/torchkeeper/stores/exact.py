@@ -1,11 +1,13 @@
-"""Whether a bundle is, but for its payloads, byte by byte what an export would have written.
+"""Whether a bundle is, but for its files, byte by byte what an export would have written.
 
-A manifest has the sha256 of every payload and file; this is about all that is around them, so that
-of a bundle that is signed not one byte can be another.
+A manifest has the sha256 of every file, and of the mega-cache; this is about that one, which stock
+PyTorch may be given as it is, and about all that is around the files, so that of a bundle that is
+signed no byte can be another.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,9 @@ from typing import BinaryIO
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.members import info
+from torchkeeper.stores.parts import Slice
 
 #: Bytes of a line of the directory before its name, and of what a large member adds.
 _LINE, _LARGE = 46, 20
@@ -33,7 +37,8 @@ def check(
     listed: the manifest. Raises Problem("bundle-altered", file=…, part=…), and as
     ``manifest.begin``.
     """
-    known = _promised(path, listed, report) | {manifest.NAME, manifest.SIGNATURE}
+    promised, mega_cache = _promised(path, listed, report)
+    known = promised | {manifest.NAME, manifest.SIGNATURE}
     found: list[zipfile.ZipInfo] = []
     end = 0
     for one in sorted(members.values(), key=lambda one: one.header_offset):
@@ -42,6 +47,10 @@ def check(
         if header is None or one.filename not in known:
             raise Problem("bundle-altered", file=path, part=one.filename[:200])
         written, size = header
+        if one.filename == manifest.MEGA_CACHE and mega_cache != _digest(
+            Slice(stream, end + size, one.file_size), report
+        ):
+            raise Problem("bundle-altered", file=path, part=one.filename)
         found.append(written)
         end += size + one.file_size
     expected = directory(found, end)
@@ -90,11 +99,20 @@ def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, in
     return None
 
 
-def _promised(path: str, listed: bytes, report: Report) -> set[str]:
-    """The members that a manifest names."""
+def _digest(stream: Slice, report: Report) -> str:
+    found = hashlib.sha256()
+    while data := stream.read(CHUNK):
+        report.check()
+        found.update(data)
+    return found.hexdigest()
+
+
+def _promised(path: str, listed: bytes, report: Report) -> tuple[set[str], str | None]:
+    """The members that a manifest names, and the sha256 of the mega-cache."""
     try:
         names = set()
-        for entry in manifest.begin(listed).entries:
+        said = manifest.begin(listed)
+        for entry in said.entries:
             report.check()
             names |= {file.path for file in entry.files}
             if entry.kind in megacache.TYPE_OF_KIND:
@@ -102,7 +120,7 @@ def _promised(path: str, listed: bytes, report: Report) -> set[str]:
     except Problem as problem:
         problem.params.setdefault("file", path)
         raise
-    return names
+    return names, said.mega_cache
 
 
 def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import os
 import tempfile
@@ -101,7 +102,7 @@ def export(
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(partial, 0o666 & ~umask)
-        _publish(partial, output, replace)
+        publish(partial, output, replace)
     except BaseException as e:
         with contextlib.suppress(OSError):
             os.unlink(partial)
@@ -111,8 +112,8 @@ def export(
     return exported
 
 
-def _publish(partial: str, output: str, replace: bool) -> None:
-    """Give the bundle its name. Raises Problem("output-exists"), and OSError."""
+def publish(partial: str, output: str, replace: bool) -> None:
+    """Give a bundle that lies beside it its name. Raises Problem("output-exists"), and OSError."""
     if not replace:
         try:
             # Unlike a rename, a link never replaces what has come meanwhile.
@@ -169,13 +170,18 @@ def _write(
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         members = Members(archive, stream)
         mega = [one for one in taken if one.entry.kind in MEGA]
+        digest: str | None = None
         if mega:
 
             def fill(stream: BufferedRandom) -> tuple[int, int]:
+                nonlocal digest
+                start = stream.tell()
                 writer = megacache.Writer(stream)
                 for one in _mega_cache(mega, reading, writer, done, left):
                     _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
-                return writer.close(report)
+                sums = writer.close(report)
+                digest = _digest(stream, start, report)
+                return sums
 
             members.add_written(manifest.MEGA_CACHE, fill)
         for one in taken:
@@ -197,6 +203,7 @@ def _write(
             common_origin(one.facts.get("made_in") for one in taken),
             tuple(exported.listed),
             record.native,
+            digest,
         )
         with archive.open(info(manifest.NAME), "w") as member:
             size = 0
@@ -207,6 +214,18 @@ def _write(
                     raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
                 member.write(piece)
     return exported
+
+
+def _digest(stream: BufferedRandom, start: int, report: Report) -> str:
+    """The sha256 of what was written from a position on, where its counts and sizes are filled in
+    by now; the stream is at its end again.
+    """
+    found = hashlib.sha256()
+    stream.seek(start)
+    while data := stream.read(CHUNK):
+        report.check()
+        found.update(data)
+    return found.hexdigest()
 
 
 def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Described]:

@@ -37,6 +37,8 @@ _MAX_TEXT = 300
 #: Lists of instructions and widths with blanks between: a part of one would say another thing.
 _LISTS = ("instructions", "widths")
 _MAX_LIST = 2000
+#: Names of classes and functions of one entry.
+_MAX_NAMES = 500
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,11 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
         value = checked.get(name)
         listed = value if isinstance(value, list) else []
         checked[name] = [key[:_MAX_TEXT] for key in listed if isinstance(key, str)]
+    for name in ("strange", "globals"):
+        if name in checked:
+            value = checked[name]
+            some = value[:_MAX_NAMES] if isinstance(value, list) else []
+            checked[name] = [one[:_MAX_TEXT] for one in some if isinstance(one, str)]
     value = checked.get("kernels")
     checked["kernels"] = [
         (pair[0][:_MAX_TEXT], pair[1][:64])

@@ -26,6 +26,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import exact
 from torchkeeper.stores.bundle import Bundle, check_size, members_of, open_file
+from torchkeeper.stores.export import publish
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import ZIP_ERRORS
@@ -133,12 +134,16 @@ def copy_manifest(path: str, target: str, report: Report) -> str:
         return hashlib.sha256(opened.manifest).hexdigest()
 
 
-def attach(path: str, signature: bytes, digest: str, report: Report) -> None:
+def attach(
+    path: str, signature: bytes, digest: str, report: Report, output: str = "", replace: bool = True
+) -> None:
     """Put a signature into a bundle whose manifest has this sha256, in place of one it has.
 
-    The file is written anew beside it and renamed. Raises as ``copy_manifest``,
-    Problem("signature-wrong" | "bundle-changed" | "output-unwritable").
+    The file is written anew beside it and renamed; with ``output``, it gets that name instead, as
+    ``export`` with ``replace``. Raises as ``copy_manifest``, Problem("signature-wrong" |
+    "bundle-changed" | "output-unwritable" | "output-exists").
     """
+    path = os.path.realpath(path)  # of a link, the file that it leads to is signed
     if len(signature) > MAX_SIZE or not _ARMOUR.fullmatch(signature):
         raise Problem("signature-wrong", file=path, why="It is no signature of OpenSSH")
     with _opened(path) as opened:
@@ -150,19 +155,26 @@ def attach(path: str, signature: bytes, digest: str, report: Report) -> None:
         if members[-1].filename == manifest.SIGNATURE:
             end = members.pop().header_offset
         try:
-            _write_signed(path, opened.stream, end, members, signature, report)
+            made = _written(path, opened.stream, end, members, signature, report)
+            try:
+                publish(made, output or path, replace)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(made)
+                raise
         except OSError as e:
             raise Problem("output-unwritable", file=path, why=e.strerror or str(e)) from e
 
 
-def _write_signed(
+def _written(
     path: str,
     stream: BinaryIO,
     end: int,
     kept: list[zipfile.ZipInfo],
     signature: bytes,
     report: Report,
-) -> None:
+) -> str:
+    """The path of the bundle with its signature, beside it."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
     try:
@@ -183,11 +195,11 @@ def _write_signed(
             out.flush()
             os.fchmod(out.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
             os.fsync(out.fileno())
-        os.replace(partial, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         raise
+    return partial
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from torchkeeper.gui.dialogs.base import PlaceChoice, choose_target
 from torchkeeper.gui.dialogs.exporting import maker_of
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -27,8 +28,9 @@ from torchkeeper.link import carrying, say
 from torchkeeper.link.words import UserError, printable
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
-#: an environment builds objects, and the names that objects of a bundle have in it.
-Start = Callable[[str, bool, bool, dict[str, Any] | None, Naming | None], Job]
+#: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
+#: secrets.
+Start = Callable[[str, bool, bool, dict[str, Any] | None, Naming | None, str | None], Job]
 
 
 class Chosen(NamedTuple):
@@ -121,6 +123,8 @@ class CopyDialog(WorkDialog):
         self.news = forms.label("", wrap=True)
         self.room = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
+        self.secrets = SecretChoice()
+        self.secrets.changed.connect(self._say)
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
@@ -147,7 +151,7 @@ class CopyDialog(WorkDialog):
         body.addWidget(self.needed)
         body.addSpacing(4)
         body.addWidget(self.table, 1)
-        for widget in (self.news, self.out, self.room, self.replace):
+        for widget in (self.news, self.out, self.secrets, self.room, self.replace):
             body.addWidget(widget)
         body.addSpacing(4)
         body.addWidget(self.trust)
@@ -161,6 +165,7 @@ class CopyDialog(WorkDialog):
     def _ask(self, soon: bool = True) -> None:
         self.plan, self.error = None, None
         self._left.clear()
+        self.secrets.clear()
         self.replace.setChecked(False)
         into = self.target.path
         if into is None or self.job is not None or self._asks_for_names():
@@ -184,7 +189,7 @@ class CopyDialog(WorkDialog):
                 self._failed,
                 soon=soon,
                 progress=self._reading,
-                findings=self._left.take,
+                findings=self._findings,
                 hold=chosen.selection.hold,
                 before=() if naming is None else naming.before,
             )
@@ -214,6 +219,10 @@ class CopyDialog(WorkDialog):
         else:
             text = self.tr("Reading the entries, {} of {}…")
             self.news.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
+
+    def _findings(self, found: list[dict[str, Any]]) -> None:
+        self._left.take(found)
+        self.secrets.take(found)
 
     def _planned(self, plan: dict[str, Any]) -> None:
         self.plan = plan
@@ -312,6 +321,8 @@ class CopyDialog(WorkDialog):
             return self.news.text()
         if not plan["entries"]:
             return self.news.text()
+        if self.secrets.undecided:
+            return self.tr("Secrets were found. Say what is to become of them.")
         there = plan.get("there")
         if there is None:
             return ""
@@ -333,7 +344,8 @@ class CopyDialog(WorkDialog):
             alone = not self.needed.isChecked()
             builders = carrying.builders(self._facts)
             naming = self._names.naming
-            self.follow(self._start(into, self.replace.isChecked(), alone, builders, naming))
+            replace, secrets = self.replace.isChecked(), self.secrets.value
+            self.follow(self._start(into, replace, alone, builders, naming, secrets))
 
     def choose_again(self) -> None:
         super().choose_again()

@@ -14,6 +14,7 @@ from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.secretchoice import SecretChoice
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
@@ -27,8 +28,9 @@ from torchkeeper.link.words import UserError, printable
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
 
-#: The file, whether it may be replaced, and how an environment builds native objects.
-Start = Callable[[str, bool, dict[str, Any] | None], Job]
+#: The file, whether it may be replaced, how an environment builds native objects, and what becomes
+#: of secrets.
+Start = Callable[[str, bool, dict[str, Any] | None, str | None], Job]
 
 
 class ExportDialog(WorkDialog):
@@ -88,6 +90,8 @@ class ExportDialog(WorkDialog):
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
+        self.secrets = SecretChoice()
+        self.secrets.changed.connect(self._say)
         self.file = QLineEdit()
         self.browse = forms.button(self.tr("&Browse…"))
         self.browse.setAutoDefault(False)
@@ -115,6 +119,7 @@ class ExportDialog(WorkDialog):
         layout.addWidget(self.table, 1)
         for widget in (self.origin, self.objects, self.out):
             layout.addWidget(widget)
+        layout.addWidget(self.secrets)
         layout.addSpacing(4)
         layout.addWidget(name)
         layout.addLayout(line)
@@ -128,6 +133,7 @@ class ExportDialog(WorkDialog):
     def _ask(self) -> None:
         self.plan, self.error = None, None
         self._left.clear()
+        self.secrets.clear()
         self._plan_of.ask(
             "plan_export",
             {
@@ -161,14 +167,18 @@ class ExportDialog(WorkDialog):
             self._target_of.ask("target", {"path": path}, self._looked, self._not_looked, soon=soon)
         self._say()
 
-    def _reading(self, done: float, total: float | None, _unit: str) -> None:
-        if total:
+    def _reading(self, done: float, total: float | None, unit: str) -> None:
+        if total and unit == "bytes":
+            text = self.tr("Looking for secrets in the entries, {} of {}…")
+            self.source.setText(text.format(say.size(done), say.size(total)))
+        elif total:
             self.source.setText(
                 self.tr("Reading the entries, {} of {}…").format(f"{done:,.0f}", f"{total:,.0f}")
             )
 
     def _findings(self, found: list[dict[str, Any]]) -> None:
         self._left.take(found)
+        self.secrets.take(found)
 
     def _planned(self, plan: dict[str, Any]) -> None:
         self.plan = plan
@@ -323,6 +333,8 @@ class ExportDialog(WorkDialog):
             return self.check.text()
         if there["what"] == "file" and not self.replace.isChecked():
             return self.tr("A file is there already. Say that it is to be replaced.")
+        if self.secrets.undecided:
+            return self.tr("Secrets were found. Say what is to become of them.")
         return ""
 
     # What is done.
@@ -342,7 +354,7 @@ class ExportDialog(WorkDialog):
             return
         self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
         builders = carrying.builders(self._maker)
-        self.follow(self._start(path, self.replace.isChecked(), builders))
+        self.follow(self._start(path, self.replace.isChecked(), builders, self.secrets.value))
 
     def choose_again(self) -> None:
         super().choose_again()

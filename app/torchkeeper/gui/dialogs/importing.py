@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import forms, icons, theme
@@ -145,7 +145,12 @@ class ImportDialog(WorkDialog):
         body.addSpacing(4)
         self.trust = forms.label("", wrap=True)
         what = self.tr("What is imported is code that PyTorch will run.")
+        self.strange = forms.label("", "error", wrap=True)
+        self.anyway = QCheckBox(self.tr("I know what this is: import it all the same"))
+        self.anyway.toggled.connect(self._allow)
         body.addWidget(trust_notice(what, self.trust))
+        body.addWidget(self.strange)
+        body.addWidget(self.anyway)
         self._say_trust()
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.reject)
@@ -187,15 +192,20 @@ class ImportDialog(WorkDialog):
     def _inspect(self, number: int) -> None:
         file = self.files[number]
 
-        def result(found: dict[str, Any]) -> None:
-            file.end(found)
-            self._read(number)
+        def listed(found: dict[str, Any]) -> None:
+            def told(what: dict[str, Any]) -> None:
+                file.runnable = what
+                file.end(found)
+                self._read(number)
+
+            listener = Listener(result=told, failed=lambda _: told({"untold": True}))
+            self._tickets.append(self._engines.ask("runnable", {"place": file.path}, listener))
 
         def failed(error: UserError) -> None:
             file.fail(error)
             self._read(number)
 
-        listener = Listener(rows=file.add, result=result, failed=failed, findings=file.add_findings)
+        listener = Listener(rows=file.add, result=listed, failed=failed, findings=file.add_findings)
         # An engine of its own: a file that brings one down leaves the others alone.
         params = {"place": file.path, "signers": signers_file()}
         self._tickets.append(self._engines.ask("list", params, listener))
@@ -231,6 +241,20 @@ class ImportDialog(WorkDialog):
                 self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
                         "Import only files from people you trust.")
             )  # fmt: skip
+        runs = [said for file in self.chosen if (said := file.runs())]
+        self.trust.setText("\n".join([self.trust.text(), *dict.fromkeys(runs)]))
+        odd = self._odd()
+        if odd and self.anyway.isHidden():
+            room = self.screen().availableSize().height() - 80
+            self.resize(self.width(), max(self.height(), min(self.height() + 80, room)))
+        self.strange.setText("\n".join(dict.fromkeys(odd)))
+        self.strange.setVisible(bool(odd))
+        self.anyway.setVisible(bool(odd))
+
+    def _odd(self) -> list[str]:
+        """What is said of files that nobody vouches for, and that PyTorch has not written."""
+        files = (file for file in self.chosen if file.signer is None)
+        return [said for file in files if (said := file.suspicious())]
 
     def _paint(self) -> None:
         """The marks of the files, in the colours of the theme."""
@@ -404,6 +428,8 @@ class ImportDialog(WorkDialog):
             return self.tr("There is nothing to import in these files.")
         if self.target.path is None:
             return self.target.wrong
+        if self._odd() and not self.anyway.isChecked():
+            return self.tr("It names what PyTorch never writes. Say that you want it all the same.")
         if self._compare_error is not None:
             return self._compare_error.what
         if self.names.busy or self.environment.waiting:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.link import carrying, say
+from torchkeeper.link import carrying, runnable, say
 from torchkeeper.link.words import UserError, printable, user_error
 
 #: What a listing tells of native objects (stores/building.py).
@@ -36,6 +36,8 @@ class Inspected:
     error: UserError | None = None
     #: What it says of how its native objects were built, as ``list`` tells it.
     claims: dict[str, Any] = field(default_factory=dict)
+    #: What of it would be able to run, as ``runnable`` tells it.
+    runnable: dict[str, Any] = field(default_factory=dict)
     #: Who signed it, as ``list`` tells it; nothing while that is not known.
     signature: dict[str, Any] = field(default_factory=dict)
 
@@ -83,6 +85,22 @@ class Inspected:
         signature = found.get("signature")
         self.signature = signature if isinstance(signature, dict) else {}
         self.ready = True
+
+    def suspicious(self) -> str:
+        """What is to be said where it names what PyTorch never writes, or nobody knows whether it
+        does; empty where it does not.
+        """
+        if self.runnable.get("untold"):
+            return _tr("What of it would be able to run could not be found out.")
+        return runnable.warning(self.runnable)
+
+    def runs(self) -> str:
+        """What of it would be able to run, a text of one line; empty where nobody knows."""
+        kinds = runnable.kinds(self.runnable)
+        if not kinds:
+            return ""
+        said = _tr("Able to run: {}. It names {}.")
+        return said.format("; ".join(kinds), runnable.names(self.runnable))
 
     def fail(self, error: UserError) -> None:
         """It cannot be read."""

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTimer
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.recipes.known import looked
-from torchkeeper.gui.shots import sample_compare, sample_recipes, sample_runs, samples
+from torchkeeper.gui.shots import sample_compare, sample_leaks, sample_recipes, sample_runs, samples
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -55,6 +55,8 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
+        #: Whether what is to leave holds secrets.
+        self.leaky = False
         self.kept = Kept(sample_runs.runs(), 0)
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
@@ -202,6 +204,8 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             return self.cells, {}
+        if op == "runnable":
+            return [], sample_leaks.runnable("strange" in place)
         if op == "suggest":
             return [], self._suggested(place, params)
         if op == "names":
@@ -237,7 +241,7 @@ class SampleEngines(Engines):
                     if op == "needs":
                         return [], samples.related(entry, self.entries)
         if op in ("plan_export", "compare", "target", "copy"):
-            return [], _foretold(op, params, self.entries, listener)
+            return [], _foretold(op, params, self.entries, listener, self.leaky)
         return [], {}
 
     def _suggested(self, place: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -295,7 +299,7 @@ class SampleEngines(Engines):
 
 
 def _foretold(
-    op: str, params: dict[str, Any], every: list[Entry], listener: Listener
+    op: str, params: dict[str, Any], every: list[Entry], listener: Listener, leaky: bool
 ) -> dict[str, Any]:
     """What an engine would say of an export, an import or a copy that is to come.
 
@@ -317,6 +321,8 @@ def _foretold(
         if renamed and listener.findings:
             listener.findings([{"left": one} for one in samples.LEFT])
         return {"files": files, "needed": 4_300_000, "space": space, "renamed": renamed}
+    if listener.findings and leaky:
+        listener.findings(sample_leaks.leaks(portable))
     if listener.findings:
         for entry in every:
             if entry not in portable:

@@ -34,6 +34,7 @@ def _export_choice(stage: Stage) -> None:
         assert dialog is not None
         dialog.file.setText(file)
         stage.dialog(f"export-{name}", dialog, _TYPED)
+    _secrets(stage)
     engines.silent.add("plan_export")
     engines.progress["plan_export"] = (12.0, 36.0, "entries")
     dialog = window.flows.export()
@@ -57,6 +58,20 @@ def _export_choice(stage: Stage) -> None:
     stage.close(window)
 
 
+def _secrets(stage: Stage) -> None:
+    engines = SampleEngines()
+    engines.leaky = True
+    window = stage.window(engines, settings={EXPORTED_TO: _BUNDLES})
+    for name, choice in (("secrets", -1), ("redacted", 0)):
+        dialog = window.flows.export()
+        assert dialog is not None
+        dialog.file.setText(_FILE)
+        turn(_TYPED)
+        dialog.secrets.choice.setCurrentIndex(choice)
+        stage.dialog(f"export-{name}", dialog, _TYPED)
+    stage.close(window)
+
+
 def _import_choice(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
@@ -72,6 +87,7 @@ def _import_choice(stage: Stage) -> None:
         ("stale", ["/home/ada/llama/old.torchcache"], samples.PLACE),
         ("signed", ["/home/ada/llama/signed.torchcache"], samples.PLACE),
         ("threads", ["/home/ada/llama/64-cores.torchcache"], samples.PLACE),
+        ("strange", ["/home/ada/llama/strange.torchcache"], samples.PLACE),
     ):
         dialog = window.flows.open_import(chosen)
         turn(0.05)

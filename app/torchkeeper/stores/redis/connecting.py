@@ -198,7 +198,8 @@ class Connection:
                 else:
                     deadline = deadline or time.monotonic() + ANSWER_TIMEOUT
                     self._fill(deadline)
-        except self._wrong_words as e:
+        # An answer may promise more parts than there is memory for their places.
+        except (self._wrong_words, MemoryError) as e:
             code = "server-not-redis"
             if self._welcome and self.address.scheme == "redis" and _speaks_tls(self.address):
                 code = "server-wants-tls"

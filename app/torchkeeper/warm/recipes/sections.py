@@ -107,6 +107,9 @@ def _matrix(found: Faults, matrix: Any, kinds: Sequence[str]) -> list[str]:
         for kind in kinds[:1]:
             if kind == "script" or (axis in ALL_AXES and axis not in AXES[kind]):
                 found.add(here, "not-for-source", axis, at_key=True, source=kind)
+        if axis in compiling.COMPILE and axis not in ALL_AXES:
+            found.add(here, "not-an-axis", axis, at_key=True)
+            continue
         if axis not in ALL_AXES and not NAME.fullmatch(axis):
             found.add(here, "size-name", shown(axis), at_key=True)
             continue

@@ -1,0 +1,156 @@
+"""Which classes and functions a pickle names, and which of them PyTorch itself never does.
+
+To unpickle is to call what is named. What PyTorch writes is no less code: it has functions among
+what it names that run a text of the pickle (torch.fx.graph_module.reduce_graph_module), and the
+sources and objects beside are run, too. So nothing here proves a cache harmless; what is strange,
+however, has no business in one.
+
+The table is what torch 2.9.1 and 2.13.0 were seen to write, and what a tensor is pickled with
+(torch/_tensor.py, ``_reduce_ex_internal``; torch/storage.py, ``__reduce__``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torchkeeper.artifacts import inert
+
+#: Pickles in one another are read so deep; so many in all, one after the other in one text, and so
+#: many objects are looked through.
+_MAX_DEPTH = 6
+_MAX_PICKLES = 500
+_MAX_FOLLOWING = 8
+_MAX_OBJECTS = 300_000
+#: Names that are told of one entry.
+MAX_TOLD = 500
+
+_TYPES = (
+    "bfloat16", "bool", "complex128", "complex32", "complex64", "float16", "float32", "float64",
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "half", "double", "float",
+    "int", "int16", "int32", "int64", "int8", "long", "short", "uint16", "uint32", "uint64",
+    "uint8", "strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format",
+)  # fmt: skip
+_KNOWN = frozenset({
+    "builtins.list", "builtins.set", "builtins.frozenset", "builtins.dict", "builtins.tuple",
+    "builtins.slice", "builtins.range", "builtins.complex", "builtins.bytearray",
+    "collections.OrderedDict", "collections.Counter", "collections.defaultdict",
+    "inspect.Parameter", "inspect.Signature", "inspect._ParameterKind", "inspect._empty",
+    "torch.Tensor", "torch.Size", "torch.device", "torch.dtype", "torch.nn.parameter.Parameter",
+    *(f"torch.{name}" for name in _TYPES),
+    "torch._utils.torch.contiguous_format", "torch._utils._rebuild_meta_tensor_no_storage",
+    "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor", "torch._tensor.Tensor",
+    "torch._utils._rebuild_parameter", "torch.storage._load_from_bytes",
+    "torch.storage.UntypedStorage", "torch.storage.TypedStorage",
+    "torch._inductor.decomposition.select_decomp_table",
+    "torch._subclasses.functional_tensor.FunctionalTensor",
+    "torch._subclasses.fake_tensor.FakeTensor",
+    "torch.fx.graph_module.reduce_graph_module", "torch.torch_version.TorchVersion",
+    "torch.utils._ordered_set.OrderedSet",
+})  # fmt: skip
+#: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
+#: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
+_OF_KIND = {
+    "precompile": frozenset({
+        "builtins.getattr", "functools.partial", "torch._C._dynamo.guards.GlobalStateGuard",
+        "torch._guards.Guard", "torch._guards.GuardsSet", "traceback.FrameSummary",
+        "traceback.StackSummary", "torch.utils._traceback.CapturedTraceback",
+    }),
+}  # fmt: skip
+_GUARD = re.compile(r"torch\._dynamo\.guards\.GuardBuilder\.[A-Z][A-Z_]*")
+#: Modules whose classes PyTorch keeps in what it compiles.
+_MODULES = re.compile(
+    r"torch\.(?:_inductor|_functorch|_dynamo|fx|_higher_order_ops|utils\._sympy)(?:\.\w+)*"
+    r"|sympy\.(?:core|functions|logic|sets)(?:\.\w+)*"
+)
+_CLASS = re.compile(r"_?[A-Z]\w*(?:\.[A-Z]\w*)*")
+#: Classes that start a program, write a file or load a library when they are made, which some
+#: modules of PyTorch have in them, too.
+_ACTING = re.compile(
+    r"Popen|Process|Thread|Pool|Executor|Path|File|Builder|Compiler|Loader|Library|DLL|CodeCache"
+    r"|Worker|Server|Socket|Lock"
+)
+#: Classes of that look that a cache holds.
+_HELD = frozenset({"_DynamoCodeCacheEntry", "_GuardedCodeCacheEntry"})
+
+
+def is_strange(kind: str, module: str, name: str) -> bool:
+    """Whether PyTorch never names this in an entry of a kind."""
+    whole = f"{module}.{name}"
+    if whole in _KNOWN or whole in _OF_KIND.get(kind, ()):
+        return False
+    if kind == "precompile" and _GUARD.fullmatch(whole):
+        return False
+    if not _MODULES.fullmatch(module) or not _CLASS.fullmatch(name):
+        return True
+    return bool(_ACTING.search(name)) and name not in _HELD
+
+
+def strange(kind: str, named: list[tuple[str, str]], most: int = 20) -> list[str]:
+    """Those of some names that are strange, as ``module.name``."""
+    return [f"{m}.{n}" for m, n in named if is_strange(kind, m, n)][:most]
+
+
+def facts(kind: str, files: dict[str, bytes]) -> dict[str, Any]:
+    """What an entry's pickles name, those in texts of pickles included.
+
+    pickles: how many there are; globals: ``module.name`` of all that is named, MAX_TOLD at most,
+    what is strange first; strange: those of them that are; more: whether there was more than could
+    be looked through, so that something may be missing.
+    """
+    names: dict[tuple[str, str], None] = {}
+    pickles, more = 0, False
+    budget = _MAX_OBJECTS
+    waiting = [(_pickle_in(kind, data), 0) for data in files.values()]
+    while waiting:
+        data, depth = waiting.pop()
+        for loaded in inert.each(data, _MAX_FOLLOWING):
+            pickles += 1
+            names.update(dict.fromkeys(loaded.named))
+            more = more or loaded.end is None
+            texts, budget = _texts(loaded.obj, budget)
+            more = more or budget <= 0
+            inner = [text for text in texts if text[:1] == b"\x80" and text[1:2] in _PROTOCOLS]
+            room = _MAX_PICKLES - pickles - len(waiting) if depth < _MAX_DEPTH else 0
+            more, inner = more or len(inner) > room, inner[: max(room, 0)]
+            waiting += [(text, depth + 1) for text in inner]
+    found = sorted(names, key=lambda one: (not is_strange(kind, *one), one))
+    return {
+        "pickles": pickles,
+        "globals": [f"{module}.{name}"[:300] for module, name in found[:MAX_TOLD]],
+        "strange": strange(kind, found, MAX_TOLD),
+        "more": more or len(found) > MAX_TOLD,
+    }
+
+
+_PROTOCOLS = (b"\x02", b"\x03", b"\x04", b"\x05")
+
+
+def _pickle_in(kind: str, data: bytes) -> bytes:
+    """The pickle of a file: of a generic cache after four bytes of a version."""
+    return data[4:] if kind == "ondisk" else data
+
+
+def _texts(obj: Any, budget: int) -> tuple[list[bytes], int]:
+    """The bytes in an object graph, each object looked at once, and what is left of a budget."""
+    found: list[bytes] = []
+    seen: set[int] = set()
+    waiting = [obj]
+    while waiting and budget > 0:
+        one = waiting.pop()
+        budget -= 1
+        if isinstance(one, (bytes, bytearray)):
+            if len(one) > 3:
+                found.append(bytes(one))
+            continue
+        if not isinstance(one, (dict, list, tuple, set, frozenset, inert.Inert)) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, dict):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, inert.Inert):
+            waiting += [one.args, one.items, one.state]
+        else:
+            waiting += one
+    return found, budget

@@ -1,0 +1,88 @@
+"""What commands ask and say about secrets that would leave with entries."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import leaks, say
+from torchkeeper.link.words import UserError, user_error
+
+#: Secrets that are listed one by one on a terminal.
+_LISTED = 20
+
+
+def add_choice(command: argparse.ArgumentParser) -> None:
+    """The options that say what is to become of secrets."""
+    some = command.add_mutually_exclusive_group()
+    some.add_argument("--redact", dest="secrets", action="store_const", const="redact",
+                      help="replace passwords and keys that are found in the entries by as many x; "
+                      "without it, or one of the next two, nothing is written where there are "
+                      "some")  # fmt: skip
+    some.add_argument("--without-secrets", dest="secrets", action="store_const", const="leave",
+                      help="leave out the entries that they are found in")  # fmt: skip
+    some.add_argument("--allow-secrets", dest="secrets", action="store_const", const="allow",
+                      help="take them along")  # fmt: skip
+
+
+@contextlib.contextmanager
+def telling(args: argparse.Namespace, asker: Asker) -> Iterator[None]:
+    """List the secrets that were found, and the private facts, also where they are an end of it."""
+    try:
+        yield
+    except UserError as error:
+        if error.code == "secrets-found":
+            _tell(args, asker)
+            if args.json:
+                output.emit({"leaks": found(asker)})
+        raise
+    _tell(args, asker)
+
+
+def blocked(args: argparse.Namespace, answer: Answer) -> int:
+    """1 where what was only foretold would end because of secrets, which is said; else 0."""
+    told = answer.get("leaks") or {}
+    if not args.dry_run or args.secrets or not told.get("secrets"):
+        return 0
+    numbers = {name: told.get(name) for name in ("secrets", "entries", "fixed")}
+    output.complain(user_error("secrets-found", numbers))
+    return 1
+
+
+def found(asker: Asker) -> Answer:
+    """The summary of what was found (stores.screening.Told), with the secrets as ``found``."""
+    summary: dict[str, Any] = {}
+    secrets = []
+    for one in asker.findings:
+        if isinstance(one.get("leaks"), dict):
+            summary = one["leaks"]
+        elif isinstance(one.get("secret"), dict):
+            secrets.append(one["secret"])
+    return {**summary, "found": secrets}
+
+
+def _tell(args: argparse.Namespace, asker: Asker) -> None:
+    if args.json:
+        return
+    for text in lines(found(asker)):
+        output.note(text)
+
+
+def lines(told: Answer) -> list[str]:
+    """What was found as lines of text; none where that is nothing."""
+    secrets = told["found"]
+    said = []
+    for one in secrets[:_LISTED]:
+        said.append(f"secret: {leaks.line(one)}")
+    total = int(told.get("secrets") or 0)
+    if total > _LISTED:
+        said.append(f"secret: and {total - _LISTED:,} more")
+    if told.get("redacted"):
+        entries = say.count(told["redacted"], "entry", "entries")
+        said.append(f"Secrets were redacted in {entries}.")
+    said += [f"private: {text}" for text in leaks.private(told.get("private"))]
+    return said

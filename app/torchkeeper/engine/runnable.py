@@ -1,0 +1,138 @@
+"""What of a place would be able to run, once PyTorch uses it: for whoever is to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.facts import NAMED, PICKLES
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session, items_of, place_of
+from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reading
+
+#: Names that are told, of all entries together, and entries that are named with each.
+_MAX_NAMES = 300
+#: Bytes and entries that are read at once.
+_BATCH_BYTES = 16 << 20
+_BATCH = 64
+#: What the ends of names say of files beside pickles: texts that are run or compiled, and what is
+#: loaded as it is.
+_SOURCES = (".py", ".cpp", ".c", ".cu", ".h", ".source", ".ttir", ".ttgir", ".llir", ".ptx")
+_OBJECTS = (".so", ".o", ".a", ".cubin", ".hsaco", ".amdgcn", ".gch")
+
+
+@dataclass
+class _Kind:
+    """What one kind comes to."""
+
+    entries: int = 0
+    pickles: int = 0
+    sources: int = 0
+    objects: int = 0
+    unread: int = 0
+
+
+@dataclass
+class _Name:
+    """A class or function that pickles name."""
+
+    strange: bool
+    entries: int = 0
+    kinds: list[str] = field(default_factory=list)
+    key: str = ""
+
+
+def runnable(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What of ``place``, a folder or a bundle, can run: ``kinds``, ``{kind, entries, pickles,
+    sources, objects, unread}`` each, in the order of KINDS; ``globals``, ``{name, strange, entries,
+    kinds, key}`` of what pickles name, what is strange (artifacts.named) first, and the key of the
+    first entry that names it; ``strange``, how many entries name something that is; ``more``,
+    whether something may be missing because there was too much, or it could not be read.
+    """
+    store = session.store(place_of(params, "place"), report)
+    try:
+        return _of(session, store, items_of(store, report), report)
+    finally:
+        store.close()
+
+
+def _of(session: Session, source: Source, items: list[Item], report: Report) -> dict[str, Any]:
+    kinds: dict[str, _Kind] = {}
+    names: dict[str, _Name] = {}
+    strange, more = 0, False
+    done = 0
+    for item in items:
+        kind = kinds.setdefault(item.kind, _Kind())
+        kind.entries += 1
+        kind.sources += sum(file.name.endswith(_SOURCES) for file in item.files)
+        kind.objects += sum(file.name.endswith(_OBJECTS) for file in item.files)
+    for batch in _batches(items, source):
+        readings = [reading for _, reading in batch if reading]
+        answers = iter(session.reader.facts(readings, report))
+        for item, reading in batch:
+            found = next(answers) if reading else {"problem": "file-unreadable"}
+            kind = kinds[item.kind]
+            if found.get("problem"):
+                kind.unread += 1
+                more = True
+                continue
+            pickles = found.get("pickles")
+            kind.pickles += pickles if isinstance(pickles, int) else 0
+            more = more or bool(found.get("more"))
+            odd = set(found.get("strange") or ())
+            strange += bool(odd)
+            for name in found.get("globals") or ():
+                about = names.setdefault(name, _Name(name in odd, key=item.key))
+                about.strange = about.strange or name in odd
+                about.entries += 1
+                if item.kind not in about.kinds:
+                    about.kinds.append(item.kind)
+        done += len(batch)
+        report.progress(done, None, "entries")
+    told = sorted(names.items(), key=lambda pair: (not pair[1].strange, pair[0]))
+    return {
+        "kinds": [{"kind": kind, **vars(kinds[kind])} for kind in KINDS if kind in kinds],
+        "globals": [{"name": name, **vars(about)} for name, about in told[:_MAX_NAMES]],
+        "strange": strange,
+        "more": more or len(told) > _MAX_NAMES,
+    }
+
+
+def _batches(items: Iterable[Item], source: Source) -> Iterator[list[tuple[Item, Reading | None]]]:
+    """Entries that are pickles, loaded; None where that could not be."""
+    batch: list[tuple[Item, Reading | None]] = []
+    size = 0
+    for item in items:
+        if item.kind not in PICKLES:
+            continue
+        reading = _loaded(item, source)
+        batch.append((item, reading))
+        size += reading.size if reading else 0
+        if len(batch) >= _BATCH or size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _loaded(item: Item, source: Source) -> Reading | None:
+    contents = {}
+    for file in item.files:
+        data = _bytes(file, source)
+        if data is None:
+            return None
+        contents[file.name] = data
+    return Reading(item.kind + NAMED, list(contents), contents)
+
+
+def _bytes(file: File, source: Source) -> bytes | None:
+    if not file.regular or file.size > MAX_PAYLOAD:
+        return None
+    try:
+        with source.open(file) as stream:
+            return stream.read(MAX_PAYLOAD)
+    except OSError:
+        return None

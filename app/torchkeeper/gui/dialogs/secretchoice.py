@@ -1,0 +1,128 @@
+"""What becomes of secrets that would leave with entries: asked where some were found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QPlainTextEdit, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.link import leaks, say
+
+#: Secrets that are listed; how many there are is said in any case.
+_LISTED = 200
+
+
+class SecretChoice(QWidget):
+    """Hidden where there are neither secrets nor private facts; nothing is decided unasked."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: list[str] = []
+        self._told: dict[str, Any] = {}
+        self.heading = forms.label("", "heading")
+        self.list = QPlainTextEdit()
+        self.list.setReadOnly(True)
+        self.list.setAccessibleName(self.tr("Secrets that were found"))
+        self.list.setTabChangesFocus(True)
+        self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
+        self.choice = QComboBox()
+        self.choice.setPlaceholderText(self.tr("Say what is to become of them"))
+        for text, value in (
+            (self.tr("Redact them: as many x take their place"), "redact"),
+            (self.tr("Leave these entries out"), "leave"),
+            (self.tr("Export as it is: nothing of it is secret"), "allow"),
+        ):
+            self.choice.addItem(text, value)
+        self.choice.setCurrentIndex(-1)
+        self.choice.setAccessibleName(self.tr("What becomes of secrets"))
+        self.choice.currentIndexChanged.connect(lambda *_: self._say())
+        self.note = forms.label("", "muted", wrap=True)
+        self.private = forms.label("", "muted", wrap=True)
+        line = forms.row()
+        line.addWidget(self.choice)
+        line.addStretch(1)
+        inside = forms.column(gap=6)
+        inside.addWidget(self.heading)
+        inside.addWidget(self.list)
+        inside.addLayout(line)
+        beside = forms.row(gap=12)
+        beside.setContentsMargins(12, 10, 12, 10)
+        beside.addLayout(inside, 1)
+        self._notice = forms.frame("notice", beside)
+        whole = forms.column()
+        whole.addWidget(self._notice)
+        whole.addWidget(self.note)
+        whole.addWidget(self.private)
+        self.setLayout(whole)
+        self._say()
+
+    def clear(self) -> None:
+        """Nothing is known any more; what was decided stays."""
+        self._found, self._told = [], {}
+        self._say()
+
+    def take(self, found: list[dict[str, Any]]) -> None:
+        """Note what an engine has found, with everything else."""
+        news = False
+        for one in found:
+            if isinstance(secret := one.get("secret"), dict):
+                if len(self._found) < _LISTED:
+                    self._found.append(leaks.line(secret, brief=True))
+            elif isinstance(told := one.get("leaks"), dict):
+                self._told, news = told, True
+        if news:
+            self._say()
+
+    @property
+    def secrets(self) -> int:
+        """How many were found."""
+        count = self._told.get("secrets")
+        return count if isinstance(count, int) else 0
+
+    @property
+    def value(self) -> str | None:
+        """What an engine is to be told; None while there is nothing to decide, or undecided."""
+        chosen = self.choice.currentData()
+        return str(chosen) if self.secrets and chosen is not None else None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether somebody has to say what is to become of them."""
+        return self.secrets > 0 and self.choice.currentIndex() < 0
+
+    def _make_room(self, secrets: int) -> None:
+        """Have the dialog grow by what is to be shown, as far as the screen has room."""
+        dialog = self.window()
+        if dialog is not self:
+            wanted = dialog.height() + (self.list.height() + 150 if secrets else 40)
+            room = dialog.screen().availableSize().height() - 80
+            dialog.resize(dialog.width(), max(dialog.height(), min(wanted, room)))
+
+    def _say(self) -> None:
+        told, count = self._told, self.secrets
+        entries = say.count(int(told.get("entries") or 0), "entry", "entries")
+        secrets = say.count(count, "password or key", "passwords or keys")
+        self.heading.setText(self.tr("{} found in {}").format(secrets, entries))
+        lines = "\n".join(self._found)
+        if self.list.toPlainText() != lines:
+            self.list.setPlainText(lines)
+        fixed = int(told.get("fixed") or 0)
+        redact = self.choice.currentData() == "redact"
+        text = self.tr("{} cannot be redacted: named after their content, they would be left out.")
+        if fixed == 1:
+            text = self.tr("{} cannot be redacted: named after its content, it would be left out.")
+        self.note.setText(text.format(say.count(fixed, "entry", "entries")))
+        self.note.setVisible(bool(fixed and redact))
+        facts = leaks.private(told.get("private"))
+        self.private.setText(self.tr("Also in it: {}").format("; ".join(facts)))
+        self.private.setVisible(bool(facts))
+        self._notice.setVisible(count > 0)
+        shown = bool(count or facts)
+        if shown and self.isHidden():
+            self._make_room(count)
+        self.setVisible(shown)
+        self.changed.emit()

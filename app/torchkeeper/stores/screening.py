@@ -1,0 +1,426 @@
+"""What of some entries nobody else should read, and what becomes of it when they are to leave.
+
+A first look finds what looks like a secret (artifacts.leaks), a second one where else the same
+secrets stand, in whatever form (artifacts.echoes). What a secret is replaced by is as long as it
+was, so that a pickle stays one. A payload whose file is named after its content is named anew;
+PyTorch looks graphs up by their folder, and takes what it finds there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, NamedTuple
+
+from torchkeeper.artifacts import layout, opcodes
+from torchkeeper.artifacts.echoes import FILL, Echoes
+from torchkeeper.artifacts.entry import PORTABLE, Problem
+from torchkeeper.artifacts.leakforms import Fact, Leak
+from torchkeeper.artifacts.leaks import Scanner
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.items import CHUNK, File, Item, Offered, Source, is_group, portable_bytes
+from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.patching import Patch, Patched, joined, patched
+from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
+
+Left = Callable[[Item, Problem], None]
+#: What can be done about secrets, besides nothing at all, which is not to go on.
+CHOICES = ("allow", "redact", "leave")
+#: The kinds whose payload may be changed: their keys are made of other things. The keys of code and
+#: kernels are made of what they hold.
+_REDACTABLE = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "autotune"})
+#: Those of which each is a pickle.
+_PICKLES = frozenset({"fxgraph", "aotautograd", "pgo", "precompile"})
+#: Secrets of one file that are remembered; one with more is full of something else.
+_MAX_LEAKS = 10_000
+#: Findings that are told, private facts of one sort, and characters of each.
+_MAX_TOLD = 500
+_MAX_FACTS = 50
+
+
+class Where(NamedTuple):
+    """A place in an entry: its kind and key, the file, "key" for the key itself, and the offset."""
+
+    kind: str
+    key: str
+    path: str
+    file: str
+    offset: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As a flat JSON object."""
+        return self._asdict()
+
+
+@dataclass
+class _Seen:
+    """What was found in one entry: what is to be patched, by path; and what cannot be."""
+
+    item: Item
+    patches: dict[str, list[Patch]] = field(default_factory=dict)
+    fixed: bool = False
+    leaks: int = 0
+
+
+@dataclass
+class Told:
+    """What was found in all entries. private: ``{what, value, entries, times, …}`` with Where."""
+
+    secrets: int = 0
+    entries: int = 0
+    redacted: int = 0
+    fixed: int = 0
+    private: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """What an engine says of it: ``secrets``, how many were found in how many ``entries``; of
+        these ``fixed`` cannot be redacted; and the private facts, the most frequent first.
+        """
+        facts = sorted(self.private.values(), key=lambda one: (one["what"], -one["times"]))
+        numbers = (self.secrets, self.entries, self.redacted, self.fixed)
+        names = ("secrets", "entries", "redacted", "fixed")
+        return {**dict(zip(names, numbers, strict=True)), "private": facts}
+
+
+class Screen:
+    """Looks at entries that are to leave, and holds back what should not.
+
+    choice: one of CHOICES, or None. own: names of this user and this machine (artifacts.leaks).
+    dry: with no choice, only tell. kinds: those that the target takes.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        left: Left,
+        reader: Reader,
+        choice: str | None = None,
+        own: dict[str, str] | None = None,
+        dry: bool = False,
+        kinds: frozenset[str] = PORTABLE,
+    ) -> None:
+        self.told = Told()
+        self._report = report
+        self._left = left
+        self._reader = reader
+        self._choice = choice
+        self._own = own or {}
+        self._dry = dry
+        self._kinds = kinds
+        self._shown = 0
+
+    def described(
+        self, chosen: Sequence[Described], source: Source
+    ) -> tuple[list[Described], Source]:
+        """Entries as they may leave, and whence their bytes come.
+
+        Raises Problem("secrets-found") where some hold secrets and nobody has said what to do.
+        """
+        some = [one.item for one in chosen if self._may_go(one)]
+        made, held = self._screened(some, source)
+        found = []
+        for one in chosen:
+            if id(one.item) in held:
+                continue
+            item = made.items.get(id(one.item))
+            if item is None:
+                found.append(one)
+                continue
+            again = made.facts[id(one.item)]
+            entry = one.entry._replace(sha256=item.files[0].sha256, name=again.entry.name)
+            if one.entry.path == one.item.path:
+                entry = entry._replace(path=item.path)
+            found.append(replace(one, entry=entry, item=item, facts=again.facts, unhashed=False))
+        return found, made.source
+
+    def offered(self, offered: Offered) -> Offered:
+        """The same, of entries as another place can take them."""
+        items = offered.items()
+        made, held = self._screened(items, offered)
+        kept = [made.items.get(id(item), item) for item in items if id(item) not in held]
+        return _Screened(_distinct(kept), made.source)
+
+    def _may_go(self, one: Described) -> bool:
+        return one.entry.kind in PORTABLE and not one.entry.broken
+
+    def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
+        items = [item for item in items if item.kind in self._kinds]
+        seen = self._look(items, source)
+        self._report.finding(leaks=self.told.to_json())
+        made, held = _Made(source), set[int]()
+        if not seen or self._choice == "allow":
+            return made, held
+        if self._choice is None:
+            if self._dry:
+                return made, held
+            raise Problem(
+                "secrets-found",
+                secrets=self.told.secrets,
+                entries=self.told.entries,
+                fixed=self.told.fixed,
+            )
+        files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]] = {}
+        for one in seen:
+            problem = Problem("has-secrets")
+            if self._choice == "redact":
+                problem = Problem("secret-fixed", kind=one.item.kind)
+                if not one.fixed:
+                    try:
+                        self._redact(one, source, files, made)
+                        self.told.redacted += 1
+                        continue
+                    except Problem as said:
+                        problem = said
+            held.add(id(one.item))
+            self._left(one.item, problem)
+        made.source = Patched(source, files)
+        self._report.finding(leaks=self.told.to_json())
+        return made, held
+
+    def _redact(
+        self,
+        seen: _Seen,
+        source: Source,
+        files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]],
+        made: _Made,
+    ) -> None:
+        """Raises Problem("entry-vanished" | "redaction-breaks")."""
+        item = seen.item
+        old = item.files[0]
+        patches = joined(seen.patches[old.path])
+        before, after = hashlib.sha256(), hashlib.sha256()
+        try:
+            with source.open(old) as stream:
+                for piece in self._pieces(stream):
+                    before.update(piece)
+            with patched(source.open(old), patches) as stream:
+                for piece in self._pieces(stream):
+                    after.update(piece)
+        except OSError as e:
+            raise Problem("entry-vanished", why=e.strerror or str(e)) from e
+        digest = after.hexdigest()
+        folder, slash, name = old.path.rpartition("/")
+        if name == layout.payload_name(before.hexdigest()):
+            name = layout.payload_name(digest)
+        file = old._replace(path=folder + slash + name, sha256=digest)
+        files[file.path, digest] = old, patches
+        path = file.path if item.path == old.path else item.path
+        new = replace(item, path=path, files=[file], sha256=None)
+        [[again]] = describe([new], Patched(source, files), self._reader, self._report)
+        if again.entry.broken:
+            del files[file.path, digest]
+            raise Problem("redaction-breaks")
+        made.items[id(item)] = new
+        made.facts[id(item)] = again
+
+    # Looking.
+
+    def _look(self, items: Sequence[Item], source: Source) -> list[_Seen]:
+        """The entries that hold secrets. What cannot be read is told by whoever copies it."""
+        progress = Progress(self._report, sum(item.size for item in items))
+        values: dict[bytes, None] = {}
+        found: dict[int, _Seen] = {}
+        for item in items:
+            progress.begin(item)
+            facts: set[tuple[str, str]] = set()
+            for file, name, stream in _streams(item, source):
+                with stream:
+                    leaks = self._scan(item, name, stream, facts, progress)
+                if leaks:
+                    seen = found.setdefault(id(item), _Seen(item))
+                    self._note(seen, file, name, leaks, source, values)
+        echoes = Echoes(values)
+        if echoes:
+            self._listen(items, source, echoes, found)
+        seen_all = [found[id(item)] for item in items if id(item) in found]
+        for seen in seen_all:
+            self.told.entries += 1
+            self.told.fixed += seen.fixed
+        progress.end()
+        return seen_all
+
+    def _scan(
+        self,
+        item: Item,
+        name: str,
+        stream: BinaryIO,
+        facts: set[tuple[str, str]],
+        progress: Progress,
+    ) -> list[Leak]:
+        scanner = Scanner(self._own)
+        leaks: dict[tuple[int, int], Leak] = {}
+        piece = b""
+        waiting = self._pieces(stream)
+        last = False
+        while not last:
+            following = next(waiting, b"")
+            last = not following
+            for one in scanner.feed(piece, last):
+                if isinstance(one, Fact):
+                    self._fact(one, Where(item.kind, item.key, item.path, name, one.start), facts)
+                elif len(leaks) < _MAX_LEAKS:
+                    leaks.setdefault((one.start, one.end), one)
+            progress.add(len(piece))
+            piece = following
+        return list(leaks.values())
+
+    def _note(
+        self,
+        seen: _Seen,
+        file: File | None,
+        name: str,
+        leaks: list[Leak],
+        source: Source,
+        values: dict[bytes, None],
+    ) -> None:
+        item = seen.item
+        fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
+        fixed = fixed or len(leaks) >= _MAX_LEAKS
+        data = self._whole(file, source) if file and not fixed and item.kind in _PICKLES else None
+        if data is not None:
+            leaks = _within(leaks, list(opcodes.texts(data, self._report.check)))
+        texts = data if data is not None else self._whole(file, source) if file else item.about
+        grouped: dict[tuple[str, str, bytes], list[Leak]] = {}
+        for leak in leaks:
+            value = texts[leak.start : leak.end] if texts else b""
+            if value:
+                values.setdefault(value)
+            grouped.setdefault((leak.what, leak.name, value), []).append(leak)
+            if file:
+                patch = Patch(leak.start, FILL * (leak.end - leak.start))
+                seen.patches.setdefault(file.path, []).append(patch)
+        for some in grouped.values():
+            self._tell(item, name, some[0], len(some), fixed)
+        seen.leaks += len(leaks)
+        seen.fixed = seen.fixed or fixed
+
+    def _listen(
+        self, items: Sequence[Item], source: Source, echoes: Echoes, found: dict[int, _Seen]
+    ) -> None:
+        """Find what is known to be secret where nothing around it says so."""
+        for item in items:
+            for file, name, stream in _streams(item, source):
+                path = file.path if file else ""
+                seen = found.get(id(item))
+                known = joined(seen.patches.get(path, [])) if seen else []
+                more: dict[str, list[Leak]] = {}
+                fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
+                with stream:
+                    for echo in echoes.find(self._pieces(stream)):
+                        if any(p.start <= echo.start and echo.end <= p.end for p in known):
+                            continue
+                        seen = seen or found.setdefault(id(item), _Seen(item))
+                        seen.patches.setdefault(path, []).append(Patch(echo.start, echo.instead))
+                        leak = Leak("again", echo.form, echo.start, echo.end, "…")
+                        more.setdefault(echo.form, []).append(leak)
+                if more and seen:
+                    seen.fixed = seen.fixed or fixed
+                    for some in more.values():
+                        self._tell(item, name, some[0], len(some), fixed)
+
+    def _whole(self, file: File, source: Source) -> bytes | None:
+        try:
+            with source.open(file) as stream:
+                return stream.read(MAX_PAYLOAD)
+        except OSError:
+            return None
+
+    def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
+        try:
+            while data := stream.read(CHUNK):
+                self._report.check()
+                yield data
+        except OSError:
+            return
+
+    def _tell(self, item: Item, name: str, leak: Leak, times: int, fixed: bool) -> None:
+        self.told.secrets += 1
+        self._shown += 1
+        if self._shown <= _MAX_TOLD:
+            where = Where(item.kind, item.key, item.path, name, leak.start)
+            about = {"what": leak.what, "name": leak.name, "excerpt": leak.excerpt}
+            self._report.finding(
+                secret={**where.to_json(), **about, "times": times, "redactable": not fixed}
+            )
+
+    def _fact(self, fact: Fact, where: Where, known: set[tuple[str, str]]) -> None:
+        name = fact.what, fact.value
+        private = self.told.private
+        if name not in private:
+            if sum(one["what"] == fact.what for one in private.values()) >= _MAX_FACTS:
+                return
+            about = {"what": fact.what, "value": fact.value, "entries": 0, "times": 0}
+            private[name] = {**about, **where.to_json()}
+        private[name]["times"] += 1
+        if name not in known:
+            known.add(name)
+            private[name]["entries"] += 1
+
+
+@dataclass
+class _Made:
+    """What became of items, by their identity: new ones, and what is read of them."""
+
+    source: Source
+    items: dict[int, Item] = field(default_factory=dict)
+    facts: dict[int, Described] = field(default_factory=dict)
+
+
+class _Screened:
+    def __init__(self, items: list[Item], source: Source) -> None:
+        self._items = items
+        self._source = source
+
+    def items(self) -> list[Item]:
+        return self._items
+
+    def open(self, file: File) -> BinaryIO:
+        return self._source.open(file)
+
+
+def _distinct(items: list[Item]) -> list[Item]:
+    """Items without those that have become another's equal."""
+    found: dict[tuple[str, ...], Item] = {}
+    for item in items:
+        digests = [file.sha256 or str(id(item)) for file in item.files]
+        found.setdefault((item.kind, item.path, *digests), item)
+    return list(found.values())
+
+
+def _within(leaks: Iterable[Leak], extents: Sequence[opcodes.Extent]) -> list[Leak]:
+    """Secrets without what comes after the text that they are in: opcodes may look like text."""
+    found = []
+    for leak in leaks:
+        around = [e for e in extents if e.start <= leak.start < e.end]
+        end = min((e.end for e in around), default=leak.end)
+        found.append(leak._replace(end=min(leak.end, end)))
+    return found
+
+
+def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, BinaryIO]]:
+    """What of an item goes to another place: each file, its name, and its bytes as they are there.
+
+    None for what is no file: a key that somebody chose, and the text of an item of a list.
+    """
+    if item.kind == "pgo":
+        yield None, "key", io.BytesIO(item.key.encode("utf-8", "surrogatepass"))
+    listed = item.path.partition(MARK)[0]
+    if item.about:
+        yield None, listed.rpartition("/")[2], io.BytesIO(item.about)
+    for file in item.files:
+        if not file.regular or (item.about and file.path == listed):
+            continue
+        try:
+            stream = source.open(file)
+        except OSError:
+            continue
+        if is_group(item.kind, file.name) and file.size <= CHUNK:
+            with stream:
+                data = portable_bytes(item.kind, file.name, stream.read(CHUNK))
+            yield file, file.name, io.BytesIO(data)
+        else:
+            yield file, file.name, stream

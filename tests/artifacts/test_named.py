@@ -1,0 +1,108 @@
+"""What pickles name, and what of that PyTorch never does."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchkeeper.artifacts import facts as read
+from torchkeeper.artifacts import named
+from torchkeeper.link.process import Engine
+from torchkeeper.link.runnable import lines, names, warning
+
+
+class Calls:
+    """Pickled as a call."""
+
+    def __init__(self, *reduced: Any) -> None:
+        self.reduced = reduced
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.reduced
+
+
+def named_in(module: str, name: str) -> bytes:
+    """A pickle that calls something by its name."""
+    return (
+        b"\x80\x04"
+        + b"".join(b"\x8c" + bytes([len(text)]) + text.encode() for text in (module, name))
+        + b"\x93)R."
+    )
+
+
+def test_all_that_real_caches_name_is_pytorchs(
+    kept_291: Path, filled: Path, other_kinds: Path
+) -> None:
+    with Engine() as engine:
+        for place in (kept_291, filled, other_kinds / "cache", other_kinds / "temporary"):
+            found = engine.call("runnable", {"place": str(place)})
+            assert (found["strange"], names(found).count("never")) == (0, 0), found
+            assert len(found["globals"]) > 30 or "temporary" in str(place)
+            by_kind = {one["kind"]: one for one in found["kinds"]}
+            if place == other_kinds / "cache":
+                # The guards of each variant are a pickle of their own.
+                assert by_kind["precompile"]["pickles"] == 3
+                assert any(one["name"] == "builtins.getattr" for one in found["globals"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"), ("posix", "system"), ("subprocess", "Popen"), ("builtins", "eval"),
+        ("builtins", "exec"), ("builtins", "getattr"), ("builtins", "__import__"),
+        ("torch._inductor.codecache", "PyCodeCache"), ("torch._inductor.codecache", "os.system"),
+        ("torch._inductor.codecache", "CppCodeCache.load"),
+        ("torch._inductor.utils", "run_and_get"),
+        ("torch._inductor.compile_worker.subproc_pool", "SubprocPool"),
+        ("torch._dynamo.package", "Popen"), ("sympy.parsing.sympy_parser", "parse_expr"),
+        ("sympy.core.sympify", "sympify"), ("torch", "load"), ("torch.serialization", "load"),
+        ("torch._inductor.evil", "Path"), ("torch_inductor", "CompiledFxGraph"),
+        ("functools", "partial"), ("pathlib", "Path"), ("torch.hub", "Load"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_what_pytorch_never_names_is_strange(module: str, name: str, depth: int) -> None:
+    data = named_in(module, name)
+    for _ in range(depth):
+        data = pickle.dumps({"a": [data, 1]})
+    told = read.read("fxgraph" + read.NAMED, ["x"], {"x": data}, False)
+    assert told["strange"] == [f"{module}.{name}"]
+    assert told["pickles"] == depth + 1
+
+
+def test_what_comes_after_a_pickle_and_what_is_broken_is_looked_at_too() -> None:
+    after = pickle.dumps(1) + named_in("os", "system")
+    assert named.facts("pgo", {"x": after})["strange"] == ["os.system"]
+    broken = named_in("os", "system")[:-1]
+    told = named.facts("pgo", {"x": broken})
+    assert (told["strange"], told["more"]) == (["os.system"], True)
+    assert named.facts("ondisk", {"x": b"\0\0\0\0" + named_in("os", "system")})["strange"]
+    assert named.facts("pgo", {"x": b""})["globals"] == []
+
+
+def test_a_look_through_what_never_ends_is_ended() -> None:
+    wide: Any = [b"\x80\x04."] * 10
+    for _ in range(30):
+        wide = [wide, wide]  # 2**30 ways, 30 objects
+    assert not named.facts("pgo", {"x": pickle.dumps(wide)})["more"]
+    many = named.facts("pgo", {"x": pickle.dumps([pickle.dumps(n) for n in range(2000)])})
+    assert many["more"]
+    long = named.facts("pgo", {"x": pickle.dumps(list(range(400_000)))})
+    assert long["more"]
+
+
+def test_a_listing_carries_what_is_strange_and_words_say_it(tmp_path: Path) -> None:
+    (tmp_path / "dynamo").mkdir()
+    hostile = pickle.dumps({"a": Calls(pickle.loads, (b"\x80\x04N.",))})
+    (tmp_path / "dynamo" / "code_state_job.pkl").write_bytes(hostile)
+    told = read.read("pgo", ["x"], {"x": hostile}, False)
+    assert told["strange"] == ["_pickle.loads"]
+    with Engine() as engine:
+        found = engine.call("runnable", {"place": str(tmp_path)})
+    assert found["strange"] == 1
+    assert dict(lines(found))["runs"] == "pgo: 2 pickles"
+    assert "1 of which PyTorch never uses: _pickle.loads (pgo job)" in names(found)
+    assert "_pickle.loads" in warning(found)

@@ -1,0 +1,205 @@
+"""What becomes of entries that hold secrets when they are to leave."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.redis_server import dump, serving
+from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.wire import Message
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError
+from torchkeeper.stores.bundle import Bundle
+
+PASSWORD = b"hunter2-not-a-real-password"
+
+
+def forms(secret: bytes) -> list[bytes]:
+    """How a secret may stand somewhere."""
+    found = [secret, quote(secret, safe="").encode(), secret.hex().encode()]
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + secret)
+        found.append(whole[-(-before * 8 // 6) : (before + len(secret)) * 8 // 6])
+    return found
+
+
+def ask(op: str, **params: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    heard: list[Message] = []
+    with Engine() as engine:
+        done = engine.call(op, params, heard.append)
+    return done, [one.body for one in heard if one.type == "finding"]
+
+
+def left_of(findings: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    left = [one["left"] for one in findings if "left" in one]
+    return {(one["kind"], one["code"]) for one in left if one["kind"] != "lock"}
+
+
+def put(cache: Path, kind: str, key: str, data: bytes) -> Path:
+    """A payload where PyTorch would have it."""
+    digest = hashlib.sha256(data).hexdigest()
+    path = cache / layout.payload_path(kind, key, digest)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def test_secrets_are_an_end_of_it_until_somebody_decides(kept_291: Path, tmp_path: Path) -> None:
+    output = tmp_path / "b.torchcache"
+    heard: list[Message] = []
+    with Engine() as engine, pytest.raises(UserError) as caught:
+        engine.call("export", {"place": str(kept_291), "output": str(output)}, heard.append)
+    assert caught.value.code == "secrets-found"
+    assert (caught.value.params["secrets"], caught.value.params["entries"]) == (7, 7)
+    assert not output.exists()
+    assert os.listdir(tmp_path) == []
+    secrets = [one.body["secret"] for one in heard if "secret" in one.body]
+    assert len(secrets) == 7
+    for one in secrets:
+        path = kept_291 / one["path"]
+        data = path.read_bytes()
+        assert one["kind"] == "fxgraph"
+        assert path.name == one["file"]
+        assert data[one["offset"] :].startswith(PASSWORD)
+        assert (one["what"], one["redactable"]) == ("url-password", True)
+        assert PASSWORD.decode() not in str(one)
+
+
+@pytest.mark.parametrize("choice", ["redact", "leave"])
+def test_no_trace_of_it_is_in_the_bundle(kept_291: Path, tmp_path: Path, choice: str) -> None:
+    output = tmp_path / "b.torchcache"
+    done, findings = ask("export", place=str(kept_291), output=str(output), secrets=choice)
+    data = output.read_bytes()
+    for form in forms(PASSWORD):
+        assert form not in data
+    assert done["leaks"]["redacted"] == (7 if choice == "redact" else 0)
+    assert done["entries"] == (44 if choice == "redact" else 37)
+    assert left_of(findings) == (set() if choice == "redact" else {("fxgraph", "has-secrets")})
+    again, _ = ask("leaks", place=str(output))
+    assert again["secrets"] == 0
+    # Nobody decides this by accident: what is allowed goes as it is.
+    ask("export", place=str(kept_291), output=str(output), secrets="allow")
+    assert PASSWORD in output.read_bytes()
+
+
+def test_what_is_redacted_is_whole_and_named_after_its_content(
+    kept_291: Path, tmp_path: Path
+) -> None:
+    output, back = tmp_path / "b.torchcache", tmp_path / "back"
+    ask("export", place=str(kept_291), output=str(output), secrets="redact")
+    ask("import", file=str(output), into=str(back))
+    old = {p.parent.name: p for p in (kept_291 / "fxgraph").rglob("*") if p.is_file()}
+    new = {p.parent.name: p for p in (back / "fxgraph").rglob("*") if p.is_file()}
+    assert old.keys() == new.keys()
+    for key, path in new.items():
+        data = path.read_bytes()
+        assert path.name == layout.payload_name(hashlib.sha256(data).hexdigest())
+        assert path.name != old[key].name
+        assert data == old[key].read_bytes().replace(PASSWORD, b"x" * len(PASSWORD))
+    listed, _ = ask("list", place=str(back))
+    assert listed["broken"] == 0
+
+
+def planted(cache: Path, value: bytes) -> None:
+    """Entries that have a secret in forms in which nothing says that it is one."""
+    text = value.decode()
+    inner = pickle.dumps({"x": text, "deeper": pickle.dumps([text])})
+    state = {"nested": inner, "quoted": quote(text, safe=""), "64": base64.b64encode(b"a" + value),
+             "hex": value.hex(), "plain": text}  # fmt: skip
+    graph = next(p for p in sorted((cache / "fxgraph").rglob("*")) if p.is_file())
+    data = graph.read_bytes()
+    # Beside what it is, as a further text that nobody reads: a pickle ends with its STOP.
+    named = {"TORCH_API_KEY": value.decode(), "job": state}
+    put(cache, "pgo", "job_x", pickle.dumps(named))
+    put(cache, "fxgraph", graph.parent.name, data + pickle.dumps(state))
+
+
+def test_a_secret_is_found_again_where_nothing_says_that_it_is_one(
+    filled: Path, tmp_path: Path
+) -> None:
+    value = b"Tr0ub4dor&3=/+deep"
+    cache = Path(shutil.copytree(filled, tmp_path / "cache"))
+    planted(cache, value)
+    output = tmp_path / "b.torchcache"
+    done, findings = ask("export", place=str(cache), output=str(output), secrets="redact")
+    assert done["leaks"]["redacted"] == 2, findings
+    data = output.read_bytes()
+    for form in forms(value):
+        assert form not in data
+    with Bundle(str(output), Report()) as bundle:
+        profile = next(item for item in bundle.items() if item.key == "job_x")
+        with bundle.open(profile.files[0]) as stream:
+            job = pickle.loads(stream.read())["job"]
+    nested = pickle.loads(job["nested"])
+    assert nested["x"] == job["plain"] == "x" * len(value)
+    assert pickle.loads(nested["deeper"]) == ["x" * len(value)]
+    assert base64.b64decode(job["64"]) == b"a" + b"x" * len(value)
+
+
+def test_what_is_named_after_its_source_stays_out(fixture_cache: Path, tmp_path: Path) -> None:
+    source = sorted(fixture_cache.glob("*/*.cpp"))[0]
+    source.write_text(source.read_text() + "\n// hf_" + "aB3dE6gH9jK2mN5pQ8sT1vW4\n")
+    output = tmp_path / "b.torchcache"
+    done, findings = ask("export", place=str(fixture_cache), output=str(output), secrets="redact")
+    assert left_of(findings) == {("code", "secret-fixed")}
+    assert (done["leaks"]["redacted"], done["leaks"]["fixed"]) == (7, 1)
+    assert b"hf_aB3" not in output.read_bytes()
+
+
+def test_private_facts_never_keep_anything_back(filled: Path, tmp_path: Path) -> None:
+    done, _ = ask("export", place=str(filled), output=str(tmp_path / "b.torchcache"))
+    told = {one["what"]: one for one in done["leaks"]["private"]}
+    assert told["source"]["value"].endswith("plain_script.py")
+    assert told["source"]["entries"] >= 3
+    assert done["leaks"]["secrets"] == 0
+
+
+def test_a_server_gets_no_secret_and_one_that_has_some_gives_none_away(
+    kept_291: Path, tmp_path: Path
+) -> None:
+    with serving(tmp_path / "r") as server, serving(tmp_path / "o") as other, Engine() as engine:
+        params = {"place": str(kept_291), "into": server.url}
+        with pytest.raises(UserError, match="secrets were found"):
+            engine.call("copy", params)
+        assert server("DBSIZE") == 0
+        done = engine.call("copy", {**params, "secrets": "redact"})
+        assert done["leaks"]["redacted"] == 7
+        again = engine.call("leaks", {"place": server.url})
+        assert (again["secrets"], again["private"][0]["what"]) == (0, "source")
+        other.load(dump())
+        output = tmp_path / "b.torchcache"
+        with pytest.raises(UserError, match="secrets were found"):
+            engine.call("export", {"place": other.url, "output": str(output)})
+        engine.call("export", {"place": other.url, "output": str(output), "secrets": "redact"})
+        assert not any(form in output.read_bytes() for form in forms(PASSWORD))
+
+
+def test_a_folder_of_others_is_a_shared_place_and_ones_own_is_not(
+    kept_291: Path, tmp_path: Path
+) -> None:
+    mine, ours = tmp_path / "mine", tmp_path / "ours"
+    mine.mkdir()
+    mine.chmod(0o775)  # as many systems make folders, with a group of one's own
+    ours.mkdir()
+    ours.chmod(0o777)
+    with Engine() as engine:
+        assert engine.call("copy", {"place": str(kept_291), "into": str(mine)})["leaks"] is None
+        params = {"place": str(kept_291), "into": str(ours / "cache")}
+        with pytest.raises(UserError, match="secrets were found"):
+            engine.call("copy", params)
+        assert not (ours / "cache").exists()
+        foretold = engine.call("copy", {**params, "dry": True})
+        assert foretold["leaks"]["secrets"] == 7
+        engine.call("copy", {**params, "secrets": "redact"})
+    assert not any(PASSWORD in p.read_bytes() for p in ours.rglob("*") if p.is_file())
+    assert len(list((ours / "cache" / "fxgraph").rglob("*/*/*"))) == 7
