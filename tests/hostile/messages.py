@@ -120,18 +120,8 @@ def endless() -> list[bytes]:
     return [b"x" * (1 << 18)] * 400
 
 
-#: What no engine and no app goes on after.
-NO_OBJECTS: list[list[bytes]] = [
-    endless(),
-    [b"[" * 500_000 + b"\n"],
-    [b'{"id": 1, "op": "list", "params": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}\n"],
-    [b'{"id": ' + b"9" * 5_000 + b"}\n"],
-    [b"\xff\n"],
-]
-
-
-def odd_requests() -> list[bytes]:
-    """Objects that are no requests, or of which the answer would not fit a line."""
+def no_requests() -> list[bytes]:
+    """Lines that are no requests, or of which the answer would not fit a line."""
     most = wire.MAX_LINE - 200
     params = {"place": "/" + "é" * (most // 3)}
     return [
@@ -142,4 +132,7 @@ def odd_requests() -> list[bytes]:
         b'{"id": 3, "op": "' + "é".encode() * (most // 4) + b'"}', b'{"id": 3, "op": []}',
         b'{"id": 3, "op": "list", "params": []}',
         b'{"id": 3, "op": "list", "params": {"place": 5}}', b"{}",
+        b"[" * 500_000, b'{"id": ' + b"9" * 5_000 + b"}", b"\xff", b"x" * wire.MAX_LINE,
+        b'{"id": 1, "op": "list", "params": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",
+        *(line for line in values.ODD_JSON if line.strip()),
     ]  # fmt: skip

@@ -124,7 +124,9 @@ def main() -> None:
     try:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
-                _take(wire.decode(line), out, requests, running)
+                _take(line, out, requests, running)
+    except wire.WireError:
+        _refuse(out)  # a line without an end: nothing can follow it
     finally:
         stop()
         worker.join(PATIENCE)
@@ -164,17 +166,21 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _refuse(out: _Out) -> None:
-    """Say that an object is no request."""
+    """Say that a line is no request."""
     error = {"code": "request-malformed", "params": {}}
     out.send({"type": "error", "id": None, "error": error})
 
 
 def _take(
-    obj: dict[str, Any],
+    line: bytes,
     out: _Out,
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None],
     running: dict[int, _Request],
 ) -> None:
+    try:
+        obj = wire.decode(line)
+    except wire.WireError:
+        return _refuse(out)
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
         return _refuse(out)
