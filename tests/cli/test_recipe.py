@@ -252,3 +252,21 @@ def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
     assert wrong.code == 2
     assert "Names that are like it: f, batch 2" in wrong.err
     assert tk(*dry, "--only", "4").code == 2
+
+
+@pytest.mark.torch
+def test_dry_run_looks_at_the_device_the_environment_and_the_place(
+    tk: Tk, tmp_path: Path, torch_python: str, bare_python: str
+) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text("[[callable]]\nfunction = 'a:f'\ninputs = [3]\n")
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
+    what = ("warm", recipe, "--into", tmp_path / "into", "--dry-run")
+    ran = tk(*what, "--env", torch_python, "--device", "cuda:63", "--json")
+    assert (ran.code, ran.objects[0]["problem"]["code"]) == (1, "device-missing")
+    assert tk(*what, "--env", torch_python, "--device", "cpu").code == 0
+    ran = tk(*what, "--env", bare_python)
+    assert (ran.code, "has no torch" in ran.err) == (3, True)
+    ran = tk("warm", recipe, "--into", recipe / "into", "--dry-run", "--env", torch_python)
+    assert (ran.code, "is not a folder" in ran.err) == (3, True)
+    assert not (tmp_path / "into").exists()

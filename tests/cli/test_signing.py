@@ -174,3 +174,9 @@ def test_a_file_of_signers_that_others_wrote_is_kept(
     assert [one["name"] for one in listed] == ["*@example.org", "me"]
     assert json.loads(tk("signers", "remove", "me", "--json", **config).out)["result"]["removed"]
     assert len(file.read_text().splitlines()) == 2
+    # Several names in one line, as ssh-keygen has it; and a pattern that one of them fits.
+    file.write_text(f"*@example.org {' '.join(public)}\nme,you@example.org {' '.join(public)} x\n")
+    removed = tk("signers", "remove", "you@example.org", "--json", **config).result
+    assert [one["name"] for one in removed["removed"]] == ["me,you@example.org"]
+    assert [one["name"] for one in removed["still"]] == ["*@example.org"]
+    assert file.read_text().splitlines()[1] == f"me {' '.join(public)} x"

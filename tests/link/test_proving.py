@@ -72,3 +72,12 @@ def test_what_this_machine_cannot_run_is_not_proved() -> None:
     assert proof.why == []
     assert proof.said.startswith("Not proved: Net: ")
     assert proof.to_json()["proved"] is None
+    uncached = cell(1, "op", 0, "nothing-cached")
+    assert proving.judged({"a": "x"}, [cell(0), uncached], set(), {"a"}).unproved.startswith("op: ")
+    proof = proving.judged({"a": "x"}, [cell(0), uncached], {0}, {"a"})
+    assert (proof.good, proof.of, len(proof.why)) == (0, 2, 1)
+
+
+def test_graphs_that_autograd_entries_hold_themselves_are_found() -> None:
+    bundled = {**cell(0, hits=0), "autograd": {"hits": 1, "misses": 0}}
+    assert proving.judged({"a": "x"}, [bundled], set(), {"a"}) == Proof(1, 1)

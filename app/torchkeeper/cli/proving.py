@@ -36,7 +36,8 @@ def prove(
     program = proving.looked_up(graphs)
     if not program:
         return Proof(unproved="the program has asked no cache, or it is turned off")
-    pythons = {str(note.get("python") or "") for note in notes if note.get("compiled")}
+    notes = [note for note in notes if note.get("compiled")]
+    pythons = {str(note.get("python") or "") for note in notes}
     if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):
         return Proof(unproved="it is not known which Python compiled it")
     keys = program.keys() | {str(one["key"]) for one in autograd if one.get("key")}
@@ -49,7 +50,8 @@ def prove(
                              "program compiled are not in its cache folder")  # fmt: skip
             return _judged(args, python, notes, program, scratch, copy)
     except UserError as error:
-        return Proof(unproved=" ".join(part for part in (error.what, error.why) if part))
+        said = " ".join(part for part in (error.what, error.why) if part)
+        return Proof(unproved=said.rstrip("."))
 
 
 def _place(notes: Sequence[Answer], place: str) -> str:

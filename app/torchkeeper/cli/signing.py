@@ -122,10 +122,14 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _remove(args: argparse.Namespace) -> int:
-    gone = signing.distrust(args.name)
+    gone, stays = signing.distrust(args.name)
     keys = ", ".join(one.fingerprint for one in gone)
-    said = printable(f"{gone[0].name} is trusted no longer: {keys}.")
-    output.result(args, {"removed": [one._asdict() for one in gone]}, said)
+    said = f"Trusted no longer: {args.name}, {keys}."
+    if stays:
+        said += f" It still fits {', '.join(one.name for one in stays)}, with other keys."
+    about = {"removed": [one._asdict() for one in gone],
+             "still": [one._asdict() for one in stays]}  # fmt: skip
+    output.result(args, about, printable(said))
     return 0
 
 

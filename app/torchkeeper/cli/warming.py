@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+from collections import Counter
 
 from torchkeeper.cli import leaking, looking, output
 from torchkeeper.cli.asking import Answer, Asker
@@ -13,6 +15,7 @@ from torchkeeper.cli.telling import Live, complain, tell
 from torchkeeper.link import (
     carrying,
     interpreters,
+    knowing,
     picking,
     preparing,
     protected,
@@ -136,7 +139,7 @@ def warm(args: argparse.Namespace) -> int:
     if args.only:
         params["only"] = picking.indexes(params["recipes"], args.only)
     if args.dry_run:
-        return cells(args, params)
+        return cells(args, params, args.into)
     _look_ahead(args)
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
@@ -182,11 +185,16 @@ def _keep(paths: list[str], rows: list[Answer], place: str) -> None:
         warmed.keep(kept, place)
 
 
-def cells(args: argparse.Namespace, params: Answer) -> int:
-    """List the cells that there would be; 1 where one is known to fail."""
+def cells(args: argparse.Namespace, params: Answer, into: str = "") -> int:
+    """List the cells that there would be; 1 where one is known to fail. into: the place that they
+    would be compiled into, for which the environment and its devices are looked at, too.
+    """
     with Engine(interpreters.chosen(args.env)) as engine:
         asker = Asker(engine, args.json)
         answer = asker.ask("cells", **params)
+    if into:
+        _look_around(args, asker.rows, into)
+        answer["problems"] = sum(isinstance(row.get("problem"), dict) for row in asker.rows)
     if args.json:
         for row in asker.rows:
             output.emit(row)
@@ -203,6 +211,31 @@ def cells(args: argparse.Namespace, params: Answer) -> int:
         said += f"; {answer['problems']:,} of them would fail"
     output.result(args, answer, f"{said}.")
     return 1 if answer["problems"] else 0
+
+
+def _look_around(args: argparse.Namespace, rows: list[Answer], into: str) -> None:
+    """Note at cells whose device is not there that they would fail.
+
+    Raises UserError where the interpreter has no torch, or the place cannot be written.
+    """
+    above = os.path.abspath(into)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise user_error("place-not-folder", {"place": above})
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise user_error("place-unwritable", {"place": into, "why": "Permission denied"})
+    if all(row.get("source") == "triton" for row in rows):
+        return  # kernels are compiled without a torch, for GPUs that are elsewhere
+    facts = knowing.environment(interpreters.chosen(args.env))
+    there = Counter(str(one.get("type")) for one in facts.get("devices") or ())
+    for row in rows:
+        kind, _, number = str(row.get("device") or "").partition(":")
+        if not kind or row.get("problem") or row.get("source") == "triton":
+            continue
+        if (int(number) if number.isdigit() else 0) >= there[kind]:
+            params = {"device": str(row["device"])}
+            row["problem"] = {"code": "device-missing", "params": params}
 
 
 def _trouble(row: Answer) -> str:

@@ -17,6 +17,8 @@ _DROPPED = re.compile(
     r".*_(?:DIR|PATH|HOME|URL|REDIS|REMOTE|TRACE|LOGS?|DEBUG|DUMP|PROFIL\w*|THREADS|WORKERS?|SERVER"
     r"|PORT|ADDR|TOKEN|SECRET|PASSWORD|KEY)(?:_.*)?"
 )
+#: It is part of every key, and no secret (torch/_inductor/codecache.py, cache_key_tag).
+_TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 #: Backends that no cache is asked for (torch/_dynamo/backends/debugging.py).
 NOT_CACHED = ("eager", "eager_noexcept", "eager_debug", "aot_eager", "aot_eager_decomp_partition")
@@ -59,9 +61,10 @@ def variables(env: Any) -> dict[str, str]:
         if isinstance(name, str)
         and isinstance(value, str)
         and _KEPT.fullmatch(name)
-        and not _DROPPED.fullmatch(name)
-        and name != PRECOMPILE
-        and not is_secret(name, value)
+        and (
+            name == _TAG
+            or not (_DROPPED.fullmatch(name) or name == PRECOMPILE or is_secret(name, value))
+        )
     }
 
 

@@ -15,11 +15,11 @@ from torchkeeper.link.words import user_error
 
 Answer = Mapping[str, Any]
 
-#: What says nothing of the recipe: this machine cannot run it now.
-_NOT_HERE = frozenset({
+#: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
+_NOT_KNOWN = frozenset({
     "device-missing", "disk-full", "place-unwritable", "torch-missing", "torch-broken",
     "threads-not-taken", "caches-disabled", "compile-disabled", "compiler-missing", "place-blank",
-    "warm-killed", "warm-timeout",
+    "warm-killed", "warm-timeout", "nothing-cached",
 })  # fmt: skip
 #: Graphs that a reason names.
 _NAMED = 3
@@ -84,21 +84,22 @@ def judged(
 
     A cell may find another's graph: so all that the program has must be found, too.
     """
-    why, bad = [], 0
+    why, unknown = list[str](), list[str]()
     for cell in cells:
         if problem := cell.get("problem"):
             error = user_error(str(problem.get("code")), problem.get("params") or {})
-            if error.code in _NOT_HERE:
-                return Proof(unproved=f"{cell['name']}: {error.what}")
-            why.append(f"{cell['name']} cannot be made again: {error.what}")
-        elif cell["index"] in missed or not cell.get("hits"):
+            if error.code in _NOT_KNOWN:
+                unknown.append(f"{cell['name']}: {error.what}".rstrip("."))
+            else:
+                why.append(f"{cell['name']} cannot be made again: {error.what}".rstrip("."))
+        elif cell["index"] in missed or not _hits(cell):
             why.append(
                 f"{cell['name']} is made in another way here than in the program: its graph was "
                 "not found (it, or what it uses, may have been changed after it was built)"
             )
-        else:
-            continue
-        bad += 1
+    bad = len(why)
+    if unknown and not why:
+        return Proof(unproved=unknown[0])
     rest = {key: name for key, name in program.items() if key not in found}
     if rest and not why:
         names = list(dict.fromkeys(rest.values()))
@@ -109,4 +110,9 @@ def judged(
             f"{'was' if len(rest) == 1 else 'were'} not asked for: something was changed after it "
             "was built, or is compiled where it cannot be heard"
         )
-    return Proof(len(cells) - bad, len(cells), why)
+    return Proof(len(cells) - bad - len(unknown), len(cells), why)
+
+
+def _hits(cell: Answer) -> int:
+    """Of graphs that AOTAutograd's entries hold themselves, those alone are counted."""
+    return int(cell.get("hits") or 0) + int((cell.get("autograd") or {}).get("hits") or 0)

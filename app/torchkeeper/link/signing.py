@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import fnmatch
 import os
 import re
 import shutil
@@ -38,7 +39,9 @@ _MOST_SIGNERS = 4 << 20
 
 
 class Signer(NamedTuple):
-    """A line of the allowed signers: a name, and a key with its fingerprint."""
+    """A line of the allowed signers: a name, or several with commas, which may be patterns; and a
+    key with its fingerprint.
+    """
 
     name: str
     key: str
@@ -71,17 +74,31 @@ def trust(name: str, key: str) -> Signer:
     return signer
 
 
-def distrust(name: str) -> list[Signer]:
-    """Take away all keys of a name, or the one with this fingerprint; returns them.
+def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
+    """Take away all keys of a name, or the one with this fingerprint; returns them, and of what
+    stays those with a pattern that the name fits. Of a line with several names only this one goes.
 
     Raises UserError("signer-unknown" | "signers-…").
     """
-    lines = _lines()
-    gone = [one for one in map(_signer, lines) if one is not None and name in one[::2]]
+    gone: list[Signer] = []
+    stays: list[Signer] = []
+    lines = []
+    for line in _lines():
+        one = _signer(line)
+        names = one.name.split(",") if one is not None else []
+        if one is None or (name not in names and name != one.fingerprint):
+            lines.append(line)
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in names) and one is not None:
+                stays.append(one)
+            continue
+        gone.append(one)
+        others = [other for other in names if other != name]
+        if others and name != one.fingerprint:
+            lines.append(",".join(others) + line.lstrip()[len(one.name) :])
     if not gone:
         raise user_error("signer-unknown", {"name": name})
-    _write([line for line in lines if _signer(line) not in gone])
-    return gone
+    _write(lines)
+    return gone, stays
 
 
 def required() -> bool:

@@ -448,8 +448,14 @@ def _mode_matters(module: Any) -> bool:
         return True
     if cls.__module__.startswith("torch.nn."):
         return False
-    code = getattr(cls.forward, "__code__", None)
-    return code is None or "training" in code.co_names
+    if getattr(cls.forward, "__code__", None) is None:
+        return True
+    # Not only forward itself: it may call another method that looks.
+    own = [
+        part for part in cls.__mro__ if not part.__module__.startswith(("torch.nn.", "builtins"))
+    ]
+    codes = [getattr(one, "__code__", None) for part in own for one in vars(part).values()]
+    return any(code is not None and "training" in code.co_names for code in codes)
 
 
 def _ways(context: Any) -> Noted:
