@@ -81,7 +81,9 @@ def plan(
         listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
-    whole = manifest.Manifest(made_by, made_in, tuple(listed), record.native)
+    # A digest is as long as any other.
+    digest = "0" * 64 if mega else None
+    whole = manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
     about = sum(map(len, whole.pieces()))
     size = _zip([*members, (manifest.NAME, about, False)])
     entries = [one.entry for one in taken]
