@@ -132,6 +132,18 @@ def test_only_the_planted_password_is_found_in_what_torch_wrote(
         assert there == planted
 
 
+def test_among_bytes_that_are_no_text_secrets_are_found_all_the_same() -> None:
+    noise = os.urandom(3 << 20)
+    for text in (
+        b"redis://:hunter2-x@h/0",
+        pickle.dumps({"password": "hunter2-x", "a": noise[:99]}),
+    ):
+        for at in (0, 5000, (1 << 20) - 9, (1 << 20) + 3, len(noise)):
+            data = noise[:at] + text + b"\0 some.module.name \0" + noise[at:]
+            assert b"hunter2-x" in [value for _, value in secrets(data)]
+    assert secrets(pickle.dumps({"password": "hunter2-x"})) == [("named", b"hunter2-x")]
+
+
 def test_private_facts_are_told_with_what_they_are() -> None:
     data = (
         b"# File: /home/ann/train.py:7 in forward, code: return self.secret_sauce(x)\n"

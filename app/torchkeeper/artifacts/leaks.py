@@ -15,6 +15,16 @@ from torchkeeper.artifacts.leakforms import FIXED, MAX_VALUE, TRIED, Fact, Leak,
 AHEAD = 2 * MAX_VALUE
 BEHIND = 512
 
+#: Where less than this part of what is searched is text, as in tensors and objects, only what is
+#: near a run of letters is: one byte of so many is asked, so many letters make a run, and so many
+#: bytes are near.
+_MOSTLY = 0.5
+_EACH = 61
+_RUN = b"\1" * 12
+#: What is smaller is searched in any case.
+_SMALL = 256 << 10
+_NEAR = 4 << 10
+_PRINTABLE = bytes(byte in b"\t\n\r" or 32 <= byte < 127 for byte in range(256))
 #: Bytes of a fixed text, at most.
 _LONGEST = 64
 
@@ -53,22 +63,46 @@ class Scanner:
         self._at += kept
 
     def _search(self, window: bytes, start: int, end: int) -> Iterator[Leak | Fact]:
-        lower, at, reach = window.lower(), start, end + _LONGEST
-        while (match := self._fixed.search(lower, at, reach)) and match.start() < end:
-            at = match.start() + 1  # the next may begin within this one
-            for found in self._try(window, match):
-                if isinstance(found, Leak) and found.what == "token":
-                    at = max(at, found.end)  # nothing begins within one
-                yield _moved(found, self._at)
+        for first, behind in _texts(window, start, end):
+            lower, at = window[first : behind + _LONGEST].lower(), 0
+            while (match := self._fixed.search(lower, at)) and match.start() < behind - first:
+                at = match.start() + 1  # the next may begin within this one
+                for found in self._try(window, match[0], first + match.start()):
+                    if isinstance(found, Leak) and found.what == "token":
+                        at = max(at, found.end - first)  # nothing begins within one
+                    yield _moved(found, self._at)
 
-    def _try(self, data: bytes, match: re.Match[bytes]) -> Iterator[Leak | Fact]:
-        text, at, end = match[0], match.start(), match.end()
+    def _try(self, data: bytes, text: bytes, at: int) -> Iterator[Leak | Fact]:
+        end = at + len(text)
         if text in FIXED:
             yield from TRIED[FIXED[text]](data, at, end)
         if text in self._own and not (
             data[max(at - 1, 0) : at].isalnum() or data[end : end + 1].isalnum()
         ):
             yield Fact(self._own[text], shown(data[at:end]), at)
+
+
+def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a window that may hold texts, in order and apart: all of it, or some.
+
+    A secret has a run of letters in it, or a name beside it, or whatever has its name does.
+    """
+    shift = max(start - _NEAR, 0)
+    some = window[start:end:_EACH].translate(_PRINTABLE)
+    if end - start < _SMALL or some.count(1) >= _MOSTLY * len(some):
+        yield start, end
+        return
+    marks = window[shift : end + _NEAR].translate(_PRINTABLE)
+    done = start
+    run = marks.find(_RUN)
+    while run >= 0:
+        stop = marks.find(0, run)
+        stop = len(marks) if stop < 0 else stop
+        first, last = max(run + shift - _NEAR, done), min(stop + shift + _NEAR, end)
+        if first < last:
+            yield first, last
+            done = last
+        run = marks.find(_RUN, stop)
 
 
 def _moved(found: Leak | Fact, by: int) -> Leak | Fact:

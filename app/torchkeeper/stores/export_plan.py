@@ -81,8 +81,8 @@ def plan(
         listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     made_by = f"torchkeeper {torchkeeper.__version__}"
-    packed = any(one.path == manifest.MEGA_CACHE for one in listed)
-    digest = "0" * 64 if packed else None  # as long as the one that it will have
+    # A digest is as long as any other.
+    digest = "0" * 64 if mega else None
     whole = manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
     about = sum(map(len, whole.pieces()))
     size = _zip([*members, (manifest.NAME, about, False)])
