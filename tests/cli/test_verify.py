@@ -32,9 +32,11 @@ def test_what_cannot_be_verified(tk: Tk, tmp_path: Path, fixture_cache: Path) ->
     assert "0 is no number of threads" in none.err
 
 
-def test_a_file_is_asked_about_before_its_code_runs(tk: Tk, tmp_path: Path) -> None:
+def test_a_file_is_asked_about_before_its_code_runs(
+    tk: Tk, fixture_cache: Path, tmp_path: Path
+) -> None:
     bundle = tmp_path / "made.torchcache"
-    bundle.touch()
+    assert tk("export", fixture_cache, "-o", bundle, "--filter", "kind:pgo").code == 0
     asked = tk("verify", bundle)
     assert asked.code == 2
     assert "runs the code that is in it" in asked.err
