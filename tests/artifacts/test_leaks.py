@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import os
 import pickle
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -133,7 +133,7 @@ def test_only_the_planted_password_is_found_in_what_torch_wrote(
 
 
 def test_among_bytes_that_are_no_text_secrets_are_found_all_the_same() -> None:
-    noise = os.urandom(3 << 20)
+    noise = Random(8).randbytes(3 << 20)
     for text in (
         b"redis://:hunter2-x@h/0",
         pickle.dumps({"password": "hunter2-x", "a": noise[:99]}),
@@ -142,6 +142,16 @@ def test_among_bytes_that_are_no_text_secrets_are_found_all_the_same() -> None:
             data = noise[:at] + text + b"\0 some.module.name \0" + noise[at:]
             assert b"hunter2-x" in [value for _, value in secrets(data)]
     assert secrets(pickle.dumps({"password": "hunter2-x"})) == [("named", b"hunter2-x")]
+
+
+def test_an_address_is_found_whatever_the_length_of_its_text_looks_like() -> None:
+    """In a pickle a byte with the length stands before it, which may be a digit or a letter."""
+    for more in range(200):
+        data = pickle.dumps([f"redis://:hunter2-x@h/{'0' * more}"])
+        assert ("url-password", b"hunter2-x") in secrets(data), more
+    for before in range(256):
+        data = bytes([before]) + b"redis://:hunter2-x@h/0"
+        assert ("url-password", b"hunter2-x") in secrets(data), before
 
 
 def test_private_facts_are_told_with_what_they_are() -> None:
@@ -186,9 +196,10 @@ def test_a_known_secret_is_found_again_in_every_form_and_replaced_in_it(value: b
     value = unquote_to_bytes(value)
     forms = [value, quote(value, safe="").encode(), quote(value, safe="").lower().encode(),
              repr(value.decode())[1:-1].encode(), value.hex().encode()]  # fmt: skip
+    noise = Random(9)
     for before in range(7):
         for after in range(5):
-            inner = os.urandom(before) + value + os.urandom(after)
+            inner = noise.randbytes(before) + value + noise.randbytes(after)
             forms += [base64.b64encode(inner), base64.urlsafe_b64encode(inner)]
     data = b"|".join(forms)
     patched = bytearray(data)

@@ -124,6 +124,8 @@ def _url(data: bytes, at: int, _end: int) -> Iterator[Leak | Fact]:
     start = at
     while start and at - start < 31 and data[start - 1] in _SCHEME:
         start -= 1
+    while start < at and not chr(data[start]).isalpha():
+        start += 1  # a digit in front is the length of a text in a pickle, or nothing at all
     match = _URL.match(data, start)
     if match is None:
         return
