@@ -188,7 +188,7 @@ def test_what_cannot_be_is_said_before(
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, bundle: bool
 ) -> None:
-    window = open_window(big_cache(tmp_path / "cache"))
+    window = open_window(big_cache(tmp_path / "cache", 48))
     home = tmp_path / "home-of-it"
     home.mkdir()
     (home / "mine").write_text("mine")
@@ -197,7 +197,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     dialog = ask(qtbot, window, target)
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
-    qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 20 * MB, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 8 * MB, timeout=PATIENCE)
     assert any(home.glob(".torchkeeper-*.tmp" if bundle else "new/**/*.cpp")), "it was writing"
     click(qtbot, dialog.progress.cancel)
     idle(qtbot, window)
