@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.building import is_pair
-from torchkeeper.stores.items import CHUNK, File, Item, in_order, payload_digest
+from torchkeeper.stores.items import CHUNK, File, Item, digest_of, in_order, payload_digest
 from torchkeeper.stores.parts import ZIP_ERRORS, Member, Slice
 
 #: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
@@ -367,16 +367,11 @@ def _known(
 
 
 def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
-    digest = hashlib.sha256()
     here = stream.tell()
     stream.seek(artifact.offset)
-    left = artifact.size
-    while left and (data := stream.read(min(CHUNK, left))):
-        report.check()
-        digest.update(data)
-        left -= len(data)
+    digest = digest_of(stream, report, artifact.size)
     stream.seek(here)
-    return digest.hexdigest()
+    return digest
 
 
 def open_file(path: str) -> BinaryIO:

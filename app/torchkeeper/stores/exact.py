@@ -7,7 +7,6 @@ signed no byte can be another.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK
+from torchkeeper.stores.items import digest_of
 from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import Slice
 
@@ -47,7 +46,7 @@ def check(
         if header is None or one.filename not in known:
             raise Problem("bundle-altered", file=path, part=one.filename[:200])
         written, size = header
-        if one.filename == manifest.MEGA_CACHE and mega_cache != _digest(
+        if one.filename == manifest.MEGA_CACHE and mega_cache != digest_of(
             Slice(stream, end + size, one.file_size), report
         ):
             raise Problem("bundle-altered", file=path, part=one.filename)
@@ -97,14 +96,6 @@ def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, in
         if os.pread(stream.fileno(), len(expected), one.header_offset) == expected:
             return made, len(expected)
     return None
-
-
-def _digest(stream: Slice, report: Report) -> str:
-    found = hashlib.sha256()
-    while data := stream.read(CHUNK):
-        report.check()
-        found.update(data)
-    return found.hexdigest()
 
 
 def _promised(path: str, listed: bytes, report: Report) -> tuple[set[str], str | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import io
 import os
 import tempfile
@@ -29,6 +28,7 @@ from torchkeeper.stores.items import (
     File,
     Item,
     Source,
+    digest_of,
     is_group,
     payload_digest,
     portable_bytes,
@@ -180,7 +180,8 @@ def _write(
                 for one in _mega_cache(mega, reading, writer, done, left):
                     _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
                 sums = writer.close(report)
-                digest = _digest(stream, start, report)
+                stream.seek(start)  # its counts and sizes are filled in by now
+                digest = digest_of(stream, report)
                 return sums
 
             members.add_written(manifest.MEGA_CACHE, fill)
@@ -214,18 +215,6 @@ def _write(
                     raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
                 member.write(piece)
     return exported
-
-
-def _digest(stream: BufferedRandom, start: int, report: Report) -> str:
-    """The sha256 of what was written from a position on, where its counts and sizes are filled in
-    by now; the stream is at its end again.
-    """
-    found = hashlib.sha256()
-    stream.seek(start)
-    while data := stream.read(CHUNK):
-        report.check()
-        found.update(data)
-    return found.hexdigest()
 
 
 def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Described]:

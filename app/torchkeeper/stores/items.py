@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from io import RawIOBase
 from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.artifacts.layout import Located, is_scratch, kernel_folder, locate
+from torchkeeper.artifacts.report import Report
 
 CHUNK = 1 << 20
 
@@ -176,6 +178,17 @@ def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
 def is_group(kind: str, name: str) -> bool:
     """Whether a file's bytes depend on its folder."""
     return kind == "triton" and name.startswith(triton.GROUP_PREFIX)
+
+
+def digest_of(stream: BinaryIO | RawIOBase, report: Report, size: int | None = None) -> str:
+    """The sha256 of what comes next in a stream: so many bytes, or all to its end."""
+    found = hashlib.sha256()
+    left = size
+    while left != 0 and (data := stream.read(CHUNK if left is None else min(CHUNK, left))):
+        report.check()
+        found.update(data)
+        left = None if left is None else left - len(data)
+    return found.hexdigest()
 
 
 def payload_digest(parts: list[tuple[str, str]]) -> str:
