@@ -20,7 +20,7 @@ from tests.stores.test_signing import sign
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
-from torchkeeper.link import signing
+from torchkeeper.link import signers
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +234,20 @@ def test_a_bundle_that_is_shown_is_what_to_import_and_no_place_to_import_into(
     assert place.added
 
 
+def test_what_was_replaced_since_it_was_looked_at_is_not_imported(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, big: Path, tmp_path: Path
+) -> None:
+    file, into = tmp_path / "b.torchcache", tmp_path / "into"
+    shutil.copy(good, file)
+    dialog = look(qtbot, open_window(), into, file)
+    shutil.copy(big, file)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.FAILED)
+    assert dialog.job is not None
+    assert "another file by now" in str(dialog.job.error)
+    assert not into.exists()
+
+
 def test_says_who_signed_it_and_holds_to_what_is_required(
     qtbot: QtBot, open_window: OpenWindow, good: Path, tmp_path: Path
 ) -> None:
@@ -245,7 +259,7 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
     dialog = look(qtbot, window, into, file)
     assert "not among your signers: ssh-ed25519 SHA256:" in dialog._made_in.text()
     assert "from people you trust" in dialog.trust.text()
-    signing.require(True)
+    signers.require(True)
     try:
         click(qtbot, dialog.go)
         qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.FAILED)
@@ -253,7 +267,7 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
         assert "signed by a key that is not among" in str(dialog.job.error)
         assert not into.exists()
         dialog.reject()
-        signing.trust("team@example.org", f"{key}.pub")
+        signers.trust("team@example.org", f"{key}.pub")
         dialog = look(qtbot, window, into, file)
         assert "Signed by team@example.org" in dialog._made_in.text()
         assert "team@example.org, whom you trust" in dialog.trust.text()
@@ -261,5 +275,5 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
         qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.DONE)
         assert into.exists()
     finally:
-        signing.require(False)
-        Path(signing.signers_file()).unlink(missing_ok=True)
+        signers.require(False)
+        Path(signers.signers_file()).unlink(missing_ok=True)

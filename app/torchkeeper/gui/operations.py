@@ -210,9 +210,13 @@ class Operations(QObject):
         """Put what files hold into a place: all of it or, cancelled, nothing.
 
         named: the environment whose PyTorch has named the objects, and the names. abouts: what the
-        files say of their objects (``stores.building.claims``).
+        files say of their objects (``stores.building.claims``), and the sha256 of the ``manifest``
+        that was looked at: what has another by now is not imported.
         """
         params: dict[str, Any] = {"files": list(files), "into": into}
+        seen = {str(one["file"]): one["manifest"] for one in abouts if one.get("manifest")}
+        if seen:
+            params["manifests"] = seen
         asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
         if named is not None:
             params["env"] = named.python

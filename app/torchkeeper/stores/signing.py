@@ -8,12 +8,10 @@ these has to be as an export writes it (``stores.exact``).
 
 from __future__ import annotations
 
-import base64
 import binascii
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -21,9 +19,10 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO, NamedTuple
 
-from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores import exact
 from torchkeeper.stores.bundle import Bundle, check_size, members_of, open_file
 from torchkeeper.stores.export import publish
@@ -32,32 +31,8 @@ from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import ZIP_ERRORS
 from torchkeeper.stores.progress import Progress
 
-#: What a signature is for, so that one made for mail or git is none (``ssh-keygen -Y sign -n``).
-NAMESPACE = "torchcache"
-#: Bytes of a signature; that of a long RSA key has some 2,000.
-MAX_SIZE = 64 << 10
 #: Seconds that ssh-keygen may take to check one.
 _PATIENCE = 30
-
-_ARMOUR = re.compile(
-    rb"-----BEGIN SSH SIGNATURE-----\r?\n([A-Za-z0-9+/=\r\n]+)-----END SSH SIGNATURE-----\r?\n?"
-)
-
-
-class Signature(NamedTuple):
-    """What is known of who made a bundle.
-
-    status: "none"; "trusted", by one who is in the allowed signers; "unknown", by another key;
-    "unchecked", where there is no ssh-keygen. signer: their name in the allowed signers. key: as a
-    line of ``authorized_keys`` has it, and its fingerprint. manifest: the sha256 of the manifest,
-    empty for a mega-cache, which has none.
-    """
-
-    status: str
-    signer: str | None
-    key: str | None
-    fingerprint: str | None
-    manifest: str
 
 
 class _Opened(NamedTuple):
@@ -82,24 +57,12 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
         if opened.signature is None:
             return Signature("none", None, None, None, digest)
         try:
-            blob = _public_key(opened.signature)
+            blob = sshsig.public_key(opened.signature)
         except ValueError as e:
             raise Problem("signature-wrong", file=path, why=str(e)) from e
         status, signer = _asked(path, opened, signers)
         exact.check(path, opened.stream, opened.members, opened.manifest, report)
-        name = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", "replace")
-        key = f"{name} {base64.b64encode(blob).decode()}"
-        return Signature(status, signer, key, fingerprint(blob), digest)
-
-
-def signed_by(signature: Mapping[str, object]) -> str:
-    """In words who signed a bundle; signature: a Signature by the names of its fields."""
-    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
-    return {
-        "trusted": f"by {signature['signer']} ({key})",
-        "unknown": f"by a key that is not among your signers ({key})",
-        "unchecked": f"by {key}, which could not be checked: there is no ssh-keygen here",
-    }.get(str(signature["status"]), "by nobody")
+        return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
 
 
 def check(bundle: Bundle, signers: str, report: Report) -> None:
@@ -108,16 +71,10 @@ def check(bundle: Bundle, signers: str, report: Report) -> None:
     """
     signature = signature_of(bundle.path, signers, report)
     if signature.status != "trusted":
-        how = signed_by(signature._asdict())
+        how = sshsig.signed_by(signature._asdict())
         raise Problem("signature-required", file=bundle.path, how=how)
     if signature.manifest != bundle.manifest_sha256:
         raise Problem("bundle-changed", file=bundle.path)
-
-
-def fingerprint(blob: bytes) -> str:
-    """That of a public key, as ``ssh-keygen -l`` prints it."""
-    digest = base64.b64encode(hashlib.sha256(blob).digest()).decode()
-    return f"SHA256:{digest.rstrip('=')}"
 
 
 def copy_manifest(path: str, target: str, report: Report) -> str:
@@ -144,7 +101,7 @@ def attach(
     "bundle-changed" | "output-unwritable" | "output-exists").
     """
     path = os.path.realpath(path)  # of a link, the file that it leads to is signed
-    if len(signature) > MAX_SIZE or not _ARMOUR.fullmatch(signature):
+    if not sshsig.looks_like(signature):
         raise Problem("signature-wrong", file=path, why="It is no signature of OpenSSH")
     with _opened(path) as opened:
         if opened is None:
@@ -219,7 +176,7 @@ def _opened(path: str) -> Iterator[_Opened | None]:
                 if listed is None:
                     raise Problem("bundle-damaged", file=path, why="It has no manifest")
                 check_size(listed)
-                if signed is not None and signed.file_size > MAX_SIZE:
+                if signed is not None and signed.file_size > sshsig.MAX_SIZE:
                     raise Problem("signature-wrong", file=path, why="It is too large for one")
                 whole = archive.read(listed)
                 signature = None if signed is None else archive.read(signed)
@@ -229,22 +186,6 @@ def _opened(path: str) -> Iterator[_Opened | None]:
         except ZIP_ERRORS as e:
             raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
         yield _Opened(stream, members, whole, signature)
-
-
-def _public_key(signature: bytes) -> bytes:
-    """The public key that a signature names, as in PROTOCOL.sshsig. Raises ValueError(why)."""
-    match = _ARMOUR.fullmatch(signature)
-    if match is None:
-        raise ValueError("It is no signature of OpenSSH")
-    try:
-        data = base64.b64decode(match[1].replace(b"\r", b"").replace(b"\n", b""), validate=True)
-    except binascii.Error as e:
-        raise ValueError("It is no signature of OpenSSH") from e
-    # A magic word, a version, then texts with their lengths before them, the key the first.
-    length = int.from_bytes(data[10:14], "big")
-    if data[:10] != b"SSHSIG\x00\x00\x00\x01" or not 4 < length <= len(data) - 14:
-        raise ValueError("It is of a version that is not known")
-    return data[14 : 14 + length]
 
 
 def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
@@ -267,7 +208,7 @@ def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | 
                 why = "ssh-keygen could not check it"
                 raise Problem("signature-wrong", file=path, why=why) from e
 
-        fits = asked("check-novalidate", "-n", NAMESPACE, data=opened.manifest)
+        fits = asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest)
         if fits.returncode:
             why = "It is not one of this manifest"
             raise Problem("signature-wrong", file=path, why=why)
@@ -275,7 +216,7 @@ def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | 
             return "unknown", None
         named = asked("find-principals", "-f", signers)
         for name in named.stdout.decode("utf-8", "replace").splitlines():
-            more = ("-f", signers, "-I", name, "-n", NAMESPACE)
+            more = ("-f", signers, "-I", name, "-n", sshsig.NAMESPACE)
             if asked("verify", *more, data=opened.manifest).returncode == 0:
                 return "trusted", name
         return "unknown", None

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.link import carrying, runnable, say
 from torchkeeper.link.words import UserError, printable, user_error
@@ -43,8 +44,9 @@ class Inspected:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What ``link.carrying`` wants to know of it."""
-        return {"file": self.path, "made_in": self.made_in, **self.claims}
+        """What ``link.carrying`` wants to know of it, and the sha256 of its manifest."""
+        manifest = self.signature.get("manifest")
+        return {"file": self.path, "made_in": self.made_in, "manifest": manifest, **self.claims}
 
     @property
     def signer(self) -> str | None:
@@ -146,7 +148,7 @@ class Inspected:
 
 def _signed(signature: dict[str, Any]) -> str:
     """Who signed it, in words."""
-    key = f"{str(signature.get('key')).partition(' ')[0]} {signature.get('fingerprint')}"
+    key = short_key(signature)
     status = signature.get("status")
     if status == "trusted":
         return _tr("Signed by {}, with {}.").format(signature.get("signer"), key)
