@@ -22,7 +22,7 @@ from torchkeeper.link import (
     protected,
     recipes,
     runs,
-    signing,
+    signers,
     verified,
     warmed,
 )
@@ -72,7 +72,7 @@ def readers(place: str) -> dict[str, tuple[str, Callable[[], object], object]]:
         "runs": (os.path.join(runs.folder(), f"{RUN}.json"), runs.kept, GOOD_RUN),
         "verified": (verified._file(place), lambda: verified.last(place), GOOD_VERIFIED),
         "warmed": (warmed.file(), warmed.last, {"builtin": [1.0, "/x", 1, 0]}),
-        "signers": (signing.signers_file(), signing.signers, "a@b ssh-ed25519 AAAA"),
+        "signers": (signers.signers_file(), signers.signers, "a@b ssh-ed25519 AAAA"),
         "probes": (_cached(), lambda: probes.kept(IDENTITY), {"torch": "2"}),
         "trash": (_in_trash(place), lambda: trash.receipts(place),
                   {"made": 1.0, "folders": {"a": [493, 1, 1]}}),

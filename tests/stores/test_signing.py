@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.test_bundle import Left, bring, described
-from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import exact, signing
@@ -52,7 +52,7 @@ def sign(bundle: Path, key: Path, folder: Path) -> None:
     folder.mkdir()
     target = folder / "manifest.json"
     digest = signing.copy_manifest(str(bundle), str(target), Report())
-    how = ["-q", "-Y", "sign", "-n", signing.NAMESPACE]
+    how = ["-q", "-Y", "sign", "-n", sshsig.NAMESPACE]
     subprocess.run(["ssh-keygen", *how, "-f", key, target], check=True)
     made = (folder / "manifest.json.sig").read_bytes()
     signing.attach(str(bundle), made, digest, Report())
@@ -276,7 +276,7 @@ def test_a_member_that_is_smuggled_in_is_named(signed: Path, signers: Path) -> N
 
 @pytest.mark.parametrize(
     "text", [b"", b"hello", b"-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n",
-             b"x" * (signing.MAX_SIZE + 1)],
+             b"x" * (sshsig.MAX_SIZE + 1)],
     ids=["empty", "a text", "short", "large"],
 )  # fmt: skip
 def test_what_is_no_signature(small: Path, signers: Path, tmp_path: Path, text: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import protected, signing
+from torchkeeper.link import protected, signers
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
@@ -48,7 +48,7 @@ class Asker:
         """The result of one operation. Raises UserError."""
         self.rows.clear()
         protected.guard(op, params)
-        params |= signing.vouched(op, self.only_signed)
+        params |= signers.vouched(op, self.only_signed)
         places = [str(params.get(name) or "") for name in ("place", "into")]
         places += map(str, params.get("nearest") or ())
         servers = [place for place in dict.fromkeys(places) if is_server(place)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import leaking, looking, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.carrying import (
@@ -23,10 +24,10 @@ from torchkeeper.cli.carrying import (
 from torchkeeper.link import carrying, protected, runnable, say, verdicts
 from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
-from torchkeeper.link.signing import check_key, check_policy, signers_file
+from torchkeeper.link.signers import check_policy, signers_file
+from torchkeeper.link.signing import check_key
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.stores.names import is_server
-from torchkeeper.stores.signing import signed_by
 
 TRUST = (
     "What is imported is code: PyTorch will run it the next time a program compiles with this "

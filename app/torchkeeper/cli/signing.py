@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Answer, Asker
+from torchkeeper.link import signers as trust
 from torchkeeper.link import signing
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import printable
@@ -48,7 +50,7 @@ def sign(args: argparse.Namespace) -> int:
     """torchkeeper sign"""
     with Engine() as engine:
         signature = signed(Asker(engine, args.json), args.file, args.key)
-    key = f"{str(signature['key']).partition(' ')[0]} {signature['fingerprint']}"
+    key = short_key(signature)
     output.result(args, {"file": args.file, "signature": signature},
                   f"{printable(args.file)} is signed with {key}.")  # fmt: skip
     return 0
@@ -62,7 +64,7 @@ def signed(asker: Asker, file: str, key: str, output: str = "", replace: bool = 
 
 def signature_of(asker: Asker, file: str) -> Answer:
     """The operation ``signature`` with the user's own signers. Raises UserError."""
-    return asker.ask("signature", file=file, signers=signing.signers_file())
+    return asker.ask("signature", file=file, signers=trust.signers_file())
 
 
 def trusted(file: str) -> bool:
@@ -103,7 +105,7 @@ def signers(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    found, required = signing.signers(), signing.required()
+    found, required = trust.signers(), trust.required()
     if not args.json:
         for one in found:
             kind = one.key.partition(" ")[0]
@@ -111,18 +113,18 @@ def _list(args: argparse.Namespace) -> int:
     must = "Only what these signed is imported." if required else "Signatures are not required."
     said = must if found else f"There are none. {must}"
     about = {"signers": [one._asdict() for one in found], "required": required}
-    output.result(args, {**about, "file": signing.signers_file()}, said)
+    output.result(args, {**about, "file": trust.signers_file()}, said)
     return 0
 
 
 def _add(args: argparse.Namespace) -> int:
-    one = signing.trust(args.name, args.key)
+    one = trust.trust(args.name, args.key)
     output.result(args, one._asdict(), printable(f"{one.name} is trusted: {one.fingerprint}."))
     return 0
 
 
 def _remove(args: argparse.Namespace) -> int:
-    gone, stays = signing.distrust(args.name)
+    gone, stays = trust.distrust(args.name)
     keys = ", ".join(one.fingerprint for one in gone)
     said = f"Trusted no longer: {args.name}, {keys}."
     if stays:
@@ -134,7 +136,7 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _require(args: argparse.Namespace) -> int:
-    signing.require(args.on == "on")
+    trust.require(args.on == "on")
     said = "Only what your signers signed is imported from now on." if args.on == "on" else (
         "Whatever you say that you trust is imported from now on."
     )  # fmt: skip

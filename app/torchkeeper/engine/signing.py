@@ -13,7 +13,7 @@ from torchkeeper.stores import signing
 
 
 def signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Who signed the bundle ``file``, a stores.signing.Signature. signers: a file of allowed
+    """Who signed the bundle ``file``, an artifacts.sshsig.Signature. signers: a file of allowed
     signers, or nothing.
     """
     signers = path_of(params, "signers") if params.get("signers") else None

@@ -169,12 +169,12 @@ class Worker(QObject):
             return
         if not request.shared:
             # Only looking is shared. Loaded here: to look is all that most windows do at first.
-            from torchkeeper.link import protected, signing
+            from torchkeeper.link import protected, signers
 
             try:
                 # By name only: no disk may hold up this thread.
                 protected.guard(request.op, request.params, follow=False)
-                required = signing.vouched(request.op)
+                required = signers.vouched(request.op)
                 request = request._replace(params={**request.params, **required})
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])

@@ -27,7 +27,7 @@ from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.naming import Names, Naming
 from torchkeeper.gui.places import Place
 from torchkeeper.link import carrying, say
-from torchkeeper.link.signing import signers_file
+from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words import UserError, printable
 
 #: The files, the target, the names of objects there, and what the files say of their objects.
