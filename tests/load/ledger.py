@@ -59,7 +59,9 @@ class Ledger:
     at_once: int = 0
     emptied: int = 0
 
-    def add(self, names: Iterable[Name], began: float, ended: float, certain: bool, by: str) -> None:
+    def add(
+        self, names: Iterable[Name], began: float, ended: float, certain: bool, by: str
+    ) -> None:
         """Somebody has put entries there."""
         for name in names:
             self.added[name].append(Event(began, ended, certain, by))
