@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.conftest import DATA, RunPlain
 from tests.gui.conftest import OpenWindow, idle
 from tests.load import wholeness
 from tests.load.commands import Ran, rows_of
-from tests.load.ledger import Ledger, Name, name_of
+from tests.load.judging import judged
 from tests.load.window import Hand, Pulse
 
 pytestmark = [
@@ -38,14 +39,6 @@ pytestmark = [
 
 #: How long they work, in seconds.
 SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
-#: Why an entry may be left, and why a command may fail, where others work on the same folder.
-LEFT = {
-    "key-taken", "superseded", "kind-not-portable", "part-of-artifact", "in-use", "entry-changed",
-    "path-taken", "list-spoilt", "entry-in-use", "object-unproven",
-}  # fmt: skip
-FAILED = ("is busy", "nothing to undo", "is in use")
-#: PyTorch does not tell its number in a list, and code has no owner; both must be whole.
-UNTOLD = ("code", "lock", "aoti_eager", "header", "unknown", "pgo")
 #: Seconds that the window may be held by anything, of its own time.
 HELD = 0.1
 
@@ -134,32 +127,6 @@ def torch_env(place: Path, header_folder: Path) -> dict[str, str]:
     }
 
 
-def check_commands(every: list[Ran]) -> None:
-    """Each did what it should, or said plainly why not."""
-    for ran in every:
-        assert "Traceback" not in ran.said, ran
-        assert ran.code in (0, 1), ran
-        left = {one["code"] for one in ran.result.get("left", [])}
-        assert left <= LEFT, ran
-        if ran.code == 1 and not ran.result:
-            assert ran.said.startswith(("torchkeeper: ", "in use: ", "One process")), ran
-            assert any(text in ran.said for text in FAILED), ran
-    polite = [ran for ran in every if ran.argv[0] == "purge" and "--in-use" not in ran.argv]
-    assert all(ran.result["entries"] == 0 for ran in polite if ran.who != "window")
-
-
-def tell(ledger: Ledger, calls: list[dict[str, Any]]) -> None:
-    """What PyTorch wrote, by what it says of it."""
-    for call in calls:
-        if "eager" in call:
-            continue
-        wrote = {"fxgraph": call["misses"], "aotautograd": call["aot_misses"]}
-        names: list[Name] = [
-            name_of(row) for row in call["artifacts"] if wrote.get(row[0], row[0] == "pgo")
-        ]
-        ledger.add(names, call["began"], call["ended"], True, f"torch, {call['number']}")
-
-
 @pytest.mark.slow
 def test_all_is_whole_after_a_minute_together(
     qtbot: QtBot,
@@ -184,8 +151,7 @@ def work_together(
     header_folder: Path,
 ) -> None:
     place, work = crew.place, crew.work
-    ledger = Ledger()
-    ledger.add([name_of(row) for row in rows_of(tk("ls", place))], 0, 0, True, "the beginning")
+    beginning = rows_of(tk("ls", place))
     window = open_window(place)
     env = torch_env(place, header_folder)
     crew.start("torch", [torch_python, str(DATA / "works_on.py"), str(crew.stop)], env)
@@ -200,29 +166,51 @@ def work_together(
     pulse.end()
     idle(qtbot, window)
     crew.end()
+    window.head.box.setText("")
     window.actions_["refresh"].trigger()
     idle(qtbot, window)
 
     calls = [json.loads(line) for line in crew.said("torch").splitlines()]
     every = [*crew.ran("one"), *crew.ran("two"), *hand.done]
     report(calls, every, hand, pulse)
-    check_commands(every)
-    assert all(call.get("right", True) for call in calls)
-    assert sorted(pulse.own)[-2] < HELD
-
-    ledger.take(every)
-    tell(ledger, calls)
     rows = rows_of(tk("ls", place))
-    there = {name_of(row) for row in rows}
-    assert ledger.faults(there, UNTOLD) == []
-    assert len(window.entries.shown()) == len(rows)
     in_trash = tk("trash", place)[-1]["result"]["entries"]
-    moved = sum(one.entries for one in ledger.receipts.values())
-    back = sum(one.undone for one in ledger.receipts.values())
-    assert moved == back + ledger.emptied + in_trash
+    kept = {"beginning": beginning, "rows": rows, "in_trash": in_trash,
+            "window": list(map(asdict, hand.done))}  # fmt: skip
+    (work / "kept.json").write_text(json.dumps(kept))
+    faults = judged(beginning, calls, every, rows, in_trash)
     tk("trash", place, "--empty", "--yes")
-    assert wholeness.faults(place) == []
-    assert [one for one in tk("ls", place) if one.get("problem")] == []
+    faults += wholeness.faults(place)
+    faults += [f"broken: {one}" for one in tk("ls", place) if one.get("problem")]
+    assert faults == []
+    assert len(window.entries.shown()) == len(rows)
+    assert set(hand.failed) <= {"place-busy", "nothing-to-undo"}
+    assert sorted(pulse.own)[-2] < HELD
+    numbers = {call["number"] for call in calls if call.get("misses")}
+    called_again(torch_python, env, sorted(numbers), rows)
+
+
+def called_again(
+    torch_python: str, env: dict[str, str], numbers: list[int], rows: list[list[str | None]]
+) -> None:
+    """A PyTorch that has seen nothing of it finds what is there, and nothing that it cannot use."""
+    done = subprocess.run(
+        [torch_python, str(DATA / "works_on.py"), "again", *map(str, numbers)],
+        env=env, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert "unable to load" not in done.stderr
+    there = {(row[0], row[1]) for row in rows}
+    hits = 0
+    for line in done.stdout.splitlines():
+        call = json.loads(line)
+        assert call["right"], call
+        keys = {kind: key for kind, key, _ in call["artifacts"]}
+        for kind, hit in (("fxgraph", "hits"), ("aotautograd", "aot_hits")):
+            # What AOTAutograd made is of use only with its graph.
+            wanted = (kind, keys[kind]) in there and ("fxgraph", keys["fxgraph"]) in there
+            assert call[hit] == wanted, call
+            hits += wanted
+    print(f"torch   {len(numbers)} functions again: {hits} of {2 * len(numbers)} hit")
 
 
 def report(calls: list[dict[str, Any]], every: list[Ran], hand: Hand, pulse: Pulse) -> None:
