@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.load.commands import Ran
+from tests.load.commands import Ran, Rows
 from tests.load.ledger import Ledger, Name, name_of
 
 #: Why an entry may be left, where others work on the same folder: by the command.
@@ -24,10 +24,10 @@ UNTOLD = ("code", "lock", "aoti_eager", "header", "unknown")
 
 
 def judged(
-    beginning: list[list[str | None]],
+    beginning: Rows,
     calls: list[dict[str, Any]],
     every: list[Ran],
-    rows: list[list[str | None]],
+    rows: Rows,
     in_trash: int,
 ) -> list[str]:
     """All that is wrong.
@@ -35,7 +35,7 @@ def judged(
     beginning, rows: what was there at first and in the end. calls: what PyTorch said of itself.
     every: all commands. in_trash: the entries there in the end.
     """
-    found = [fault for ran in every for fault in _of_command(ran)]
+    found = [fault for ran in every for fault in _of_command(ran, bool(calls))]
     found += [f"wrong: {call}" for call in calls if not call.get("right", True)]
     ledger = Ledger()
     ledger.add([name_of(row) for row in beginning], 0, 0, True, "the beginning")
@@ -52,8 +52,8 @@ def judged(
     return found
 
 
-def _of_command(ran: Ran) -> list[str]:
-    """Whether it did what it should, or said plainly why not."""
+def _of_command(ran: Ran, in_use: bool) -> list[str]:
+    """Whether it did what it should, or said plainly why not; ``in_use``: by a PyTorch."""
     found = []
     left = {one["code"] for one in ran.result.get("left", [])}
     if "Traceback" in ran.said or ran.code not in (0, 1):
@@ -62,7 +62,7 @@ def _of_command(ran: Ran) -> list[str]:
         found.append(f"left {left}: {ran.argv}")
     elif ran.code == 1 and not ran.result and not any(text in ran.said for text in _REFUSED):
         found.append(f"refused: {ran}")
-    polite = ran.what == "purge" and ran.who != "window" and "--in-use" not in ran.argv
+    polite = in_use and ran.what == "purge" and ran.who != "window" and "--in-use" not in ran.argv
     if polite and ran.result.get("entries"):
         found.append(f"PyTorch uses the folder: {ran}")
     return found

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, idle, settle
-from tests.load.commands import Ran, rows_of
+from tests.load.commands import Ran, Rows, rows_of
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -70,7 +70,7 @@ class Hand:
         self._wait(lambda: any(d.isVisible() for d in self.window.findChildren(kind)))
         return next(d for d in self.window.findChildren(kind) if d.isVisible())
 
-    def _job(self, began: float, argv: list[str], rows: list[list[str | None]]) -> Job:
+    def _job(self, began: float, argv: list[str], rows: Rows) -> Job:
         """The job that was begun last, when it has ended."""
         idle(self.qtbot, self.window)
         job = self.window.jobs.jobs[0]

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import Left, described
+from tests.stores.test_bundle import Left
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import trash
+from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.locks import holding, in_use, locks_of
 
@@ -115,7 +116,7 @@ def torch(torch_python: str, cache: Path, tmp_path: Path) -> Iterator[Holder]:
 
 def item_of(place: Path, kind: str, begins: str) -> Item:
     """The entry whose path begins so."""
-    items = [one.item for one in described(place)[1]]
+    items = Folder(str(place)).items(Report())
     return next(i for i in items if i.kind == kind and i.path.startswith(begins))
 
 
