@@ -10,7 +10,7 @@ from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import cutoff, protected, signers
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error, waiting_for
+from torchkeeper.link.words import UserError, leftovers_gone, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
@@ -109,6 +109,9 @@ class Asker:
         elif isinstance(told := what.get("recovered"), dict):
             self._progress.clear()
             output.note(cutoff.ended(told))
+        elif isinstance(gone := what.get("leftovers"), dict):
+            self._progress.clear()
+            output.note(leftovers_gone(gone))
         else:
             self.findings.append(what)
             if self.on_finding:
