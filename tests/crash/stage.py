@@ -1,0 +1,152 @@
+"""Where operations are killed, and what must be true when the place is opened again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.crash import operations
+from tests.crash.boxes import Box
+from tests.crash.cases import DAMAGED, PATHS, Case
+from tests.crash.faulty import COUNT, KILL, Call, Driver, Outcome
+from tests.crash.oracle import State, differences, state
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.describe import describe
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.reader import Reader
+
+
+@dataclass
+class Known:
+    """An operation without a fault: the states before and after, and its changes of the disk."""
+
+    before: State
+    after: State
+    calls: list[Call]
+    done: dict[str, Any] | None
+
+
+@dataclass
+class Stage:
+    """A box, a driver and sources beside them."""
+
+    root: Path
+    box: Box
+    driver: Driver
+    digest: str
+    _known: dict[str, Known] = field(default_factory=dict)
+
+    def known(self, case: Case) -> Known:
+        """The case without a fault."""
+        if case.name not in self._known:
+            self.box.fresh(case.before)
+            before = self.state(case)
+            sound = [] if case.before in DAMAGED else self.broken(case)
+            outcome = self.run(case)
+            assert outcome.problem is None, outcome
+            assert outcome.left == []
+            after = self.state(case)
+            assert [*sound, *self.broken(case)] == []
+            assert after != before
+            self._known[case.name] = Known(before, after, outcome.calls, outcome.done)
+        return self._known[case.name]
+
+    def state(self, case: Case, strict: bool = True) -> State:
+        """What is in the watched folder; less strictly, without what may lie there a while."""
+        return state(self.root / case.watched, case.moves, strict or not case.free)
+
+    def broken(self, case: Case) -> list[str]:
+        """What a listing calls broken."""
+        place = self.root / case.watched
+        if case.free or not place.exists():
+            return []
+        folder = Folder(str(place))
+        with Reader() as reader:
+            batches = describe(folder.items(Report()), folder, reader, Report())
+            return [str(one.entry) for batch in batches for one in batch if one.entry.problem]
+
+    def run(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
+        """The operation of a case, on what is in the box."""
+        params = {
+            name: str(self.root / value) if name in PATHS else value
+            for name, value in case.params.items()
+        }
+        if "digest" in params:
+            params["digest"] = self.digest
+        return self.driver.run(case.operation, params, mode, at)
+
+    def reopen(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
+        """Open the place again, as the next start does."""
+        return self.driver.run("reopen", {"place": str(self.root / case.watched)}, mode, at)
+
+    def undo(self, case: Case) -> Outcome:
+        """Put the last purge back."""
+        return self.driver.run("undo", {"place": str(self.root / case.watched)})
+
+    def killed(self, case: Case, at: int, mode: int = KILL) -> Outcome:
+        """The operation killed at a change, in a fresh box."""
+        self.box.fresh(case.before)
+        outcome = self.run(case, mode, at)
+        assert outcome.killed
+        assert len(outcome.calls) == at
+        return outcome
+
+    def recovered(self, case: Case) -> str:
+        """Open the place of what was killed, once; whether that is as "before" or as "after".
+
+        What is there must be one of the two to the byte, and said; done again, it must be as after;
+        and what lies in the trash must come back as it was.
+        """
+        known = self.known(case)
+        found = self.state(case)
+        outcome = self.reopen(case)
+        assert outcome.problem is None, outcome
+        now = self.state(case, strict=False)
+        told = [one["recovered"] for one in outcome.findings if "recovered" in one]
+        which = "before" if now == known.before else "after"
+        assert now in (known.before, known.after), (
+            f"{told} neither before:\n{differences(now, known.before)}"
+            f"\nnor after:\n{differences(now, known.after)}"
+        )
+        assert case.free or bool(told) == (self.state(case) != found), told
+        again = self.reopen(case)
+        assert not again.calls, again.calls  # nothing is left to be done
+        if which == "after" and case.operation == "purge" and not case.params.get("now"):
+            self._undone(case)
+            self.box.fresh(case.before)
+        if which == "before" or case.operation not in ("undo", "purge", "empty"):
+            outcome = self.run(case)
+            assert outcome.problem is None, outcome
+            assert outcome.left == []
+            now = self.state(case)
+            assert now == known.after, differences(now, known.after)
+        return which
+
+    def told(self, call: Call) -> str:
+        """A call for people."""
+        paths = [path.removeprefix(f"{self.root}/box/") for path in (call.path, call.other)]
+        return " ".join([str(call.number), call.name, *paths])
+
+    def _undone(self, case: Case) -> None:
+        known = self.known(case)
+        outcome = self.undo(case)
+        assert outcome.left == []
+        now = self.state(case)
+        assert now == known.before, differences(now, known.before)
+
+
+def spread(count: int, most: int) -> Iterator[int]:
+    """Numbers from 1 to ``count``, all or so many of them, evenly; the first and the last too."""
+    if count <= most:
+        yield from range(1, count + 1)
+        return
+    for number in range(most):
+        yield 1 + number * (count - 1) // (most - 1)
+
+
+def chosen_of(source: Path) -> tuple[Folder, list[Any]]:
+    """What a source holds that a bundle can hold."""
+    folder, ones = operations.chosen(str(source))
+    return folder, [one for one in ones if one.entry.kind not in ("lock", "unknown", "ondisk")]
