@@ -2,9 +2,9 @@
 //
 // For a process that is started with this library preloaded: the calls of the C library by which
 // Python changes a file system are counted where they concern the folder that faults_arm() was told,
-// and the N-th is not done. What becomes of it says the mode. Every counted call is a line in a log
-// outside of that folder: number, call, path, second path or "-", and of one on an open file its
-// inode and its size before, separated by tabs.
+// and the N-th is not done. What becomes of it says the mode. Every counted call that was made is a
+// line in a log outside of that folder: number, call, path, second path or "-", of one on an open
+// file its size before, and 1 if it went well, else 0, separated by tabs.
 //
 // fsync and fdatasync are logged and otherwise do nothing: who is killed loses nothing that was
 // written, and what a power cut would lose, the log tells.
@@ -86,14 +86,31 @@ static void absolute(int folder, const char *path, char *whole) {
     strncpy(whole + length, path, PATH_MAX - 1);
 }
 
-static void note(long number, const char *call, const char *one, const char *other, int handle) {
-    char line[3 * PATH_MAX];
+static char line[3 * PATH_MAX];  // of the call that is under way, until it is made
+
+static void begin(long number, const char *call, const char *one, const char *other, int handle) {
     struct stat status = {0};
     if (handle >= 0) fstat(handle, &status);
-    int length = snprintf(line, sizeof line, "%ld\t%s\t%s\t%s\t%lu\t%ld\n", number, call, one,
-                          other[0] ? other : "-", (unsigned long)status.st_ino, (long)status.st_size);
-    syscall(SYS_write, log_file, line, (size_t)length);
+    snprintf(line, sizeof line, "%ld\t%s\t%s\t%s\t%ld", number, call, one, other[0] ? other : "-",
+             (long)status.st_size);
 }
+
+static void end(int well) {
+    if (!line[0]) return;
+    int before = errno;
+    size_t length = strlen(line);
+    snprintf(line + length, sizeof line - length, "\t%d\n", well);
+    syscall(SYS_write, log_file, line, strlen(line));
+    line[0] = 0;
+    errno = before;
+}
+
+#define MADE(call)                                                                                 \
+    ({                                                                                             \
+        __typeof__(call) made = (call);                                                            \
+        end(made >= 0);                                                                            \
+        made;                                                                                      \
+    })
 
 static void die(void) {
     for (;;) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
@@ -104,19 +121,17 @@ static enum turn turn(const char *call, enum what what, const char *one, const c
     if (!armed || !(below(one) || (other[0] && below(other)))) return GO_ON;
     int before = errno;
     long number = ++count;
-    note(number, call, one, other, handle);
     if (number == at && mode == KILL) die();
+    begin(number, call, one, other, handle);
     if (number == at && mode == TORN) {
         if (what == WRITES) return HALF;
         die();
     }
-    if (number == at && mode == FAIL) {
-        errno = EIO;
-        return FAILED;
-    }
-    if (number >= at && mode == FULL && what != CHANGE) {
-        if (number == at && what == WRITES) return HALF;
-        errno = ENOSPC;
+    int full = number >= at && mode == FULL && what != CHANGE;
+    if (full && number == at && what == WRITES) return HALF;
+    if (full || (number == at && mode == FAIL)) {
+        end(0);
+        errno = full ? ENOSPC : EIO;
         return FAILED;
     }
     errno = before;
@@ -154,13 +169,15 @@ static ssize_t part(const char *call, int handle, size_t size) {
     case GO_ON: return (ssize_t)size;
     case HALF:
         if (size > 1 || mode == TORN) return (ssize_t)(size / 2);
-        errno = ENOSPC;  // a write of nothing is no beginning
+        end(0);  // a write of nothing is no beginning
+        errno = ENOSPC;
         return -1;
     default: return -1;
     }
 }
 
 static ssize_t written(ssize_t done, ssize_t wanted, size_t size) {
+    end(done >= 0);
     if (mode == TORN && armed && count == at && wanted < (ssize_t)size) die();
     return done;
 }
@@ -172,7 +189,7 @@ ssize_t write(int handle, const void *data, size_t size) {
 }
 
 #define PWRITE(name, offset_t)                                                                     \
-    ssize_t name(int handle, const void *data, size_t size, offset_t offset) {                      \
+    ssize_t name(int handle, const void *data, size_t size, offset_t offset) {                     \
         NEXT(name);                                                                                \
         ssize_t some = part(#name, handle, size);                                                  \
         return some < 0 ? -1 : written(next(handle, data, (size_t)some, offset), some, size);      \
@@ -185,7 +202,7 @@ ssize_t writev(int handle, const struct iovec *parts, int number) {
     size_t size = number > 0 ? parts[0].iov_len : 0;  // fewer than asked for is no error
     ssize_t some = part("writev", handle, size);
     if (some < 0) return -1;
-    if (some == (ssize_t)size) return next(handle, parts, number);
+    if (some == (ssize_t)size) return MADE(next(handle, parts, number));
     struct iovec begin = {parts[0].iov_base, (size_t)some};
     return written(next(handle, &begin, 1), some, size);
 }
@@ -197,7 +214,7 @@ ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size
 }
 
 #define SENDFILE(name, offset_t)                                                                   \
-    ssize_t name(int out, int in, offset_t *from, size_t size) {                                    \
+    ssize_t name(int out, int in, offset_t *from, size_t size) {                                   \
         NEXT(name);                                                                                \
         ssize_t some = part(#name, out, size);                                                     \
         return some < 0 ? -1 : written(next(out, in, from, (size_t)some), some, size);             \
@@ -228,13 +245,13 @@ static enum turn on_open(const char *call, int folder, const char *path, int fla
 #define OPEN(name)                                                                                 \
     int name(const char *path, int flags, ...) {                                                   \
         NEXT(name);                                                                                \
-        MODE return on_open(#name, AT_FDCWD, path, flags) ? -1 : next(path, flags, permissions);   \
+        MODE return on_open(#name, AT_FDCWD, path, flags) ? -1 : MADE(next(path, flags, permissions));\
     }
 #define OPENAT(name)                                                                               \
     int name(int folder, const char *path, int flags, ...) {                                       \
         NEXT(name);                                                                                \
         MODE return on_open(#name, folder, path, flags) ? -1                                       \
-                                                        : next(folder, path, flags, permissions);  \
+                                                        : MADE(next(folder, path, flags, permissions));\
     }
 OPEN(open)
 OPEN(open64)
@@ -244,7 +261,7 @@ OPENAT(openat64)
 #define ON_PATH(name, what, parameters, folder, path, arguments)                                   \
     int name parameters {                                                                          \
         NEXT(name);                                                                                \
-        return on_path(#name, what, folder, path) ? -1 : next arguments;                           \
+        return on_path(#name, what, folder, path) ? -1 : MADE(next arguments);                     \
     }
 ON_PATH(unlink, CHANGE, (const char *path), AT_FDCWD, path, (path))
 ON_PATH(unlinkat, CHANGE, (int in, const char *path, int flags), in, path, (in, path, flags))
@@ -261,13 +278,13 @@ ON_PATH(truncate64, CHANGE, (const char *path, off64_t size), AT_FDCWD, path, (p
 
 int utimensat(int in, const char *path, const struct timespec times[2], int flags) {
     NEXT(utimensat);
-    return on_path("utimensat", CHANGE, in, path) ? -1 : next(in, path, times, flags);
+    return on_path("utimensat", CHANGE, in, path) ? -1 : MADE(next(in, path, times, flags));
 }
 
 #define ON_PATHS(name, what, parameters, one, path, two, other, arguments)                         \
     int name parameters {                                                                          \
         NEXT(name);                                                                                \
-        return on_paths(#name, what, one, path, two, other) ? -1 : next arguments;                 \
+        return on_paths(#name, what, one, path, two, other) ? -1 : MADE(next arguments);           \
     }
 ON_PATHS(rename, CHANGE, (const char *old, const char *new), AT_FDCWD, old, AT_FDCWD, new,
          (old, new))
@@ -282,7 +299,7 @@ ON_PATHS(linkat, GROWS, (int in, const char *old, int to, const char *new, int f
 #define ON_HANDLE(name, what, parameters, arguments)                                               \
     int name parameters {                                                                          \
         NEXT(name);                                                                                \
-        return on_handle(#name, what, handle) ? -1 : next arguments;                               \
+        return on_handle(#name, what, handle) ? -1 : MADE(next arguments);                         \
     }
 ON_HANDLE(ftruncate, CHANGE, (int handle, off_t size), (handle, size))
 ON_HANDLE(ftruncate64, CHANGE, (int handle, off64_t size), (handle, size))
@@ -297,7 +314,7 @@ ON_HANDLE(fallocate64, GROWS, (int handle, int how, off64_t from, off64_t size),
 #define ALLOCATE(name, offset_t)                                                                   \
     int name(int handle, offset_t from, offset_t size) {                                           \
         NEXT(name);                                                                                \
-        return on_handle(#name, GROWS, handle) ? errno : next(handle, from, size);                 \
+        return on_handle(#name, GROWS, handle) ? errno : -MADE(-next(handle, from, size));         \
     }
 ALLOCATE(posix_fallocate, off_t)
 ALLOCATE(posix_fallocate64, off64_t)
@@ -306,7 +323,7 @@ ALLOCATE(posix_fallocate64, off64_t)
     int name(int handle) {                                                                         \
         NEXT(name);                                                                                \
         if (!armed) return next(handle);                                                           \
-        return on_handle(#name, CHANGE, handle) ? -1 : 0;                                          \
+        return on_handle(#name, CHANGE, handle) ? -1 : MADE(0);                                    \
     }
 SYNC(fsync)
 SYNC(fdatasync)

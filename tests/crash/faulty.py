@@ -16,20 +16,22 @@ COUNT, KILL, TORN, FULL, FAIL = range(5)
 
 
 class Call(NamedTuple):
-    """One change of the disk, as faults.c logs it; ``size`` is that before."""
+    """One change of the disk, as faults.c logs it. size: of its file before. well: whether it was
+    one, and no error.
+    """
 
     number: int
     name: str
     path: str
     other: str
-    inode: int
     size: int
+    well: bool
 
 
 @dataclass
 class Outcome:
-    """How an operation ended. ``calls`` it began, the last of which a fault may have kept it from;
-    ``done`` is what it returned, ``problem`` the code of what it raised.
+    """How an operation ended. calls: those that it made. done: what it returned. problem: the code
+    of what it raised.
     """
 
     killed: bool
@@ -83,8 +85,8 @@ class Driver:
     def _calls(self) -> list[Call]:
         found = []
         for line in self._log.read_text(errors="surrogateescape").splitlines():
-            number, name, path, other, inode, size = line.split("\t")
-            found.append(Call(int(number), name, path, other, int(inode), int(size)))
+            number, name, path, other, size, well = line.split("\t")
+            found.append(Call(int(number), name, path, other, int(size), well == "1"))
         return found
 
     def close(self) -> None:

@@ -21,11 +21,11 @@ def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
     calls = stage.known(case).calls
     ends: Counter[str] = Counter()
     wrong = []
-    for at in spread(len(calls), most):
-        stage.killed(case, at)
+    for call in spread(calls, most):
+        stage.killed(case, call.number)
         try:
             ends[stage.recovered(case)] += 1
         except AssertionError as e:
-            wrong.append(f"killed at {stage.told(calls[at - 1])}:\n{str(e)[:2000]}")
+            wrong.append(f"killed at {stage.told(call)}:\n{str(e)[:2000]}")
     print(f"\n{case.name}: {ends.total()} of {len(calls)} points, {dict(ends)}", end="")
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
