@@ -10,7 +10,7 @@ from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import protected, signers
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error, waiting_for
+from torchkeeper.link.words import UserError, leftovers_gone, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
@@ -106,6 +106,9 @@ class Asker:
         elif isinstance(server := what.get("waiting"), dict):
             self._progress.clear()
             output.note(waiting_for(server))
+        elif isinstance(gone := what.get("leftovers"), dict):
+            self._progress.clear()
+            output.note(leftovers_gone(gone))
         else:
             self.findings.append(what)
             if self.on_finding:
