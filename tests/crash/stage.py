@@ -108,7 +108,7 @@ class Stage:
         now = self.state(case, strict=False)
         told = [one["recovered"] for one in outcome.findings if "recovered" in one]
         which = "before" if now == known.before else "after"
-        assert now in (known.before, known.after), f"{told} {_nearest(now, known)}"
+        assert now in (known.before, known.after), f"{told} {self.nearest(now, known)}"
         assert case.free or bool(told) == (self.state(case) != found), told
         again = self.reopen(case)
         assert not again.calls, again.calls  # nothing is left to be done
@@ -116,12 +116,21 @@ class Stage:
             self._undone(case)
             self.box.fresh(case.before)
         if which == "before" or case.operation not in ("undo", "purge", "empty"):
-            outcome = self.run(case)
-            assert outcome.problem is None, outcome
-            assert outcome.left == []
-            now = self.state(case)
-            assert now == known.after, differences(now, known.after)
+            self.again(case)
         return which
+
+    def again(self, case: Case) -> None:
+        """The operation once more, without a fault."""
+        outcome = self.run(case)
+        assert (outcome.problem, outcome.left) == (None, [])
+        now = self.state(case)
+        assert now == self.known(case).after, differences(now, self.known(case).after)
+
+    def nearest(self, now: State, known: Known) -> str:
+        """What is wrong, as compared to what it is most like."""
+        states = {"before": known.before, "after": known.after}
+        which = min(states, key=lambda name: len(now.items() ^ states[name].items()))
+        return f"almost as {which}:\n{differences(now, states[which])}"
 
     def told(self, call: Call) -> str:
         """A call for people."""
@@ -149,10 +158,3 @@ def chosen_of(source: Path) -> tuple[Folder, list[Any]]:
     """What a source holds that a bundle can hold."""
     folder, ones = operations.chosen(str(source))
     return folder, [one for one in ones if one.entry.kind not in ("lock", "unknown", "ondisk")]
-
-
-def _nearest(now: State, known: Known) -> str:
-    """What is wrong, as compared to what it is most like."""
-    states = {"before": known.before, "after": known.after}
-    which = min(states, key=lambda name: len(now.items() ^ states[name].items()))
-    return f"almost as {which}:\n{differences(now, states[which])}"
