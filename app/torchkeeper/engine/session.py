@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.stores import query
+from torchkeeper.stores import journal, query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
@@ -67,7 +67,13 @@ class Session:
     unsigned: Appearing | None = None
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading. Raises Problem as stores.store.opened."""
+        """The place, open for reading, where what was cut off is at its end. Raises Problem as
+        stores.store.opened.
+        """
+        if not is_server(place) and journal.lies_in(place):
+            from torchkeeper.stores.guard import mended
+
+            mended(place, report)
         return opened(place, report, self.secrets.get(place))
 
     def hold_unsigned(self, bundle: Appearing | None) -> None:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator
 
 import torchkeeper
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File
 from torchkeeper.stores.walk_process import LENGTH, NUMBERS, numbers, scan
@@ -100,6 +100,8 @@ class Walk:
             self.unreadable.append((folder, e.strerror or str(e)))
             return []
         self._come(folders)
+        if not folder:
+            return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
 
     def _heard(
