@@ -21,6 +21,7 @@ class Case:
     """One operation. before: the name of what is in the box. watched: the folder that is looked at,
     and opened again where it is a ``place``. moves: whether files keep their times, and folders get
     theirs back. free: whether what the operation was at may lie there until it is done again.
+    plain: whether the file system has no files without a name.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Case:
     before: str
     moves: bool = False
     free: bool = False
+    plain: bool = False
 
     @property
     def watched(self) -> str:
@@ -51,13 +53,15 @@ def _moves(name: str, operation: str, before: str, **params: Any) -> Case:
     return Case(name, operation, {"place": "box/place", **params}, before, moves=True)
 
 
-def _writes(name: str, operation: str, before: str, **params: Any) -> Case:
-    return Case(name, operation, params, before, free=True)
+def _writes(name: str, operation: str, before: str, plain: bool = False, **params: Any) -> Case:
+    return Case(name, operation, params, before, free=True, plain=plain)
 
 
 #: Of two of a list one goes; a kernel of several files, code of two.
 SOME: dict[str, Any] = {"kinds": ["aoti_eager", "triton", "code"], "one_of": ["aoti_eager"]}
-_OUTPUT = {"source": "sources/mix", "output": "box/out/a.torchcache"}
+_BUNDLE = "box/out/a.torchcache"
+_OUTPUT: dict[str, Any] = {"source": "sources/mix", "output": _BUNDLE}
+_SIGNED: dict[str, Any] = {"bundle": _BUNDLE, "signature": "sources/signature", "digest": ""}
 
 CASES = [
     _import("nothing"),
@@ -74,14 +78,10 @@ CASES = [
     _moves("empty", "empty", "two purges"),
     _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
     _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
-    _writes(
-        "sign",
-        "sign",
-        "unsigned",
-        bundle="box/out/a.torchcache",
-        signature="sources/signature",
-        digest="",
-    ),
+    _writes("plain export", "export", "no bundle", plain=True, replace=False, **_OUTPUT),
+    _writes("plain export over another", "export", "a bundle", plain=True, replace=True, **_OUTPUT),
+    _writes("sign", "sign", "unsigned", **_SIGNED),
+    _writes("plain sign", "sign", "unsigned", plain=True, **_SIGNED),
 ]
 
 

@@ -32,6 +32,7 @@ enum mode {
     TORN,   // of the N-th, a write, half is written, and then SIGKILL
     FULL,   // from the N-th on, whatever needs room fails with ENOSPC; a write begins to fail half way
     FAIL,   // the N-th alone fails with EIO
+    PLAIN = 16,  // besides: a file system that has no files without a name
 };
 enum what { CHANGE, GROWS, WRITES };          // the latter two need room
 enum turn { GO_ON, HALF, FAILED };
@@ -40,13 +41,14 @@ static char root[PATH_MAX];
 static size_t root_length;
 static enum mode mode;
 static long at, count;
-static int armed, log_file = -1;
+static int armed, plain, log_file = -1;
 
 // From now on count what is done below a folder, given by its real path; the log is appended to.
 void faults_arm(const char *folder, int how, long number, const char *log) {
     strncpy(root, folder, sizeof root - 1);
     root_length = strlen(root);
-    mode = (enum mode)how;
+    mode = (enum mode)(how & ~PLAIN);
+    plain = how & PLAIN;
     at = number;
     count = 0;
     log_file = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -76,6 +78,10 @@ static void path_of(int handle, char *path) {
 
 static void absolute(int folder, const char *path, char *whole) {
     char base[PATH_MAX] = "";
+    if (!strncmp(path, "/proc/self/fd/", 14)) {  // how a file without a name gets one
+        path_of(atoi(path + 14), whole);
+        return;
+    }
     if (path[0] != '/') {
         if (folder != AT_FDCWD) path_of(folder, base);
         else if (!getcwd(base, sizeof base)) base[0] = 0;
@@ -86,7 +92,9 @@ static void absolute(int folder, const char *path, char *whole) {
     strncpy(whole + length, path, PATH_MAX - 1);
 }
 
-static char line[3 * PATH_MAX];  // of the call that is under way, until it is made
+// Of the call that is under way, until it is made.
+static __thread char line[3 * PATH_MAX];
+static __thread int torn;
 
 static void begin(long number, const char *call, const char *one, const char *other, int handle) {
     struct stat status = {0};
@@ -120,11 +128,12 @@ static enum turn turn(const char *call, enum what what, const char *one, const c
                       int handle) {
     if (!armed || !(below(one) || (other[0] && below(other)))) return GO_ON;
     int before = errno;
-    long number = ++count;
+    long number = __sync_add_and_fetch(&count, 1);
     if (number == at && mode == KILL) die();
     begin(number, call, one, other, handle);
     if (number == at && mode == TORN) {
-        if (what == WRITES) return HALF;
+        torn = what == WRITES;
+        if (torn) return HALF;
         die();
     }
     int full = number >= at && mode == FULL && what != CHANGE;
@@ -178,7 +187,7 @@ static ssize_t part(const char *call, int handle, size_t size) {
 
 static ssize_t written(ssize_t done, ssize_t wanted, size_t size) {
     end(done >= 0);
-    if (mode == TORN && armed && count == at && wanted < (ssize_t)size) die();
+    if (torn && wanted < (ssize_t)size) die();
     return done;
 }
 
@@ -224,11 +233,20 @@ ssize_t sendfile64(int, int, off64_t *, size_t);
 SENDFILE(sendfile, off_t)
 SENDFILE(sendfile64, off64_t)
 
+#define NAMELESS (__O_TMPFILE & ~O_DIRECTORY)
+
 // Opening is a change where it makes a file or takes away what is in one.
 static enum turn on_open(const char *call, int folder, const char *path, int flags) {
     char whole[2 * PATH_MAX];
-    if (!armed || !(flags & (O_CREAT | O_TRUNC))) return GO_ON;
+    if (!armed || !(flags & (O_CREAT | O_TRUNC | NAMELESS))) return GO_ON;
     absolute(folder, path, whole);
+    if (flags & NAMELESS) {
+        if (plain && below(whole)) {
+            errno = EOPNOTSUPP;
+            return FAILED;
+        }
+        return turn(call, GROWS, whole, "", -1);
+    }
     if (syscall(SYS_faccessat, AT_FDCWD, whole, F_OK) != 0)
         return flags & O_CREAT ? turn(call, GROWS, whole, "", -1) : GO_ON;
     return flags & O_TRUNC ? turn(call, CHANGE, whole, "", -1) : GO_ON;
@@ -236,7 +254,7 @@ static enum turn on_open(const char *call, int folder, const char *path, int fla
 
 #define MODE                                                                                       \
     mode_t permissions = 0;                                                                        \
-    if (flags & (O_CREAT | __O_TMPFILE)) {                                                         \
+    if (flags & (O_CREAT | NAMELESS)) {                                                           \
         va_list more;                                                                              \
         va_start(more, flags);                                                                     \
         permissions = va_arg(more, mode_t);                                                        \

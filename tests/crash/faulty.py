@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent.parent
 #: As in faults.c.
 COUNT, KILL, TORN, FULL, FAIL = range(5)
+PLAIN = 16
 
 
 class Call(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -30,15 +31,16 @@ def state(root: Path, folder_times: bool = True, scratch: bool = True) -> State:
     """Every path with its type, mode, content and time.
 
     Receipts of the trash go by their order instead of their names, and their texts, which have the
-    time of day in them, are not compared; times that are new are equal. Without ``folder_times``
-    those of folders are not compared, without ``scratch`` that is left out.
+    time of day in them, are not compared; times that are new are equal. Of a list the items count,
+    whose order PyTorch does not mind. Without ``folder_times`` those of folders are not compared,
+    without ``scratch`` that is left out, and so is a journal.
     """
     found: State = {}
     receipts = sorted(name for name in os.listdir(root / TRASH)) if (root / TRASH).is_dir() else []
     for folder, folders, files in os.walk(root):
         for name in [*folders, *files]:
             path = os.path.join(folder, name)
-            if not scratch and name.startswith(SCRATCH) and name.endswith(".tmp"):
+            if not scratch and _is_scratch(name):
                 continue
             status = os.lstat(path)
             content = ""
@@ -47,15 +49,32 @@ def state(root: Path, folder_times: bool = True, scratch: bool = True) -> State:
             if parts[0] == TRASH and len(parts) > 1:
                 parts[1] = str(receipts.index(parts[1]))
                 named = "/".join(parts)
-            if stat.S_ISREG(status.st_mode) and parts[0::2] != [TRASH, "receipt.json"]:
-                with open(path, "rb") as stream:
-                    content = hashlib.file_digest(stream, "sha256").hexdigest()
-            elif stat.S_ISLNK(status.st_mode):
-                content = os.readlink(path)
             timed = folder_times or not stat.S_ISDIR(status.st_mode)
+            if stat.S_ISREG(status.st_mode) and parts[0::2] != [TRASH, "receipt.json"]:
+                content = _content(path)
+                timed = not _is_list(path)
             new = status.st_mtime >= NEW or not timed
             found[named] = (status.st_mode, content, "new" if new else status.st_mtime_ns)
     return found
+
+
+def _is_scratch(name: str) -> bool:
+    return name.startswith(SCRATCH) and name.endswith((".tmp", ".jsonl"))
+
+
+def _is_list(path: str) -> bool:
+    return "/aoti_eager/" in path and "/lib/" not in path and path.endswith(".json")
+
+
+def _content(path: str) -> str:
+    with open(path, "rb") as stream:
+        if not _is_list(path):
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        try:
+            items = sorted(json.dumps(item, sort_keys=True) for item in json.load(stream))
+        except ValueError:
+            return "no list"
+    return hashlib.sha256(json.dumps(items).encode()).hexdigest()
 
 
 def differences(found: State, wanted: State) -> str:
