@@ -20,11 +20,12 @@ _CODE = {".so": 2, ".py": 1}
 @dataclass
 class Box:
     """A folder that is emptied and filled again for each point, always at the same path: kernels
-    name theirs.
+    name theirs. holds: the name of what is in it to the byte, if that is known.
     """
 
     root: Path
     kept: Path
+    holds: str = ""
     _made: dict[str, Path] = field(default_factory=dict)
 
     def keep(self, name: str, fill: Callable[[Path], None]) -> None:
@@ -33,15 +34,19 @@ class Box:
             self.clear()
             fill(self.root)
             self._made[name] = self.kept / name
-            self.root.rename(self._made[name])
+            shutil.move(self.root, self._made[name])
 
     def fresh(self, name: str) -> None:
         """Have in the box what was kept under a name, times included."""
+        if self.holds == name:
+            return
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(self._made[name], self.root, symlinks=True)
+        self.holds = name
 
     def clear(self) -> None:
         """Have nothing in the box."""
+        self.holds = ""
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir()
 

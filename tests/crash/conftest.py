@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +21,9 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import signing
 from torchkeeper.stores.export import export
 
+#: A file system in memory, and bytes that are to be free there.
+SHM, ROOM = "/dev/shm", 100 << 20
+
 
 @pytest.fixture(scope="session")
 def stage(
@@ -29,19 +35,22 @@ def stage(
 ) -> Iterator[Stage]:
     """A driver, what the cases start from, and a key's signature."""
     root = tmp_path_factory.mktemp("crash")
+    # In memory where there is some: thousands of folders come and go.
+    memory = SHM if os.path.isdir(SHM) and shutil.disk_usage(SHM).free > ROOM else root
     sources = root / "sources"
     for name in ("sources", "kept"):
         (root / name).mkdir()
     caches = Caches(clean_291, other_kinds, kernels)
     caches.mix(sources / "mix")
     digest = _bundles(sources)
-    box = Box(root / "box", root / "kept")
-    for name, fill in fillers(caches, sources).items():
-        box.keep(name, fill)
-    library = once(shared, "faults", build) / "faults.so"
-    driver = Driver(library, box.root, root / "log")
-    yield Stage(root, box, driver, digest)
-    driver.close()
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-crash-", dir=memory) as place:
+        box = Box(Path(os.path.realpath(place)) / "box", root / "kept")
+        for name, fill in fillers(caches, sources).items():
+            box.keep(name, fill)
+        library = once(shared, "faults", build) / "faults.so"
+        driver = Driver(library, box.root, root / "log")
+        yield Stage(sources, box, driver, digest)
+        driver.close()
 
 
 def _bundles(sources: Path) -> str:

@@ -12,6 +12,7 @@ from tests.crash.boxes import Box
 from tests.crash.cases import DAMAGED, PATHS, Case
 from tests.crash.faulty import COUNT, KILL, PLAIN, Call, Driver, Outcome
 from tests.crash.oracle import State, differences, state
+from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folder import Folder
@@ -30,9 +31,9 @@ class Known:
 
 @dataclass
 class Stage:
-    """A box, a driver and sources beside them."""
+    """A box, a driver and sources."""
 
-    root: Path
+    sources: Path
     box: Box
     driver: Driver
     digest: str
@@ -55,13 +56,18 @@ class Stage:
             self._known[case.name] = Known(before, after, calls, outcome.done)
         return self._known[case.name]
 
+    def path(self, name: str) -> Path:
+        """What a case calls by a name: ``box/…`` or ``sources/…``."""
+        where, _, rest = name.partition("/")
+        return (self.box.root if where == "box" else self.sources) / rest
+
     def state(self, case: Case, strict: bool = True) -> State:
         """What is in the watched folder; less strictly, without what may lie there a while."""
-        return state(self.root / case.watched, case.moves, strict)
+        return state(self.path(case.watched), case.moves, strict)
 
     def broken(self, case: Case) -> list[str]:
         """What a listing calls broken."""
-        place = self.root / case.watched
+        place = self.path(case.watched)
         if case.free or not place.exists():
             return []
         folder = Folder(str(place))
@@ -72,20 +78,23 @@ class Stage:
     def run(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
         """The operation of a case, on what is in the box."""
         params = {
-            name: str(self.root / value) if name in PATHS else value
+            name: str(self.path(value)) if name in PATHS else value
             for name, value in case.params.items()
         }
         if "digest" in params:
             params["digest"] = self.digest
+        self.box.holds = ""
         return self.driver.run(case.operation, params, mode | (PLAIN if case.plain else 0), at)
 
     def reopen(self, case: Case, mode: int = COUNT, at: int = 0) -> Outcome:
         """Open the place again, as the next start does."""
-        return self.driver.run("reopen", {"place": str(self.root / case.watched)}, mode, at)
+        self.box.holds = ""
+        return self.driver.run("reopen", {"place": str(self.path(case.watched))}, mode, at)
 
     def undo(self, case: Case) -> Outcome:
         """Put the last purge back."""
-        return self.driver.run("undo", {"place": str(self.root / case.watched)})
+        self.box.holds = ""
+        return self.driver.run("undo", {"place": str(self.path(case.watched))})
 
     def killed(self, case: Case, at: int, mode: int = KILL) -> Outcome:
         """The operation killed at a change, in a fresh box."""
@@ -94,31 +103,39 @@ class Stage:
         assert outcome.killed
         return outcome
 
-    def recovered(self, case: Case) -> str:
+    def recovered(self, case: Case, again: bool = True) -> str:
         """Open the place of what was killed, once; whether that is as "before" or as "after".
 
-        What is there must be one of the two to the byte, and said; done again, it must be as after;
-        and what lies in the trash must come back as it was.
+        What is there must be one of the two to the byte, and said. With ``again``, the operation
+        must do what is left then, and what lies in the trash must come back as it was.
         """
         known = self.known(case)
-        found = self.state(case, strict=False)
-        outcome = self.reopen(case)
-        # A folder that an import had made goes with it.
-        gone = not (self.root / case.watched).exists()
-        assert outcome.problem == ("place-missing" if gone and outcome.calls else None), outcome
+        told = [] if case.free else self._reopened(case)
         now = self.state(case, strict=not case.free)
-        told = [one["recovered"] for one in outcome.findings if "recovered" in one]
         which = "before" if now == known.before else "after"
         assert now in (known.before, known.after), f"{told} {self.nearest(now, known)}"
-        assert case.free or told or now == found, "it is not told"
-        again = self.reopen(case)
-        assert not again.calls, again.calls  # nothing is left to be done
+        assert not told or (told[-1]["outcome"] == "completed") == (which == "after"), told
+        if which == "before":
+            self.box.holds = case.before
+        if not (again or case.free):
+            return which
         if which == "after" and case.operation == "purge" and not case.params.get("now"):
             self._undone(case)
-            self.box.fresh(case.before)
-        if which == "before" or case.operation not in ("undo", "purge", "empty"):
+        elif which == "before" or case.operation in ("import", "copy", "export", "sign"):
             self.again(case)
         return which
+
+    def _reopened(self, case: Case) -> list[dict[str, Any]]:
+        """What is told when the place is opened: something, if anything was done."""
+        outcome = self.reopen(case)
+        # A folder that an import had made goes with it.
+        gone = not self.path(case.watched).exists()
+        assert outcome.problem == ("place-missing" if gone and outcome.calls else None), outcome
+        told = [one["recovered"] for one in outcome.findings if "recovered" in one]
+        if not told:
+            done = [call for call in outcome.calls if call.well and not is_of_journal(call)]
+            assert not done, f"not told: {done}"
+        return told
 
     def again(self, case: Case) -> None:
         """The operation once more, without a fault."""
@@ -136,7 +153,7 @@ class Stage:
 
     def told(self, call: Call) -> str:
         """A call for people."""
-        paths = [path.removeprefix(f"{self.root}/box/") for path in (call.path, call.other)]
+        paths = [path.removeprefix(f"{self.box.root}/") for path in (call.path, call.other)]
         return " ".join([str(call.number), call.name, *paths])
 
     def _undone(self, case: Case) -> None:
@@ -145,6 +162,11 @@ class Stage:
         assert outcome.left == []
         now = self.state(case)
         assert now == known.before, differences(now, known.before)
+
+
+def is_of_journal(call: Call) -> bool:
+    """Whether a change is one of the journal alone, which is there before anything is done."""
+    return JOURNAL in call.path or call.name in ("fsync", "utimensat")
 
 
 def spread(calls: list[Call], most: int) -> Iterator[Call]:
