@@ -345,6 +345,11 @@ CATALOGUE: dict[str, Words] = {
         "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
         "and commands have --redact, --without-secrets and --allow-secrets.",
     ),
+    "not-searched": Words(
+        "It could not be searched for secrets, and was left out.",
+        "It cannot be read: {why}.",
+        "Try again, or take what is there unsearched: --allow-secrets.",
+    ),
     "has-secrets": Words("It holds secrets, and was left out as you said."),
     "secret-fixed": Words(
         "It holds a secret that cannot be redacted.",
