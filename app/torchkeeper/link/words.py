@@ -631,6 +631,11 @@ CATALOGUE: dict[str, Words] = {
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
     ),
+    "owner-unknown": Words(
+        "{place} does not keep whose its entries are.",
+        "Only a folder does; is:foreign and owner: are about the users of this machine.",
+        "Leave them out of the filter.",
+    ),
     "age-unknown": Words(
         "{place} does not know how old entries are.",
         "Only a folder does: neither a Redis nor a bundle keeps the times of files.",
