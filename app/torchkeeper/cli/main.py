@@ -49,6 +49,7 @@ _WRONG = frozenset(
         "bad-filter",
         "times-of-servers",
         "age-unknown",
+        "owner-unknown",
         "use-unknown",
         "verify-server",
         "key-ambiguous",

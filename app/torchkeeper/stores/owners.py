@@ -64,7 +64,7 @@ class Seen:
     def note(self, path: str, uid: int, gid: int, mode: int) -> None:
         """Something that is another user's, or that others may write to."""
         folder = stat.S_ISDIR(mode)
-        if not self.accounts.trusted(uid):
+        if not self.accounts.trusted(uid) and path != TRASH:  # which is no entry
             self.foreign[path] = uid
             if folder:
                 self._folders.add(path)
@@ -123,8 +123,7 @@ def glance(place: str) -> list[Finding]:
     seen = Seen(root)
     try:
         for one in scan(root, "", lambda path, _: path)[2]:
-            if one[0] != TRASH:
-                seen.note(*one)
+            seen.note(*one)
     except OSError:
         pass  # not there, or not for us to read
     return findings(place, seen)
