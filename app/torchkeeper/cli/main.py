@@ -78,9 +78,9 @@ _WRONG = frozenset(
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:orphan; is:usable, is:conditional, is:stale, is:unknown in "
-    "the environment of --env; on a server used>90d, expires<7d, expires:never; a leading - "
-    "negates."
+    "age>30d, compile>5, is:broken, is:orphan; is:foreign, owner:bob for what is of other "
+    "users; is:usable, is:conditional, is:stale, is:unknown in the environment of --env; on a "
+    "server used>90d, expires<7d, expires:never; a leading - negates."
 )
 
 

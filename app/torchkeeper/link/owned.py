@@ -5,7 +5,7 @@ matters, and what to do, with the command.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.link import say
@@ -20,7 +20,8 @@ class Owned(NamedTuple):
     """One finding in words.
 
     command: what mends it, to be copied; also a part of ``remedy``. short: the same as ``what`` in
-    a few words, without a subject. grave: it is a warning, else a fact that may be meant.
+    a few words, without a subject. grave: it is a warning, else a fact that may be meant. filter:
+    what shows the entries that it is about, if it is about some.
     """
 
     what: str
@@ -29,6 +30,7 @@ class Owned(NamedTuple):
     command: str
     short: str
     grave: bool
+    filter: str = ""
 
     @property
     def error(self) -> UserError:
@@ -52,7 +54,8 @@ def told(found: object) -> list[Owned]:
     for one in found if isinstance(found, list) else []:
         words = _WORDS.get(str(one.get("what"))) if isinstance(one, dict) else None
         if words is not None:
-            said.append(Owned(*words(one), grave=bool(one.get("grave"))))
+            some = "is:foreign" if words is _entries else ""
+            said.append(Owned(*words(one), grave=bool(one.get("grave")), filter=some))
     return sorted(said, key=lambda one: not one.grave)
 
 
@@ -222,7 +225,7 @@ def _entries(one: Mapping[str, Any]) -> _Said:
     return _Said(
         f"{_counted(folders, files)} in {place} {verb} to {whose}.",
         f"{why}{_hint(one)}",
-        f"If you do not trust that, purge it: {command}",
+        f"Purge what you do not trust: {command}",
         command,
         f"holds files of {_who(one) if users == 1 else say.count(users, 'user', 'others')}",
     )
@@ -232,8 +235,3 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
     "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
     "entries": _entries,
 }  # fmt: skip
-
-
-def lines(found: object) -> Iterable[str]:
-    """What is said of a place beside its name, a line for each."""
-    return (one.what for one in told(found))
