@@ -222,7 +222,10 @@ COMMANDS = {
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
     "show": ("looking:show", "show all that is known of an entry"),
-    "check": ("checking:check", "say of each entry of a place whether it will be used here"),
+    "check": (
+        "checking:check",
+        "say of each entry of a place whether it will be used here, and who else can change it",
+    ),
     "explain": ("explaining:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
