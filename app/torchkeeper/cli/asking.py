@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output
+from torchkeeper.cli import output, owning
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import cutoff, protected, signers
 from torchkeeper.link.process import Engine
@@ -103,6 +103,9 @@ class Asker:
             self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
+        elif "owners" in what:
+            self._progress.clear()
+            owning.warn(what["owners"])
         elif isinstance(server := what.get("waiting"), dict):
             self._progress.clear()
             output.note(waiting_for(server))
