@@ -12,7 +12,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.appearing import appearing
 
 Listed = dict[str, Any]
 Exists = Callable[[str], bool]
@@ -120,7 +120,7 @@ def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> lis
 
 
 def write(path: str, items: Sequence[Listed]) -> None:
-    """Write a list, as a whole, with the mode that it has.
+    """Write a list, as a whole, with the mode that it has, and have it on the disk.
 
     Raises OSError, and Problem("kernel-unloadable") for more than ``listed`` would read again.
     """
@@ -128,19 +128,11 @@ def write(path: str, items: Sequence[Listed]) -> None:
     if len(text) > aoti_eager.MAX_LIST:
         why = "with it, the list of its operator is larger than any that PyTorch writes"
         raise Problem("kernel-unloadable", why=why)
-    partial = os.path.join(os.path.dirname(path), f".torchkeeper-{secrets.token_hex(6)}.tmp")
-    mode = 0o644
+    mode: int | None = None
     with contextlib.suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(partial, flags, mode), "w", encoding="ascii") as out:
-            out.write(text)
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+    with appearing(path, mode) as out:
+        out.write(text.encode("ascii"))
 
 
 def lock_of(path: str) -> str:
