@@ -187,7 +187,7 @@ class _Placing:
                 self.arrive()
                 mark = len(self._journal.steps)
                 plan = self._target.plan(item, offered, self._pouring)
-            if plan.todo and self._is_being_built(item, plan):
+            if self._was_being_built(plan):
                 plan = self._target.plan(item, offered, self._pouring)
             if not plan.new:
                 self.done.exists += 1
@@ -207,16 +207,19 @@ class _Placing:
         if full:
             self.arrive()
 
-    def _is_being_built(self, item: Item, plan: Plan) -> bool:
+    def _was_being_built(self, plan: Plan) -> bool:
         """Whether PyTorch was at work on an object that is to be placed. Raises Problem("in-use")
         where it still is, and Cancelled.
         """
-        about = self._root, item.kind, item.key, plan.home
-        if item.kind != "code" or not in_use(*about):
-            return False
-        if not waited_for(*about, self._report):
-            raise Problem("in-use")
-        return True
+        waited = False
+        for _, target in plan.todo:
+            path = os.path.relpath(target, self._root)
+            stem = os.path.basename(path).partition(".")[0]
+            if path.endswith(".so") and in_use(self._root, "code", stem, path):
+                if not waited_for(self._root, "code", stem, path, self._report):
+                    raise Problem("in-use")
+                waited = True
+        return waited
 
     def arrive(self) -> None:
         """Give what was written its names.

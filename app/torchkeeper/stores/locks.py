@@ -39,6 +39,7 @@ An undo takes no lock but (2): it puts a file where there is none, by a link, at
 PyTorch itself places or names. No lock covers the moment between an object being found and being
 loaded: whoever purges code that a process may need (``--in-use``) can make it fail.
 
+What an eager list names was built under (1), with ``lib`` as the folder.
 PyTorch's temporary files carry their writer's process id.
 """
 
