@@ -86,7 +86,9 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
                 done.entries += all(file.path in paths for file in item.files)
                 emptied |= {os.path.dirname(file.path) for file in gone}
         finally:
-            for folder in emptied:
+            # PyTorch looks whether a graph's folder is there, and fails where it then is not
+            # (iterate_over_candidates in torch/_inductor/codecache.py).
+            for folder in () if plan.insisted else emptied:
                 _prune(plan.root, folder)
             sync_folder(plan.root)
             if journal:
