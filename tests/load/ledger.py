@@ -107,9 +107,10 @@ class Ledger:
 
     def _place(self, ran: Ran) -> None:
         left = {(one["kind"], one["key"]) for one in ran.result.get("left", [])}
+        sure = bool(ran.result) and not ran.result.get("left_some")
         for row in ran.of:
             name = name_of(row)
-            surely = bool(ran.result) and name[:2] not in left
+            surely = sure and name[:2] not in left
             self.add([name], ran.began, ran.ended, surely, " ".join(ran.argv))
 
     def _undo(self, ran: Ran) -> None:

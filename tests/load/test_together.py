@@ -177,10 +177,11 @@ def work_together(
     work = crew.work
     beginning = rows_of(tk("ls", place))
     window = open_window(place)
+    inside = {file: rows_of(tk("inspect", file)) for file in bundles}
     for seed, (who, env) in enumerate(zip(("one", "two"), known, strict=True)):
         argv = [sys.executable, "-m", "tests.load.commands", who, str(place), str(work), str(seed)]
         crew.start(who, [*argv, *map(str, bundles)], {**os.environ, **env})
-    pulse, hand = Pulse(), Hand(qtbot, window, work, random.Random(7))
+    pulse, hand = Pulse(), Hand(qtbot, window, work, random.Random(7), inside)
     hand.work_until(time.monotonic() + seconds)
     pulse.end()
     idle(qtbot, window)
