@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from tests.conftest import DATA
 from tests.gui.conftest import OpenWindow, idle
 from tests.load import wholeness
 from tests.load.commands import Ran, Rows, rows_of
+from tests.load.crew import Crew, exported, tk
 from tests.load.judging import judged
 from tests.load.window import Hand, Pulse
 
@@ -41,72 +42,6 @@ SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
 SOME_SECONDS = 4.0
 #: Seconds that the window may be held by anything, of its own time.
 HELD = 0.1
-
-
-def tk(*argv: object) -> list[dict[str, Any]]:
-    """The lines of a command, while nobody else works there."""
-    done = subprocess.run(
-        [sys.executable, "-m", "torchkeeper", *map(str, argv), "--json"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def exported(tmp_path: Path, **places: Path) -> list[Path]:
-    """Bundles of some places."""
-    for name, place in places.items():
-        tk("export", place, "-o", tmp_path / f"{name}.torchcache")
-    return [tmp_path / f"{name}.torchcache" for name in places]
-
-
-class Crew:
-    """PyTorch and the two command lines, each a process of its own."""
-
-    def __init__(self, work: Path) -> None:
-        self.work = work
-        self.stop = work / "stop"
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self, who: str, argv: list[str], env: dict[str, str]) -> None:
-        """Start one; what it prints goes to ``who.out`` and ``who.err``."""
-        with open(self.work / f"{who}.out", "wb") as out, open(self.work / f"{who}.err", "wb") as e:
-            self._running[who] = subprocess.Popen(
-                argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=e
-            )
-
-    def said(self, who: str) -> str:
-        """What one has printed so far."""
-        return (self.work / f"{who}.out").read_text()
-
-    def end(self) -> None:
-        """Have all of them end, and none fail."""
-        self.stop.touch()
-        for who, one in self._running.items():
-            code = one.wait(timeout=180)
-            errors = (self.work / f"{who}.err").read_text()
-            assert code == 0, f"{who}: {errors}"
-            assert "Traceback" not in errors, f"{who}: {errors}"
-
-    def kill(self) -> None:
-        """End what the test has left running, where it failed."""
-        for one in self._running.values():
-            if one.poll() is None:
-                one.kill()
-                one.wait()
-
-    def ran(self, who: str) -> list[Ran]:
-        """What a command line did."""
-        lines = (self.work / f"{who}.jsonl").read_text().splitlines()
-        return [Ran(**json.loads(line)) for line in lines]
-
-
-@pytest.fixture
-def crew(tmp_path: Path) -> Iterator[Crew]:
-    (tmp_path / "work").mkdir()
-    made = Crew(tmp_path / "work")
-    yield made
-    made.kill()
 
 
 def torch_env(place: Path, header_folder: Path) -> dict[str, str]:

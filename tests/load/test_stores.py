@@ -1,0 +1,83 @@
+"""Several processes change one folder as fast as they can, and some of them are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.load import wholeness
+from tests.load.crew import Crew, exported
+from tests.load.hammer import entries, log_of, rows_of
+from tests.load.ledger import Ledger, name_of
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import journal, receipts
+from torchkeeper.stores.guard import mended
+
+HAMMERS = 3
+SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
+SOME_SECONDS = 3.0
+#: What comes of it where others are at work.
+PLAIN = {"nothing-to-undo", "place-busy"}
+LEFT = {"key-taken", "path-taken", "entry-changed", "object-unproven", "in-use", "list-spoilt"}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["left alone", "killed"])
+@pytest.mark.parametrize(
+    "seconds",
+    [pytest.param(SOME_SECONDS, id="short"), pytest.param(SECONDS, marks=pytest.mark.slow)],
+)
+def test_nothing_is_lost(
+    crew: Crew, clean_291: Path, kernels: Path, tmp_path: Path, killed: bool, seconds: float
+) -> None:
+    place = Path(shutil.copytree(clean_291, tmp_path / "cache"))
+    bundles = exported(tmp_path, kernels=kernels, old=clean_291)
+    ledger, chance = Ledger(), random.Random(3)
+    ledger.add([name_of(row) for row in rows_of(entries(str(place)))], 0, 0, True, "the beginning")
+
+    def start(number: int, seed: int) -> None:
+        who = f"hammer{number}"
+        argv = ["-m", "tests.load.hammer", who, str(place), str(crew.work), str(seed)]
+        crew.start(who, [sys.executable, *argv, *map(str, bundles)], dict(os.environ))
+
+    for number in range(HAMMERS):
+        start(number, number)
+    end, kills = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        time.sleep(0.1)
+        if killed and chance.random() < 0.3:
+            number = chance.randrange(HAMMERS)
+            crew.kill(f"hammer{number}")
+            kills += 1
+            start(number, 100 + kills)
+    crew.end()
+    done, cut = [], []
+    for number in range(HAMMERS):
+        some, begun = log_of(crew.work / f"hammer{number}.jsonl")
+        done += some
+        cut += begun
+    assert killed or not cut
+    mended(str(place), Report())
+    print(dict(Counter(ran.what for ran in done)), "cut:", dict(Counter(ran.what for ran in cut)))
+    left = {one["code"] for ran in done for one in ran.result.get("left", [])}
+    assert left <= LEFT
+    assert {ran.said for ran in done if ran.code} <= PLAIN
+    ledger.take(done)
+    ledger.take_cut(cut, done)
+    there = {name_of(row) for row in rows_of(entries(str(place)))}
+    faults = ledger.faults(there)
+    if not killed:
+        moved = sum(one.entries - one.undone for one in ledger.receipts.values())
+        in_trash = sum(one.entries for one in receipts.in_trash(str(place)))
+        if moved != ledger.emptied + in_trash:
+            faults.append(f"{moved} in the trash: {ledger.emptied} emptied, {in_trash} there")
+    assert not journal.lies_in(str(place))
+    shutil.rmtree(place / ".torchkeeper-trash", ignore_errors=True)
+    faults += wholeness.faults(place)
+    assert not faults, "\n".join(fault[:1000] for fault in faults)
