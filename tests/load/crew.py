@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.load.commands import Ran
+from tests.conftest import DATA
+from tests.load.commands import Ran, Rows
 
 
 def tk(*argv: object) -> list[dict[str, Any]]:
@@ -67,3 +69,34 @@ class Crew:
         """What a command line did."""
         lines = (self.work / f"{who}.jsonl").read_text().splitlines()
         return [Ran(**json.loads(line)) for line in lines]
+
+
+def torch_env(place: Path, header_folder: Path) -> dict[str, str]:
+    """The environment of a PyTorch that has a folder as its cache."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
+    return env | {
+        "TMPDIR": str(header_folder),
+        "TORCHINDUCTOR_CACHE_DIR": str(place),
+        "TORCH_COMPILE_JOB_ID": "load",  # it keeps a profile then
+    }
+
+
+def called_again(torch_python: str, env: dict[str, str], numbers: list[int], rows: Rows) -> None:
+    """A PyTorch that has seen nothing of it finds what is there, and nothing that it cannot use."""
+    done = subprocess.run(
+        [torch_python, str(DATA / "works_on.py"), "again", *map(str, numbers)],
+        env=env, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert "unable to load" not in done.stderr
+    there = {(row[0], row[1]) for row in rows}
+    hits = 0
+    for line in done.stdout.splitlines():
+        call = json.loads(line)
+        assert call["right"], call
+        keys = {kind: key for kind, key, _ in call["artifacts"]}
+        for kind, hit in (("fxgraph", "hits"), ("aotautograd", "aot_hits")):
+            # What AOTAutograd made is of use only with its graph.
+            wanted = (kind, keys[kind]) in there and ("fxgraph", keys["fxgraph"]) in there
+            assert call[hit] == wanted, call
+            hits += wanted
+    print(f"torch   {len(numbers)} functions again: {hits} of {2 * len(numbers)} hit")

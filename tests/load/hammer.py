@@ -1,8 +1,9 @@
 """The stores themselves, without a command's start before each operation: hundreds a second.
 
-Run as a process of its own, ``python -m tests.load.hammer WHO PLACE WORK SEED BUNDLE…``; goes on
-until the file ``WORK/stop`` is there. Every operation goes to ``WORK/WHO.jsonl``: a line before it
-is begun, without a result, and one when it has ended.
+Run as a process of its own, ``python -m tests.load.hammer WHO PLACE WORK SEED WHAT BUNDLE…``, where
+WHAT is "all" or, beside a PyTorch at work, "graphs"; goes on until the file ``WORK/stop`` is there.
+Every operation goes to ``WORK/WHO.jsonl``: a line before it is begun, without a result, and one
+when it has ended.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ KINDS = (
     ("aoti_eager",),
     ("fxgraph", "triton", "autotune"),
 )
+#: What PyTorch can do without at any moment.
+GRAPHS = (("fxgraph",), ("aotautograd",), ("triton",), ("fxgraph", "aotautograd"))
 
 
 def rows_of(items: list[Item]) -> Rows:
@@ -71,8 +74,11 @@ def log_of(path: Path) -> tuple[list[Ran], list[Ran]]:
 class Hammer:
     """Does one thing after the other, and writes down each before and after."""
 
-    def __init__(self, who: str, place: str, work: Path, seed: int, bundles: list[str]) -> None:
+    def __init__(
+        self, who: str, place: str, work: Path, seed: int, what: str, bundles: list[str]
+    ) -> None:
         self.who, self.place, self.bundles = who, place, bundles
+        self.graphs = what == "graphs"
         self.chance = random.Random(seed)
         self.stop = work / "stop"
         self._log = os.open(work / f"{who}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -98,10 +104,11 @@ class Hammer:
         self._left.append({**about, "code": problem.code})
 
     def purge(self, now: bool = False) -> None:
-        kinds = self.chance.choice(KINDS)
+        kinds = self.chance.choice(GRAPHS if self.graphs else KINDS)
         items = [item for item in entries(self.place) if item.kind in kinds]
         items = self.chance.sample(items, self.chance.randint(0, len(items)))
-        plan = trash.Plan(os.path.realpath(self.place), items, self.chance.random() < 0.5)
+        insisted = self.graphs or self.chance.random() < 0.5
+        plan = trash.Plan(os.path.realpath(self.place), items, insisted)
         ran = Ran(self.who, ["purge", "--in-use"], 0, rows=rows_of(items))
 
         def act() -> dict[str, Any]:
@@ -134,5 +141,5 @@ class Hammer:
 
 
 if __name__ == "__main__":
-    who, place, work, seed, *bundles = sys.argv[1:]
-    Hammer(who, place, Path(work), int(seed), bundles).work()
+    who, place, work, seed, what, *bundles = sys.argv[1:]
+    Hammer(who, place, Path(work), int(seed), what, bundles).work()

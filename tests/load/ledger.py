@@ -60,6 +60,8 @@ class Ledger:
     #: Entries that were removed at once, and from the trash.
     at_once: int = 0
     emptied: int = 0
+    #: Operations that were cut off.
+    cut: int = 0
 
     def add(
         self, names: Iterable[Name], began: float, ended: float, certain: bool, by: str
@@ -97,6 +99,7 @@ class Ledger:
         touched = {name_of(row) for ran in cut for row in ran.rows}
         touched |= {name for receipt in self.receipts.values() for name in receipt.names}
         for ran in cut:
+            self.cut += 1
             # Each of the others has come once by then.
             later = [end for end in ends if end > ran.began]
             over = later[min(_SOON, len(later) - 1)] if later else ran.began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -12,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import DATA
 from tests.load import wholeness
-from tests.load.crew import Crew, exported
+from tests.load.commands import Ran
+from tests.load.crew import Crew, called_again, exported, torch_env
 from tests.load.hammer import entries, log_of, rows_of
+from tests.load.judging import UNTOLD
 from tests.load.ledger import Ledger, name_of
+from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import journal, receipts
 from torchkeeper.stores.guard import mended
@@ -43,7 +48,7 @@ def test_nothing_is_lost(
 
     def start(number: int, seed: int) -> None:
         who = f"hammer{number}"
-        argv = ["-m", "tests.load.hammer", who, str(place), str(crew.work), str(seed)]
+        argv = ["-m", "tests.load.hammer", who, str(place), str(crew.work), str(seed), "all"]
         crew.start(who, [sys.executable, *argv, *map(str, bundles)], dict(os.environ))
 
     for number in range(HAMMERS):
@@ -64,15 +69,64 @@ def test_nothing_is_lost(
         cut += begun
     assert killed or not cut
     mended(str(place), Report())
-    print(dict(Counter(ran.what for ran in done)), "cut:", dict(Counter(ran.what for ran in cut)))
+    ledger.take(done)
+    ledger.take_cut(cut, done)
+    check(ledger, done, place)
+    print("cut:", dict(Counter(ran.what for ran in cut)))
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_pytorch_goes_on(
+    crew: Crew,
+    filled: Path,
+    kernels: Path,
+    clean_291: Path,
+    torch_python: str,
+    header_folder: Path,
+    tmp_path: Path,
+) -> None:
+    place = Path(shutil.copytree(filled, tmp_path / "cache"))
+    bundles = exported(tmp_path, filled=filled, kernels=kernels, old=clean_291)
+    ledger = Ledger()
+    ledger.add([name_of(row) for row in rows_of(entries(str(place)))], 0, 0, True, "the beginning")
+    env = torch_env(place, header_folder)
+    crew.start("torch", [torch_python, str(DATA / "works_on.py"), str(crew.stop)], env)
+    until = time.monotonic() + 120
+    while not crew.said("torch") and time.monotonic() < until:
+        time.sleep(0.1)
+    for number in range(2):
+        who = f"hammer{number}"
+        argv = [who, str(place), str(crew.work), str(number), "graphs", *map(str, bundles)]
+        crew.start(who, [sys.executable, "-m", "tests.load.hammer", *argv], dict(os.environ))
+    time.sleep(SECONDS)
+    crew.end()
+    calls = [json.loads(line) for line in crew.said("torch").splitlines()]
+    assert all(call.get("right", True) for call in calls)
+    done = [ran for n in range(2) for ran in log_of(crew.work / f"hammer{n}.jsonl")[0]]
+    ledger.take(done)
+    for call in calls:
+        wrote = {"fxgraph": call.get("misses"), "aotautograd": call.get("aot_misses")}
+        for kind, key, sha256 in call.get("artifacts", []):
+            if wrote.get(kind):
+                name = (kind, key, payload_path(kind, key, sha256))
+                ledger.add([name], call["began"], call["ended"], True, "torch")
+    check(ledger, done, place, (*UNTOLD, "pgo"))
+    hits, misses = (sum(call.get(name, 0) for call in calls) for name in ("hits", "misses"))
+    print(f"torch: {len(calls)} calls, {hits} hit, {misses} missed")
+    rows = rows_of(entries(str(place)))
+    called_again(torch_python, env, sorted({c["number"] for c in calls if c.get("misses")}), rows)
+
+
+def check(ledger: Ledger, done: list[Ran], place: Path, untold: tuple[str, ...] = ()) -> None:
+    """Nothing failed, nothing is lost, all is whole; ``untold`` as of ``Ledger.faults``."""
+    print(dict(Counter(ran.what for ran in done)))
     left = {one["code"] for ran in done for one in ran.result.get("left", [])}
     assert left <= LEFT
     assert {ran.said for ran in done if ran.code} <= PLAIN
-    ledger.take(done)
-    ledger.take_cut(cut, done)
     there = {name_of(row) for row in rows_of(entries(str(place)))}
-    faults = ledger.faults(there)
-    if not killed:
+    faults = ledger.faults(there, untold)
+    if not ledger.cut:
         moved = sum(one.entries - one.undone for one in ledger.receipts.values())
         in_trash = sum(one.entries for one in receipts.in_trash(str(place)))
         if moved != ledger.emptied + in_trash:

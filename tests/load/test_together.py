@@ -12,7 +12,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -28,7 +27,7 @@ from tests.conftest import DATA
 from tests.gui.conftest import OpenWindow, idle
 from tests.load import wholeness
 from tests.load.commands import Ran, Rows, rows_of
-from tests.load.crew import Crew, exported, tk
+from tests.load.crew import Crew, called_again, exported, tk, torch_env
 from tests.load.judging import judged
 from tests.load.window import Hand, Pulse
 
@@ -42,15 +41,6 @@ SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
 SOME_SECONDS = 4.0
 #: Seconds that the window may be held by anything, of its own time.
 HELD = 0.1
-
-
-def torch_env(place: Path, header_folder: Path) -> dict[str, str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
-    return env | {
-        "TMPDIR": str(header_folder),
-        "TORCHINDUCTOR_CACHE_DIR": str(place),
-        "TORCH_COMPILE_JOB_ID": "load",  # it keeps a profile then
-    }
 
 
 def test_some_seconds_together(
@@ -143,27 +133,6 @@ def work_together(
     assert set(hand.failed) <= {"place-busy", "nothing-to-undo"}
     assert sorted(pulse.own)[-2] < HELD
     return calls, rows
-
-
-def called_again(torch_python: str, env: dict[str, str], numbers: list[int], rows: Rows) -> None:
-    """A PyTorch that has seen nothing of it finds what is there, and nothing that it cannot use."""
-    done = subprocess.run(
-        [torch_python, str(DATA / "works_on.py"), "again", *map(str, numbers)],
-        env=env, capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    assert "unable to load" not in done.stderr
-    there = {(row[0], row[1]) for row in rows}
-    hits = 0
-    for line in done.stdout.splitlines():
-        call = json.loads(line)
-        assert call["right"], call
-        keys = {kind: key for kind, key, _ in call["artifacts"]}
-        for kind, hit in (("fxgraph", "hits"), ("aotautograd", "aot_hits")):
-            # What AOTAutograd made is of use only with its graph.
-            wanted = (kind, keys[kind]) in there and ("fxgraph", keys["fxgraph"]) in there
-            assert call[hit] == wanted, call
-            hits += wanted
-    print(f"torch   {len(numbers)} functions again: {hits} of {2 * len(numbers)} hit")
 
 
 def report(calls: list[dict[str, Any]], every: list[Ran], hand: Hand, pulse: Pulse) -> None:
