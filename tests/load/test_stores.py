@@ -27,16 +27,19 @@ from torchkeeper.stores.guard import mended
 
 HAMMERS = 3
 SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))
-SOME_SECONDS = 3.0
+SOME_SECONDS = 2.0
 #: What comes of it where others are at work.
 PLAIN = {"nothing-to-undo", "place-busy"}
 LEFT = {"key-taken", "path-taken", "entry-changed", "object-unproven", "in-use", "list-spoilt"}
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["left alone", "killed"])
 @pytest.mark.parametrize(
-    "seconds",
-    [pytest.param(SOME_SECONDS, id="short"), pytest.param(SECONDS, marks=pytest.mark.slow)],
+    ("killed", "seconds"),
+    [
+        pytest.param(True, SOME_SECONDS, id="some are killed, shortly"),
+        pytest.param(True, SECONDS, id="some are killed", marks=pytest.mark.slow),
+        pytest.param(False, SECONDS, id="none is killed", marks=pytest.mark.slow),
+    ],
 )
 def test_nothing_is_lost(
     crew: Crew, clean_291: Path, kernels: Path, tmp_path: Path, killed: bool, seconds: float
