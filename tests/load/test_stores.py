@@ -1,4 +1,6 @@
-"""Several processes change one folder as fast as they can, and some of them are killed."""
+"""Several processes change one folder as fast as they can, and some of them are killed; or a
+PyTorch compiles into it meanwhile. For how long, see test_together.py.
+"""
 
 from __future__ import annotations
 
