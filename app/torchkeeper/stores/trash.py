@@ -83,6 +83,10 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
                 # What two of a list have in common has gone with the first of them.
                 done.entries += all(file.path in paths for file in item.files)
                 emptied |= {os.path.dirname(file.path) for file in gone}
+        except OSError as e:
+            # The trash is full: all or nothing.
+            kept = bool(bin_) and not _put_all_back(plan.root, bin_ or "")
+            raise Problem("trash-full", place=plan.root) from e
         finally:
             for folder in emptied:
                 _prune(plan.root, folder)
@@ -99,6 +103,12 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
         done.bytes = allocated(taken)
     report.progress(len(plan.items), len(plan.items), "entries")
     return done
+
+
+def _put_all_back(root: str, bin_: str) -> bool:
+    """Put back what was moved; whether that was possible for all."""
+    restore(root, bin_, receipts.trashed(bin_), Report(), lambda _item, _problem: None)
+    return not receipts.trashed(bin_)
 
 
 def _begin(plan: Plan, name: str, now: bool) -> tuple[Journal | None, str | None]:
@@ -157,6 +167,8 @@ def _take_files(
         left(item, problem)
         return None
     except OSError as e:
+        if _full(e) and bin_ and not now:
+            raise
         left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
         return None
     # Of a kernel the files first that say that the others are there: Triton looks at no other then.
@@ -170,10 +182,16 @@ def _take_files(
         except FileNotFoundError:
             continue  # somebody else was faster; it is gone, as was wished
         except OSError as e:
+            if _full(e) and bin_ and not now:
+                raise
             left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
         else:
             gone.append(file)
     return gone
+
+
+def _full(e: OSError) -> bool:
+    return e.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _move(path: str, target: str, now: bool) -> None:
@@ -181,7 +199,7 @@ def _move(path: str, target: str, now: bool) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.rename(path, target)
     except OSError as e:
-        if not now or e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EXDEV):
+        if not now or not (_full(e) or e.errno == errno.EXDEV):
             raise
         os.unlink(path)  # it would be removed in the end
 
@@ -205,7 +223,8 @@ def undo(place: str, report: Report, left: Left) -> Purged:
     that was cut off is put back by that alone.
 
     A file whose path is taken again stays in the trash and goes to ``left``.
-    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable").
+    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
+    there is no room for all: the other entries stay in the trash.
     """
     root = Folder(place).root
     with changing(root, report) as recovered:
@@ -234,6 +253,8 @@ def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
     finally:
         if journal:
             journal.close()
+    if done.full:
+        raise Problem("undo-full", place=root, entries=done.entries)
     return done
 
 
@@ -263,9 +284,9 @@ def empty(place: str, report: Report) -> Purged:
         except OSError as e:
             raise Problem("trash-unremovable", place=place, why=e.strerror) from e
         finally:
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.join(root, TRASH))
             if journal:
                 journal.close()
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.join(root, TRASH))
     report.progress(len(bins), len(bins), "entries")
     return done
