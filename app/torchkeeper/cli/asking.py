@@ -8,7 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.cli import output
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import protected, signers
+from torchkeeper.link import cutoff, protected, signers
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, leftovers_gone, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
@@ -109,6 +109,9 @@ class Asker:
         elif isinstance(gone := what.get("leftovers"), dict):
             self._progress.clear()
             output.note(leftovers_gone(gone))
+        elif isinstance(told := what.get("recovered"), dict):
+            self._progress.clear()
+            output.note(cutoff.ended(told))
         else:
             self.findings.append(what)
             if self.on_finding:

@@ -105,6 +105,12 @@ CATALOGUE: dict[str, Words] = {
         "",
         "Wait until that has finished, then try again.",
     ),
+    "place-unfinished": Words(
+        "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
+        "{why}.",
+        "Check the folder's permissions, and that its disk is not full, then try again. What is "
+        "left to be done is in the file .torchkeeper-journal-… in it.",
+    ),
     "disk-full": Words(
         "{place} is full.",
         "The file system has no room left; what had been placed was taken back.",

@@ -60,7 +60,8 @@ def recover(root: str, report: Report) -> Recovered | None:
     except OSError as e:
         raise Problem("place-unfinished", place=root, why=e.strerror or str(e)) from e
     except Problem as problem:
-        raise Problem("place-unfinished", place=root, why=problem.code) from problem
+        why = "A list of eager kernels cannot be changed now"
+        raise Problem("place-unfinished", place=root, why=why) from problem
     _remove_above(root, cut)
     if not outcome:
         return None

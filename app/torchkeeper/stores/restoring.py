@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import withdrawing
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, is_group
 from torchkeeper.stores.receipts import FILES, Folders, discard, items_of, said_by, trashed
 
 Left = Callable[[Item, Problem], None]
@@ -43,9 +43,11 @@ def restore(root: str, bin_: str, files: list[File], report: Report, left: Left)
     touched: set[str] = {""}
     paths: set[str] = set()
     items = items_of(bin_, files)
-    # Lists last: PyTorch takes none of one of which a library is missing.
+    # Last what says that the others are there: PyTorch takes none of a list of which a library is
+    # missing, and Triton fails where a kernel lacks a file.
     parts = [(item, file, withdrawing.is_list(file.path)) for item in items for file in item.files]
-    for number, (item, file, lists) in enumerate(sorted(parts, key=lambda part: part[2])):
+    parts.sort(key=lambda part: (part[2], is_group(part[0].kind, part[1].name)))
+    for number, (item, file, lists) in enumerate(parts):
         report.progress(number, len(parts), "files")
         if file.path in paths:
             continue  # it came with another entry that has it, too

@@ -19,7 +19,7 @@ from torchkeeper.stores import receipts, withdrawing
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import File, Item, is_group
 from torchkeeper.stores.journal import Journal, begun
 from torchkeeper.stores.locks import in_use, ours
 from torchkeeper.stores.receipts import FILES
@@ -159,7 +159,8 @@ def _take_files(
     except OSError as e:
         left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
         return None
-    for file in item.files:
+    # Of a kernel the files first that say that the others are there: Triton looks at no other then.
+    for file in sorted(item.files, key=lambda file: not is_group(item.kind, file.name)):
         path = os.path.join(root, file.path)
         try:
             if bin_ is None:
