@@ -192,7 +192,7 @@ def is_of_journal(call: Call) -> bool:
 
 
 def spread(calls: list[Call], most: int) -> Iterator[Call]:
-    """All calls, or so many of them, evenly, the first and the last too; of one, that in the middle."""
+    """All calls, or so many, evenly, the first and the last too; of one, that in the middle."""
     if len(calls) <= most or most == 1:
         yield from calls if most > 1 else [calls[len(calls) // 2]]
         return

@@ -258,10 +258,10 @@ def test_a_list_that_cannot_be_read_is_left_alone(
     target = tmp_path / "target"
     (target / ABS).parent.mkdir(parents=True)
     spoil(target / ABS)
-    before = (target / ABS).lstat()
+    before = (target / ABS).lstat()[:7]  # less the times: who reads a link leaves one
     done, left = bring(bundle, target)
     assert (done.entries, left.codes) == (1, ["list-unreadable"] * 2)
-    assert (target / ABS).lstat() == before
+    assert (target / ABS).lstat()[:7] == before
     libraries = {path.name for path in target.rglob("*.so")}
     assert len(libraries) == 1, "none of what no list names"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output
+from torchkeeper.cli import output, owning
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import cutoff, protected, signers
 from torchkeeper.link.process import Engine
@@ -103,15 +103,18 @@ class Asker:
             self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
+        elif "owners" in what:
+            self._progress.clear()
+            owning.warn(what["owners"])
         elif isinstance(server := what.get("waiting"), dict):
             self._progress.clear()
             output.note(waiting_for(server))
-        elif isinstance(gone := what.get("leftovers"), dict):
-            self._progress.clear()
-            output.note(leftovers_gone(gone))
         elif isinstance(told := what.get("recovered"), dict):
             self._progress.clear()
             output.note(cutoff.ended(told))
+        elif isinstance(gone := what.get("leftovers"), dict):
+            self._progress.clear()
+            output.note(leftovers_gone(gone))
         else:
             self.findings.append(what)
             if self.on_finding:

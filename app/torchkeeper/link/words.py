@@ -360,6 +360,11 @@ CATALOGUE: dict[str, Words] = {
         "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
         "and commands have --redact, --without-secrets and --allow-secrets.",
     ),
+    "not-searched": Words(
+        "It could not be searched for secrets, and was left out.",
+        "It cannot be read: {why}.",
+        "Try again, or take what is there unsearched: --allow-secrets.",
+    ),
     "has-secrets": Words("It holds secrets, and was left out as you said."),
     "secret-fixed": Words(
         "It holds a secret that cannot be redacted.",
@@ -640,6 +645,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} does not know when entries are used or go.",
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
+    ),
+    "owner-unknown": Words(
+        "{place} does not keep whose its entries are.",
+        "Only a folder does; is:foreign and owner: are about the users of this machine.",
+        "Leave them out of the filter.",
     ),
     "age-unknown": Words(
         "{place} does not know how old entries are.",
