@@ -245,7 +245,7 @@ static enum turn on_open(const char *call, int folder, const char *path, int fla
             errno = EOPNOTSUPP;
             return FAILED;
         }
-        return turn(call, GROWS, whole, "", -1);
+        return turn("nameless", GROWS, whole, "", -1);
     }
     if (syscall(SYS_faccessat, AT_FDCWD, whole, F_OK) != 0)
         return flags & O_CREAT ? turn(call, GROWS, whole, "", -1) : GO_ON;

@@ -52,7 +52,7 @@ def state(root: Path, folder_times: bool = True, scratch: bool = True) -> State:
             timed = folder_times or not stat.S_ISDIR(status.st_mode)
             if stat.S_ISREG(status.st_mode) and parts[0::2] != [TRASH, "receipt.json"]:
                 content = _content(path)
-                timed = not _is_list(path)
+                timed = not is_list(path)
             new = status.st_mtime >= NEW or not timed
             found[named] = (status.st_mode, content, "new" if new else status.st_mtime_ns)
     return found
@@ -62,13 +62,26 @@ def _is_scratch(name: str) -> bool:
     return name.startswith(SCRATCH) and name.endswith((".tmp", ".jsonl"))
 
 
-def _is_list(path: str) -> bool:
-    return "/aoti_eager/" in path and "/lib/" not in path and path.endswith(".json")
+def files_of(found: State) -> dict[str, object]:
+    """What is in each file, wherever it lies; but for lists, and what is written down of it."""
+    contents: dict[str, object] = {}
+    for path, (mode, content, _) in found.items():
+        parts = path.split("/")
+        if parts[0] == TRASH:
+            parts = parts[3:] if parts[2:3] == ["files"] else []
+        if parts and stat.S_ISREG(int(str(mode))) and not is_list(path):
+            contents["/".join(parts)] = content
+    return contents
+
+
+def is_list(path: str) -> bool:
+    """Whether a file lists several entries."""
+    return "aoti_eager/" in path and "/lib/" not in path and path.endswith(".json")
 
 
 def _content(path: str) -> str:
     with open(path, "rb") as stream:
-        if not _is_list(path):
+        if not is_list(path):
             return hashlib.file_digest(stream, "sha256").hexdigest()
         try:
             items = sorted(json.dumps(item, sort_keys=True) for item in json.load(stream))
