@@ -125,7 +125,8 @@ class _Purging:
                 self._journal.done()
                 said = True
         if self._bin and (self._now or not self._kept):
-            tidy = receipts.discard(self._bin) is None and tidy
+            if tidy or not said:
+                tidy = receipts.discard(self._bin) is None
             self.done.receipt = None
         if self._journal and said and not tidy:
             self._journal.leave()  # the next one that comes tries again
