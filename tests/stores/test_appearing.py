@@ -16,8 +16,8 @@ import pytest
 from tests.stores.test_bundle import Left, described
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.link import whole
-from torchkeeper.link.words import leftovers_gone, user_error
+from torchkeeper.link import travel, whole
+from torchkeeper.link.words import UserError, leftovers_gone, user_error
 from torchkeeper.stores import appearing as module
 from torchkeeper.stores import export as exporting
 from torchkeeper.stores import signing
@@ -261,7 +261,9 @@ def test_a_full_disk_is_said_with_what_is_needed(
     assert (names(disk), (disk / "o").read_text()) == (["o"], "old")
 
 
-def test_a_disk_without_room_for_a_signed_one(kept_291: Path, disk: Path, tmp_path: Path) -> None:
+def test_a_disk_without_room_for_a_signed_one(
+    kept_291: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, ones = described(kept_291)
     small = [one for one in ones if one.entry.kind == "code"]
     bundle = disk / "o"
@@ -282,6 +284,11 @@ def test_a_disk_without_room_for_a_signed_one(kept_291: Path, disk: Path, tmp_pa
     with pytest.raises(OSError, match="No space left"):
         whole.write(str(setting), ["x" * 100] * 1000)
     assert (names(disk), setting.read_text()) == (["ballast", "o", "s.json"], "old")
+    # What travels to an interpreter is whole, or is said not to be there.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(disk))
+    with pytest.raises(UserError, match="own cache folder cannot be written"):
+        travel.archive.__wrapped__()
+    assert not any((disk / "torchkeeper").iterdir())
 
 
 def test_a_disk_that_is_read_only(kept_291: Path, disk: Path) -> None:
