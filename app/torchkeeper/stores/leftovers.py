@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.appearing import PREFIX, SUFFIX
@@ -14,6 +15,8 @@ from torchkeeper.stores.locks import take
 
 #: What is placed by an import is called otherwise, and is its own to remove.
 _NAME = re.compile(re.escape(PREFIX) + "[0-9a-z_]{8}" + re.escape(SUFFIX))
+#: Seconds in which whoever writes a bundle has written something.
+_LONG = 3600.0
 #: How many are told by name.
 _TOLD = 20
 
@@ -49,7 +52,8 @@ def _removed(path: str) -> int | None:
             return None
         try:
             mine = os.fstat(handle)
-            if not free or not _ours(mine) or not os.path.samestat(mine, os.lstat(path)):
+            same = os.path.samestat(mine, os.lstat(path))
+            if not free or not same or not _ours(mine) or not _at_rest(mine):
                 return None
             os.unlink(path)
         finally:
@@ -57,6 +61,15 @@ def _removed(path: str) -> int | None:
     except OSError:
         return None
     return mine.st_size if mine.st_nlink == 1 else 0
+
+
+def _at_rest(status: os.stat_result) -> bool:
+    """Whether a lock would have told who writes it, or nobody has written for long.
+
+    A device of its own, which has a number other than 0, is of this machine only. What has none,
+    as NFS, may be shared with others, whose locks are not always seen here.
+    """
+    return os.major(status.st_dev) != 0 or time.time() - status.st_mtime > _LONG
 
 
 def _ours(status: os.stat_result) -> bool:
