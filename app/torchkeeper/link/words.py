@@ -105,6 +105,12 @@ CATALOGUE: dict[str, Words] = {
         "",
         "Wait until that has finished, then try again.",
     ),
+    "place-unfinished": Words(
+        "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
+        "{why}.",
+        "Check the folder's permissions, and that its disk is not full, then try again. What is "
+        "left to be done is in the file .torchkeeper-journal-… in it.",
+    ),
     "disk-full": Words(
         "{place} is full.",
         "The file system has no room left; what had been placed was taken back.",
@@ -358,6 +364,11 @@ CATALOGUE: dict[str, Words] = {
         "these could read them.",
         "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
         "and commands have --redact, --without-secrets and --allow-secrets.",
+    ),
+    "not-searched": Words(
+        "It could not be searched for secrets, and was left out.",
+        "It cannot be read: {why}.",
+        "Try again, or take what is there unsearched: --allow-secrets.",
     ),
     "has-secrets": Words("It holds secrets, and was left out as you said."),
     "secret-fixed": Words(
@@ -639,6 +650,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} does not know when entries are used or go.",
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
+    ),
+    "owner-unknown": Words(
+        "{place} does not keep whose its entries are.",
+        "Only a folder does; is:foreign and owner: are about the users of this machine.",
+        "Leave them out of the filter.",
     ),
     "age-unknown": Words(
         "{place} does not know how old entries are.",

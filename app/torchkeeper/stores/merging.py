@@ -86,30 +86,31 @@ def merged(there: Sequence[Listed], item: Listed) -> list[Listed]:
     return [*(one for one in there if aoti_eager.digest(one) != mine), item]
 
 
-def put(path: str, item: Listed) -> list[Listed]:
-    """Put an item into the list at a path, which is made if it is missing; the items for the same
-    inputs that it takes the place of.
+def put(path: str, item: Listed, note: Callable[[list[Listed]], object] | None = None) -> None:
+    """Put an item into the list at a path, which is made if it is missing. ``note`` hears before of
+    the items for the same inputs that it takes the place of, unless it is there.
 
     Raises Problem as ``listed``, ``lacks`` and ``_locked``, and OSError.
     """
     with _locked(path):
         there = listed(path)
-        if not lacks(path, there, item):
-            return []
-        whole = merged(there, item)
-        write(path, whole)
-        return [one for one in there if one not in whole]
+        if lacks(path, there, item):
+            whole = merged(there, item)
+            if note:
+                note([one for one in there if one not in whole])
+            write(path, whole)
 
 
 def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> list[Listed]:
-    """Take items off the list at a path, which goes with the last, and put others ``back``; returns
-    those that were on it.
+    """Take items off the list at a path, which goes with the last, and put others ``back`` that are
+    not on it; returns those that were on it.
 
     Raises Problem as ``listed`` and ``_locked``, and OSError.
     """
     with _locked(path):
         there = listed(path)
         gone = [one for one in there if one in items]
+        back = [one for one in back if one not in there]
         left = [*(one for one in there if one not in items), *back]
         if left and (gone or back):
             write(path, left)
