@@ -13,7 +13,7 @@ from tests.crash.test_kill import each
 
 FEW = 8
 #: What says that there is no room; a purge says it of its trash.
-SAYS = {"disk-full", "trash-full", "output-unwritable"}
+SAYS = {"disk-full", "trash-full", "output-full", "output-unwritable"}
 
 
 @each

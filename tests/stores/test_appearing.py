@@ -20,7 +20,7 @@ from torchkeeper.link import travel, whole
 from torchkeeper.link.words import UserError, leftovers_gone, user_error
 from torchkeeper.stores import appearing as module
 from torchkeeper.stores import export as exporting
-from torchkeeper.stores import signing
+from torchkeeper.stores import leftovers, signing
 from torchkeeper.stores.appearing import Appearing, appearing
 from torchkeeper.stores.leftovers import remove_leftovers
 
@@ -255,21 +255,34 @@ def test_only_what_nobody_writes_any_more_is_removed(
     assert len(report.gone) == 1
 
 
+def test_where_others_may_write_only_what_is_old_is_removed(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether another machine writes a file, a lock does not tell everywhere."""
+    report = Told()
+    for name in ("01234567", "76543210"):
+        (disk / f".torchkeeper-{name}.tmp").write_bytes(b"some")
+    monkeypatch.setattr(leftovers, "_LOCAL", set())  # as if it were not memory
+    os.utime(disk / ".torchkeeper-01234567.tmp", (0, 0))
+    remove_leftovers(str(disk), report)
+    assert names(disk) == [".torchkeeper-76543210.tmp"]
+    monkeypatch.undo()
+    remove_leftovers(str(disk), report)
+    assert names(disk) == []
+
+
 def test_a_full_disk_is_said_with_what_is_needed(
     way: str, kept_291: Path, tmp_path: Path, disk: Path
 ) -> None:
     folder, ones = described(kept_291)
     (disk / "o").write_text("old")
-    old(disk / ".torchkeeper-01234567.tmp", 1000)
-    # Nobody can tell whether another machine writes this one.
-    fresh = disk / ".torchkeeper-76543210.tmp"
-    fresh.write_bytes(bytes(1000))
+    (disk / ".torchkeeper-01234567.tmp").write_bytes(bytes(1000))
     with pytest.raises(Problem) as caught:
         exporting.export(ones, folder, str(disk / "o"), Report(), Left())
     assert caught.value.code == "output-full"
     said = str(user_error(caught.value.code, caught.value.params))
     assert "It takes about 2.0 MB, and its disk has 1.0 MB left" in said
-    assert (names(disk), (disk / "o").read_text()) == ([fresh.name, "o"], "old")
+    assert (names(disk), (disk / "o").read_text()) == (["o"], "old")
 
 
 def test_a_disk_without_room_for_a_signed_one(

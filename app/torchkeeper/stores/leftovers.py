@@ -17,6 +17,8 @@ from torchkeeper.stores.locks import take
 _NAME = re.compile(re.escape(PREFIX) + "[0-9a-z_]{8}" + re.escape(SUFFIX))
 #: Seconds in which whoever writes a bundle has written something.
 _LONG = 3600.0
+#: File systems without a device that no other machine sees.
+_LOCAL = {"tmpfs", "ramfs", "overlay"}
 #: How many are told by name.
 _TOLD = 20
 
@@ -66,10 +68,24 @@ def _removed(path: str) -> int | None:
 def _at_rest(status: os.stat_result) -> bool:
     """Whether a lock would have told who writes it, or nobody has written for long.
 
-    A device of its own, which has a number other than 0, is of this machine only. What has none,
-    as NFS, may be shared with others, whose locks are not always seen here.
+    What may be shared with other machines, as NFS, does not always show their locks.
     """
-    return os.major(status.st_dev) != 0 or time.time() - status.st_mtime > _LONG
+    return _is_local(status.st_dev) or time.time() - status.st_mtime > _LONG
+
+
+def _is_local(device: int) -> bool:
+    """Whether a file system is surely of this machine only: a device of its own, which has a number
+    other than 0, or memory (proc_pid_mountinfo(5)).
+    """
+    if os.major(device) != 0:
+        return True
+    named = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
+            kinds = {line.partition(" - ")[2].split()[0] for line in lines if named in line.split()}
+    except (OSError, IndexError):
+        return False
+    return bool(kinds) and kinds <= _LOCAL
 
 
 def _ours(status: os.stat_result) -> bool:
