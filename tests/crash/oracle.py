@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from torchkeeper.artifacts.layout import TRASH
 
@@ -88,6 +88,13 @@ def _content(path: str) -> str:
         except ValueError:
             return "no list"
     return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+
+
+def furnished(found: State, wanted: State) -> State:
+    """A state without the folders that are not wanted and hold nothing but such."""
+    kept = {path for path, (mode, _, _) in found.items() if not stat.S_ISDIR(int(str(mode)))}
+    kept |= {str(folder) for path in kept for folder in PurePath(path).parents}
+    return {path: about for path, about in found.items() if path in kept or path in wanted}
 
 
 def differences(found: State, wanted: State) -> str:
