@@ -15,7 +15,7 @@ from torchkeeper.artifacts.layout import JOURNAL
 
 FEW = 5
 #: What says that there is no room; a purge says it of its trash.
-FULL_SAYS = {"disk-full", "trash-full", "output-full"}
+FULL_SAYS = {"disk-full", "trash-full", "output-full", "undo-full"}
 #: What says that something cannot be written or removed.
 SAYS = {"place-unwritable", "output-unwritable", "trash-unremovable"}
 

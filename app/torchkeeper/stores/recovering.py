@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import journal, receipts, steps
 from torchkeeper.stores.durable import sync_folder
@@ -95,8 +94,7 @@ def _ended(root: str, cut: CutOff) -> _Ended:
             count = sum(len(receipts.trashed(bin_)) for bin_ in bins if bin_)
             for bin_ in filter(None, bins):
                 receipts.discard(bin_)
-            with contextlib.suppress(OSError):
-                os.rmdir(os.path.join(root, TRASH))
+            receipts.clear(root)
             return "completed", 0, count
     return _NOTHING  # it was cut off before it had said what it was about to do
 
@@ -139,6 +137,7 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     if not done:
         return "put-back", *_restore(root, bin_)
     count = len(receipts.trashed(bin_))
+    receipts.Folders.of(receipts.said_by(bin_)).prune(root)
     if about.get("now") or not count:
         receipts.discard(bin_)
     return "completed", 0, count
