@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path, PurePath
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 
 #: Seconds since the epoch; what is older has the time that it was given, what is newer is new.
 NEW = 1_500_000_000
@@ -69,7 +69,12 @@ def files_of(found: State) -> dict[str, object]:
         parts = path.split("/")
         if parts[0] == TRASH:
             parts = parts[3:] if parts[2:3] == ["files"] else []
-        if parts and stat.S_ISREG(int(str(mode))) and not is_list(path):
+        if (
+            parts
+            and not path.startswith(JOURNAL)
+            and stat.S_ISREG(int(str(mode)))
+            and not is_list(path)
+        ):
             contents["/".join(parts)] = content
     return contents
 
