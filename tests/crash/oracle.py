@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 
 #: Seconds since the epoch; what is older has the time that it was given, what is newer is new.
 NEW = 1_500_000_000
@@ -69,7 +69,12 @@ def files_of(found: State) -> dict[str, object]:
         parts = path.split("/")
         if parts[0] == TRASH:
             parts = parts[3:] if parts[2:3] == ["files"] else []
-        if parts and stat.S_ISREG(int(str(mode))) and not is_list(path):
+        if (
+            parts
+            and not path.startswith(JOURNAL)
+            and stat.S_ISREG(int(str(mode)))
+            and not is_list(path)
+        ):
             contents["/".join(parts)] = content
     return contents
 
@@ -88,6 +93,13 @@ def _content(path: str) -> str:
         except ValueError:
             return "no list"
     return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+
+
+def furnished(found: State, wanted: State) -> State:
+    """A state without the folders that are not wanted and hold nothing but such."""
+    kept = {path for path, (mode, _, _) in found.items() if not stat.S_ISDIR(int(str(mode)))}
+    kept |= {str(folder) for path in kept for folder in PurePath(path).parents}
+    return {path: about for path, about in found.items() if path in kept or path in wanted}
 
 
 def differences(found: State, wanted: State) -> str:

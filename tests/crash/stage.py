@@ -11,7 +11,7 @@ from tests.crash import operations
 from tests.crash.boxes import Box
 from tests.crash.cases import DAMAGED, PATHS, Case
 from tests.crash.faulty import COUNT, KILL, PLAIN, Call, Driver, Outcome
-from tests.crash.oracle import State, differences, files_of, is_list, state
+from tests.crash.oracle import State, differences, files_of, furnished, is_list, state
 from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
@@ -113,19 +113,22 @@ class Stage:
         assert outcome.killed
         return outcome
 
-    def recovered(self, case: Case, again: bool = True) -> str:
+    def recovered(self, case: Case, again: bool = True, power: bool = True) -> str:
         """Open the place of what was killed, once; whether that is as "before" or as "after".
 
         What is there must be one of the two to the byte, and said. With ``again``, the operation
-        must do what is left then, and what lies in the trash must come back as it was.
+        must do what is left then, and what lies in the trash must come back as it was. Where the
+        ``power`` was cut, a folder may be left in which nothing is: who made it is not known then.
         """
         known = self.known(case)
         told = [] if case.free else self._reopened(case)
         now = self.state(case, strict=not case.free)
+        if not power:
+            now = furnished(now, known.before)
         which = "before" if now == known.before else "after"
         assert now in (known.before, known.after), f"{told} {self.nearest(now, known)}"
         assert not told or (told[-1]["outcome"] == "completed") == (which == "after"), told
-        if which == "before":
+        if which == "before" and power:
             self.box.holds = case.before
         if not (again or case.free):
             return which

@@ -41,7 +41,7 @@ def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
         outcome = stage.killed(case, call.number)
         lost += len(Disk(outcome.calls).cut())
         try:
-            ends[stage.recovered(case, again=most > FEW)] += 1
+            ends[stage.recovered(case, again=most > FEW, power=False)] += 1
         except AssertionError as e:
             wrong.append(f"cut at {stage.told(call)}:\n{str(e)[:2000]}")
     print(f"\n{case.name}: {ends.total()} of {len(calls)} cuts, {dict(ends)}, {lost} files", end="")

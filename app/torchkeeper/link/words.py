@@ -332,6 +332,11 @@ CATALOGUE: dict[str, Words] = {
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
     ),
+    "cache-unwritable": Words(
+        "Torchkeeper's own cache folder cannot be written.",
+        "{folder}: {why}.",
+        "Check its permissions, and that its disk is not full; XDG_CACHE_HOME names another one.",
+    ),
     "output-full": Words(
         "There is no room for {file}.",
         "It takes about {needed_bytes}, and its disk has {free_bytes} left; nothing of it was "
