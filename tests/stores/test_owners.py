@@ -164,7 +164,11 @@ def test_whoever_made_the_folder_before_runs_what_he_wants(
     [words] = owned.told(found(place))
     assert words.what.endswith(f"where PyTorch looks for your cache, belongs to {name}.")
     assert str(among) in words.why
-    assert "TORCHINDUCTOR_CACHE_DIR" in words.command
+    assert words.command.endswith('export TMPDIR="$HOME/.cache/tmp"'), "headers come from there"
+    assert "precompiled C++ headers" in words.why
+    mine = cache(among, "mine")
+    assert found(mine) == owners.glance(str(mine)) == []
+    assert [one["what"] for one in owners.of_program(str(mine))] == ["taken"]
     # Another's, that nobody takes for one's own, is that and no more; so are all files in it.
     other = cache(among, "torchinductor_other")
     for folder, _, names in os.walk(other):
@@ -175,6 +179,7 @@ def test_whoever_made_the_folder_before_runs_what_he_wants(
     assert "another number" in words.why, "as in a container"
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(other))
     assert codes(other) == [("taken", True)]
+    assert "TORCHINDUCTOR_CACHE_DIR" in owned.told(found(other))[0].command
 
 
 @gives
