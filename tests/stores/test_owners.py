@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import struct
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -329,6 +332,7 @@ def test_words_survive_whatever_an_engine_says() -> None:
     strange = "/t/\x1b]0;x'\n"
     bad: list[dict[str, Any]] = [
         {},
+        {"who": [], "path": {}, "users": 2, "owners": 3, "root": 4, "default": 5},
         {"who": 3, "place": None, "folders": "x", "owners": [3, [1, 2]]},
         {"who": {"kind": "user", "name": "a\x1b[31m"}, "place": strange, "root": strange,
          "path": strange, "users": 2, "owners": [[{"name": "\x1b"}, 1]]},
@@ -340,3 +344,26 @@ def test_words_survive_whatever_an_engine_says() -> None:
                 assert not any("\x1b" in part for part in one[:5]), one
                 assert "\n" not in one.command
     assert owned.to_json([{"what": "owner", "who": {}}])[0]["code"] == "owner"
+
+
+@gives
+def test_who_has_no_id_in_a_container_is_nobody_by_name(among: Path) -> None:
+    """As in a container without root's rights, where all unknown ids are one."""
+    place = cache(among)
+    os.chown(place / "ab" / "cab.py", OTHER, OTHER)
+    source = str(Path(owners.__file__).parents[2])
+    script = (
+        f"import json, sys; sys.path.insert(0, {source!r}); "
+        "from torchkeeper.stores import owners; from torchkeeper.stores.folder import Folder; "
+        "from torchkeeper.artifacts.report import Report; "
+        f"folder = Folder({str(place)!r}); folder.items(Report()); "
+        "print(json.dumps(owners.findings(folder.place, folder.seen)))"
+    )
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-I", "-S", "-c", script]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("there are no user namespaces here")
+    [said] = json.loads(done.stdout)
+    assert (said["what"], said["users"], said["who"]["name"]) == ("entries", 1, None)
+    assert "In a container this may be you" in owned.told([said])[0].why

@@ -229,9 +229,10 @@ def _entries(one: Mapping[str, Any]) -> _Said:
     verb = "belongs" if folders + files == 1 else "belong"
     whose = _who(one)
     if users > 1:
-        listed = [x for x in one.get("owners") or () if isinstance(x, list) and len(x) == 2]
-        names = [f"{_named(who)} ({count:,})" for who, count in listed
-                 if isinstance(who, dict) and isinstance(count, int)]  # fmt: skip
+        some = one.get("owners")
+        listed = [x for x in (some if isinstance(some, list) else ()) if isinstance(x, list)]
+        names = [f"{_named(x[0])} ({x[1]:,})" for x in listed
+                 if len(x) == 2 and isinstance(x[0], dict) and isinstance(x[1], int)]  # fmt: skip
         whose = f"{users} other users: {', '.join(names)}" + (", …" if users > len(names) else "")
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
     why = "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."

@@ -36,7 +36,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchkeeper.artifacts.layout import TRASH
-from torchkeeper.stores.accounts import ALL, Accounts, Who, has_list
+from torchkeeper.stores.accounts import ALL, Accounts, Who, has_list, unmapped
 from torchkeeper.stores.walk_process import scan
 
 Finding = dict[str, Any]
@@ -205,7 +205,7 @@ class _Place:
         """What of a folder or link on the way lets others lead it elsewhere."""
         status = self._way[path]
         among = self._among(path)
-        foreign = not self._accounts.trusted(status.st_uid) and not _unmapped(status.st_uid)
+        foreign = not self._accounts.trusted(status.st_uid) and not unmapped(status.st_uid)
         who = self._accounts.user(status.st_uid)
         if stat.S_ISLNK(status.st_mode):
             return [self._finding("link", path, who, bool(among))] if foreign else []
@@ -319,12 +319,3 @@ def _is_own(place: str) -> bool:
     variables = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
     named = [folder for name in variables if (folder := os.environ.get(name))]
     return _is_default(place) or os.path.abspath(place) in map(os.path.abspath, named)
-
-
-def _unmapped(uid: int) -> bool:
-    """Whether an id stands for all that have none in this container (user_namespaces(7))."""
-    try:
-        with open("/proc/sys/kernel/overflowuid") as file, open("/proc/self/uid_map") as mapped:
-            return uid == int(file.read()) and mapped.read().split() != ["0", "0", "4294967295"]
-    except (OSError, ValueError):
-        return False
