@@ -44,7 +44,7 @@ from torchkeeper.engine.session import (
     with_times,
     with_verdicts,
 )
-from torchkeeper.stores import owners, places, query, trash
+from torchkeeper.stores import owners, places, query, receipts, trash
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
@@ -153,7 +153,7 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
 
 
 def _trash_totals(place: str) -> dict[str, int]:
-    found = trash.receipts(place)
+    found = receipts.in_trash(place)
     return {
         "receipts": len(found),
         "entries": sum(receipt.entries for receipt in found),
@@ -323,7 +323,7 @@ def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    found = [asdict(receipt) for receipt in trash.receipts(path_of(params, "place"))]
+    found = [asdict(receipt) for receipt in receipts.in_trash(path_of(params, "place"))]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
     return _trash_totals(path_of(params, "place"))

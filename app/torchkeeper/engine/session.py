@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.stores import query
+from torchkeeper.stores import journal, query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.relating import Named
     from torchkeeper.engine.running import Held
+    from torchkeeper.stores.appearing import Appearing
     from torchkeeper.stores.bundle import Bundle
 
 
@@ -62,13 +63,28 @@ class Session:
     look: object = None
     #: What the folder of a program held before that was started.
     before: Held | None = None
+    #: A bundle that appears when it is signed.
+    unsigned: Appearing | None = None
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading. Raises Problem as stores.store.opened."""
+        """The place, open for reading, where what was cut off is at its end. Raises Problem as
+        stores.store.opened.
+        """
+        if not is_server(place) and journal.lies_in(place):
+            from torchkeeper.stores.guard import mended
+
+            mended(place, report)
         return opened(place, report, self.secrets.get(place))
 
+    def hold_unsigned(self, bundle: Appearing | None) -> None:
+        """Keep a bundle until it is signed, and let go of the one before."""
+        if self.unsigned is not None:
+            self.unsigned.close()
+        self.unsigned = bundle
+
     def close(self) -> None:
-        """End what runs."""
+        """End what runs, and let go of what was not finished."""
+        self.hold_unsigned(None)
         self.reader.close()
 
 

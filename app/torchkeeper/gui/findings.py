@@ -15,6 +15,7 @@ from torchkeeper.gui.table.cells import kind_words
 from torchkeeper.link import causes, leaks, owned, say
 from torchkeeper.link.words import (
     DEVICE_REASONS,
+    leftovers_gone,
     printable,
     removed_by_then,
     user_error,
@@ -78,6 +79,8 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         return _tr("Removed {} that an interrupted compile had left.").format(
             say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
         )
+    if isinstance(gone := one.get("leftovers"), dict):
+        return leftovers_gone(gone)
     if isinstance(left, dict):
         params = left.get("params")
         error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})

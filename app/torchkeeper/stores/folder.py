@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH, VLLM_MODEL, is_rank, locate
+from torchkeeper.artifacts.layout import JOURNAL, TRASH, VLLM_MODEL, is_rank, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import FilesIn, taken_apart
@@ -130,6 +130,7 @@ class Folder:
                     )
                     for e in entries
                     if not e.is_dir(follow_symlinks=False)
+                    and (folder or not e.name.startswith(JOURNAL))
                 ]
         except OSError:
             return []

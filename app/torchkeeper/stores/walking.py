@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 import torchkeeper
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File
 from torchkeeper.stores.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
@@ -104,6 +104,8 @@ class Walk:
             return []
         self._come(folders)
         self._tell_odd(found)
+        if not folder:
+            return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
 
     def _heard(
