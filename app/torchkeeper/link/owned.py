@@ -208,8 +208,10 @@ def _writable(one: Mapping[str, Any]) -> _Said:
             "PyTorch runs what lies in its cache: whoever may write there can run programs as you."
         )
     else:
-        why = "Whoever is in it can change what programs run that use this cache. Where a team "
-        why += "shares a cache, that is meant."
+        why = f"{_start(who)} can change what runs in programs that use this cache. Where a team "
+        why += "shares one, that is meant."
+    if not one.get("mine"):
+        why += _headers(one)
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one.get("grave"):
         remedy += "\nWith umask 022 in the programs that fill it, it stays so."
