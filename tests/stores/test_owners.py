@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.link import owned
 from torchkeeper.stores import owners, walking
@@ -193,7 +193,9 @@ def test_entries_of_others_are_counted_and_named(among: Path, beside: Path) -> N
     (place / "link").symlink_to("/etc")
     os.chown(place / "link", NOBODY_HAS, 0, follow_symlinks=False)
     (place / TRASH).mkdir()
-    os.chown(place / TRASH, OTHER, OTHER)
+    (place / f"{JOURNAL}1.jsonl").write_text("")
+    for ours in (TRASH, f"{JOURNAL}1.jsonl"):
+        os.chown(place / ours, OTHER, OTHER)
     name = Accounts().user(OTHER).name
     assert codes(place) == [("entries", True)]
     [words] = owned.told(found(place))

@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.stores.accounts import ALL, Accounts, Who, has_list, unmapped
 from torchkeeper.stores.walk_process import scan
 
@@ -66,7 +66,8 @@ class Seen:
     def note(self, path: str, uid: int, gid: int, mode: int) -> None:
         """Something that is another user's, or that others may write to."""
         folder = stat.S_ISDIR(mode)
-        if not self.accounts.trusted(uid) and path != TRASH:  # which is no entry
+        ours = path == TRASH or path.startswith(JOURNAL)  # Torchkeeper's, and no entries
+        if not ours and not self.accounts.trusted(uid):
             self.foreign[path] = uid
             if folder:
                 self._folders.add(path)
