@@ -5,6 +5,7 @@ The key stays with whoever asks: an engine only gives out the manifest that is t
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from torchkeeper.artifacts.report import Report
@@ -31,10 +32,11 @@ def copy_manifest(_: Session, params: dict[str, Any], report: Report) -> dict[st
 def attach_signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Put the text ``signature`` into the bundle ``file``, whose manifest has the sha256
     ``manifest``; with ``output``, the signed one gets that name, with ``replace`` false only where
-    none is.
+    none is. The result has its ``size``.
     """
+    file = path_of(params, "file")
     text, digest = str(params["signature"]), str(params["manifest"])
     output = path_of(params, "output") if params.get("output") else ""
     replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
-    signing.attach(path_of(params, "file"), data, digest, report, output, replace)
-    return {}
+    signing.attach(file, data, digest, report, output, replace)
+    return {"size": os.path.getsize(output or file)}

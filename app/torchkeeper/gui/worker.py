@@ -43,10 +43,10 @@ HOLD = 2000
 
 #: Operations that take back what they have done when they are cancelled, and the seconds they
 #: have for it before anybody is rude.
-_TAKING_BACK = frozenset({"export", "import", "verify", "prepare"})
+_TAKING_BACK = frozenset({"export", "import", "verify", "prepare", "attach_signature"})
 _TO_TAKE_BACK = 15.0
 #: Those of them that otherwise leave files of our own; what a verification needs is removed here.
-_LEAVING = frozenset({"export", "import"})
+_LEAVING = frozenset({"export", "import", "attach_signature"})
 #: Milliseconds that the end waits for folders to be removed.
 _TO_REMOVE_MS = 20_000
 
@@ -561,15 +561,13 @@ class Worker(QObject):
             self._files = FileManager(self)
         self._files.show(path, found == "folder", then)
 
-    @Slot(int, str)
-    def scratch(self, ticket: int, use: str) -> None:
+    @Slot(int, str, str)
+    def scratch(self, ticket: int, use: str, beside: str) -> None:
         """Make a private folder that goes, with what is in it, when all ends at the latest; the
-        result is ``{"folder"}``.
+        result is ``{"folder"}``. beside: a file that it is to be beside, or "".
         """
-        try:
-            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
-        except UserError as e:
-            self.failed.emit(ticket, e, [])
+        make = self._scratch.make
+        self._asides.begin(ticket, lambda: {"folder": make(use, beside or None)})
 
     @Slot(str)
     def discard(self, folder: str) -> None:

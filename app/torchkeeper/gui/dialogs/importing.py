@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.prospects import Prospects
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
+from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environments
@@ -76,6 +77,8 @@ class ImportDialog(WorkDialog):
         self._detail.room_for(4)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
+        self.signer = UnknownSigner(engines)
+        self.signer.trusted.connect(self._trusts)
         self.verdicts = forms.label("", wrap=True)
         self.verdicts.hide()
         self.target = PlaceChoice(places, current)
@@ -125,6 +128,7 @@ class ImportDialog(WorkDialog):
         body.addSpacing(4)
         body.addWidget(self._heading)
         body.addWidget(self._made_in)
+        body.addWidget(self.signer)
         body.addWidget(self.verdicts)
         body.addWidget(self._detail, 1)
         body.addSpacing(4)
@@ -228,6 +232,26 @@ class ImportDialog(WorkDialog):
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
         self._allow()
+
+    def _trusts(self) -> None:
+        """A signer is trusted from now on, who may have signed any of the files."""
+        for number, file in enumerate(self.files):
+            if file.signature.get("status") == "unknown":
+                self._ask_signature(number)
+
+    def _ask_signature(self, number: int) -> None:
+        file = self.files[number]
+
+        def seen(signature: dict[str, Any]) -> None:
+            # Of another file that has its name by now, what was looked at says nothing.
+            if signature.get("manifest") == file.signature.get("manifest"):
+                file.signature = signature
+            self._say_trust()
+            self._show_file()
+            self._allow()
+
+        about = {"file": file.path, "signers": signers_file()}
+        self._tickets.append(self._engines.ask("signature", about, Listener(result=seen)))
 
     def _say_trust(self) -> None:
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""
@@ -356,6 +380,7 @@ class ImportDialog(WorkDialog):
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())
+        self.signer.show_signature(file.signature)
         nothing = self.tr("Nothing to import") if file.ready else self.tr("Reading…")
         self._detail.say(nothing)
         marks = self._marks(file)
