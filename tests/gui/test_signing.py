@@ -7,15 +7,16 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QTreeWidget
+from PySide6.QtWidgets import QApplication, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_importing import look
@@ -31,9 +32,11 @@ from torchkeeper.gui.dialogs.passphrase import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
 from torchkeeper.gui.dialogs.signing import SignDialog
 from torchkeeper.gui.dialogs.trusting import TrustDialog
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
 from torchkeeper.link import signers
+from torchkeeper.link import signing as link_signing
 from torchkeeper.stores import signing
 
 SECRET = "a passphrase with 'quotes' and \\"
@@ -67,6 +70,16 @@ def choose(tree: QTreeWidget, row: int) -> None:
     item = tree.topLevelItem(row)
     assert item is not None
     tree.setCurrentItem(item)
+
+
+def tabs(widget: QWidget, count: int) -> list[QWidget | None]:
+    """Where the Tab key leads from a widget, so many times."""
+    widget.setFocus()
+    found = []
+    for _ in range(count):
+        QTest.keyClick(QApplication.focusWidget() or widget, Qt.Key.Key_Tab)
+        found.append(QApplication.focusWidget())
+    return found
 
 
 def begin(qtbot: QtBot, window: Window, output: Path, key: Path | None) -> ExportDialog:
@@ -182,6 +195,26 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     idle(qtbot, window)
     assert not any(one.isVisible() for one in window.findChildren(PassphraseDialog))
     assert left(out) == ["b.torchcache"]
+
+
+def test_the_helper_passes_questions_and_notes_on(
+    qtbot: QtBot, open_window: OpenWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ssh-keygen runs, run by itself: only a token has ssh-keygen note that it is waiting."""
+    window = open_window()
+    helper = link_signing.environment_asking()["SSH_ASKPASS"]
+    found: list[dict[str, Any]] = []
+    over: list[object] = []
+    listener = Listener(findings=found.extend, result=over.append, failed=over.append)
+    ticket = window.engines.sign([helper, "Enter PIN for ED25519-SK key k: "], listener)
+    qtbot.waitUntil(lambda: found != [], timeout=PATIENCE)
+    assert found == [{"ask": {"text": "Enter PIN for ED25519-SK key k:", "wrong": False}}]
+    window.engines.answer(ticket, "1234")
+    qtbot.waitUntil(lambda: over == [{}], timeout=PATIENCE)
+    monkeypatch.setenv("SSH_ASKPASS_PROMPT", "none")
+    window.engines.sign([helper, "Confirm user presence for key k"], listener)
+    qtbot.waitUntil(lambda: over == [{}, {}], timeout=PATIENCE)
+    assert found[1:] == [{"notice": "Confirm user presence for key k"}]
 
 
 def test_a_window_that_is_closed_at_the_passphrase_leaves_nothing(
@@ -376,3 +409,39 @@ def test_an_unknown_signer_can_be_trusted_from_the_import(
     assert not dialog.signer.isVisible()
     assert "from people you trust" in dialog.trust.text(), "the other is still by nobody"
     dialog.reject()
+    # Where signatures are required, that is said before anything is placed.
+    signers.require(True)
+    dialog = look(qtbot, window, tmp_path / "into", good)
+    qtbot.waitUntil(lambda: "good.torchcache is not signed" in dialog.go.toolTip())
+    assert not dialog.go.isEnabled()
+    dialog.reject()
+    dialog = look(qtbot, window, tmp_path / "into", file)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    dialog.reject()
+
+
+def test_the_keys_of_the_keyboard_lead_through_the_dialogs(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, fixture_cache: Path, folder: Path
+) -> None:
+    make(folder / "id_a")
+    window = open_window(fixture_cache)
+    export = ask(qtbot, window, folder / "b.torchcache")
+    qtbot.waitUntil(lambda: not export.key.busy, timeout=PATIENCE)
+    key = export.key
+    assert tabs(export.file, 5) == [export.browse, key.combo, key.file, export.cancel, export.go]
+    export.reject()
+    dialog = window.flows.signing.show_signers()
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    assert tabs(dialog.list, 3) == [dialog.add, dialog.required, dialog.close_]
+    trust = dialog.open_trust()
+    qtbot.waitUntil(trust.isActiveWindow)
+    trust.key.setPlainText((folder / "id_a.pub").read_text())
+    trust.name.setText("me")
+    assert tabs(trust.key, 4) == [trust.file, trust.name, trust.cancel, trust.go]
+    # Enter trusts nobody.
+    QTest.keyClick(trust.name, Qt.Key.Key_Return)
+    settle(qtbot)
+    assert signers.signers() == []
+    QTest.keyClick(trust, Qt.Key.Key_Escape)
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(SignersDialog))

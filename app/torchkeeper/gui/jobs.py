@@ -30,6 +30,9 @@ from torchkeeper.link.words import UserError
 LOG_LINES = 5000
 HISTORY = 200
 
+#: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
+SIGNING = "signing"
+
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -177,6 +180,8 @@ def state_text(job: Job) -> str:
         parts.append(cells_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
+    if job.unit == SIGNING:
+        parts.append(job.now or _tr("Signing…"))
     if job.note:
         parts.append(job.note)
     return " · ".join(parts) or _tr("Running")

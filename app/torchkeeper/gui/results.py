@@ -43,10 +43,6 @@ class Results(QObject):
         """Whether a dialog is open that says how a job ends."""
         return any(dialog.job is job for dialog in self._dialogs)
 
-    def dialog_of(self, job: Job) -> WorkDialog | None:
-        """The dialog that is open over a job."""
-        return next((dialog for dialog in self._dialogs if dialog.job is job), None)
-
     def show_in_folder(self) -> None:
         """Show what came of the chosen job in the file manager."""
         self._reveal(self._window.activity.job)

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts import manifest
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.jobs import Job, JobsModel
+from torchkeeper.gui.jobs import SIGNING, Job, JobsModel
 from torchkeeper.link.signers import signers_file
 from torchkeeper.link.words import UserError
 
@@ -91,8 +91,7 @@ class Signing:
         """Call ``then`` with ``{signature, size}``: who signed it, as the operation ``signature``
         tells, and its bytes. where: file, output and replace as of ``link.signing.sign``.
         """
-        job.done, job.total = 0, None
-        job.now = _tr("Signing…")
+        job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
         _Steps(self._engines, key, where, self._heard(job), then).begin(
             self._listener(job, lambda _: None), lambda ticket: self._step(job, ticket)
@@ -101,7 +100,8 @@ class Signing:
     def _heard(self, job: Job) -> Callable[[int, dict[str, Any]], None]:
         def heard(ticket: int, one: dict[str, Any]) -> None:
             if "notice" in one:
-                job.now = _tr("Touch your key now: {}").format(one["notice"])
+                job.now = _tr("Touch your key now") if one["notice"] else ""
+                self._jobs.log(job, [one["notice"]] if one["notice"] else [])
                 self._jobs.touch(job)
             elif job.active:
                 self._ask(job, ticket, one["ask"])
@@ -177,6 +177,7 @@ class _Steps:
         self._asked(ticket)
 
     def _signed(self, _: Result) -> None:
+        self._heard(0, {"notice": ""})
         self._asked(self._engines.signature_text(self._target, self._to(self._attach)))
 
     def _attach(self, found: Result) -> None:

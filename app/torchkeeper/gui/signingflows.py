@@ -74,8 +74,8 @@ class SigningFlows(QObject):
         window = self._window
         key = str(job.asked.get("key") or "")
         name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
-        over = window.flows.results.dialog_of(job) or window
-        dialog = PassphraseDialog(over, name, str(ask["text"]), bool(ask["wrong"]))
+        # Not over the dialog that follows the job, which may be closed while the job goes on.
+        dialog = PassphraseDialog(window, name, str(ask["text"]), bool(ask["wrong"]))
         self._asking[job.id] = dialog
         dialog.accepted.connect(lambda: window.operations.answer(ticket, dialog.text.text()))
         dialog.rejected.connect(lambda: window.operations.cancel(job))

@@ -68,6 +68,10 @@ class ImportDialog(WorkDialog):
         self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         self._tickets: list[int] = []
+        #: Whether only what trusted signers have signed is imported.
+        self._required = False
+        listener = Listener(result=self._told_signers)
+        self._tickets.append(engines.signers(listener))
         self._tree = self._make_tree()
         self._detail = KindTable(
             self.tr("What is inside, by kind"),
@@ -231,6 +235,10 @@ class ImportDialog(WorkDialog):
             self._compare(soon=False)
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
+        self._allow()
+
+    def _told_signers(self, found: dict[str, Any]) -> None:
+        self._required = bool(found["required"])
         self._allow()
 
     def _trusts(self) -> None:
@@ -455,6 +463,10 @@ class ImportDialog(WorkDialog):
             return self.target.wrong
         if self._odd() and not self.anyway.isChecked():
             return self.tr("It names what PyTorch never writes. Say that you want it all the same.")
+        if self._required and (other := [file for file in self.chosen if file.signer is None]):
+            said = self.tr("{} is not signed by anybody you trust, and you import nothing else: "
+                           "File > Trusted signers.")  # fmt: skip
+            return said.format(printable(os.path.basename(other[0].path), 80))
         if self._compare_error is not None:
             return self._compare_error.what
         if self.names.busy or self.environment.waiting:

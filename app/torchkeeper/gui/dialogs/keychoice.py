@@ -140,6 +140,7 @@ class KeyChoice(QWidget):
             row = self.combo.count() - 1
         self.combo.setCurrentIndex(row if self._error is None else 0 if not self._needed else -1)
         able = self._error is None
+        self.combo.setPlaceholderText(self.tr("No key") if self._ticket is None else "")
         self.combo.setEnabled(able and self.combo.count() > 0)
         self.file.setEnabled(able)
         self._say()
@@ -201,6 +202,8 @@ def _title(key: Key) -> str:
 
 def _about(key: Key, held: str, touched: str) -> str:
     """Of what kind it is, its fingerprint, and what else there is to know."""
-    parts = [key.kind, key.fingerprint, key.comment if os.path.isabs(key.name) else ""]
-    parts += [held if key.agent else "", touched if key.hardware else ""]
-    return printable(" · ".join(part for part in parts if part), 400)
+    first = [key.kind, key.fingerprint]
+    more = [key.comment if os.path.isabs(key.name) else "", held if key.agent else "",
+            touched if key.hardware else ""]  # fmt: skip
+    lines = (" · ".join(part for part in parts if part) for parts in (first, more))
+    return "\n".join(printable(line, 300) for line in lines if line)

@@ -23,7 +23,7 @@ class SignersDialog(Dialog):
     """Lists the allowed signers of ``link.signers``; each change is made at once."""
 
     def __init__(self, parent: QWidget | None, engines: Engines) -> None:
-        super().__init__(parent, "", 720)
+        super().__init__(parent, "", 820)
         self.setWindowTitle(self.tr("Trusted signers"))
         self.setAcceptDrops(True)
         self._engines = engines
@@ -31,22 +31,24 @@ class SignersDialog(Dialog):
         self._signers: list[signers.Signer] = []
         self._required = self.known = False
         what = forms.label(
-            self.tr("What they have signed is imported without asking. Of anything else the import "
-                    "shows what would be able to run, and asks."),
+            self.tr("What they have signed is imported without asking; anything else asks first."),
             wrap=True,
-        )  # fmt: skip
+        )
         self.list = QTreeWidget()
         self.list.setAccessibleName(self.tr("Trusted signers"))
         self.list.setRootIsDecorated(False)
         self.list.setUniformRowHeights(True)
         self.list.setAllColumnsShowFocus(True)
         self.list.setHeaderLabels([self.tr("Name"), self.tr("Key"), self.tr("Fingerprint")])
-        trees.columns(self.list, (200, 110, 0), _FINGERPRINT)
+        trees.columns(self.list, (180, 180, 0), _FINGERPRINT)
         self.list.setMinimumHeight(170)
         self.list.itemSelectionChanged.connect(self._chosen)
         theme.follow(self, self._paint)
         self.nothing = forms.label("", "muted", wrap=True)
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        over = forms.column(margin=16)
+        over.addWidget(self.nothing)
+        self.list.viewport().setLayout(over)
         self.add = forms.button(self.tr("&Add…"))
         self.add.clicked.connect(self.open_trust)
         self.remove = forms.button(self.tr("&Remove…"))
@@ -58,6 +60,7 @@ class SignersDialog(Dialog):
         self.problem.hide()
         self.kept_in = forms.label("", "muted", wrap=True)
         self.kept_in.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.kept_in.hide()
         self.close_ = forms.button(self.tr("Close"), primary=True)
         self.close_.clicked.connect(self.accept)
         for button in (self.add, self.remove):
@@ -71,7 +74,6 @@ class SignersDialog(Dialog):
         line.addStretch(1)
         self.body.addWidget(what)
         self.body.addWidget(self.list, 1)
-        self.body.addWidget(self.nothing)
         self.body.addLayout(line)
         self.body.addSpacing(forms.GAP)
         self.body.addWidget(self.required)
@@ -123,7 +125,7 @@ class SignersDialog(Dialog):
         self._signers = list(found["signers"])
         self.list.clear()
         for one in self._signers:
-            kind = one.key.partition(" ")[0]
+            kind = one.key.partition(" ")[0].removesuffix("@openssh.com")
             texts = [printable(text, 200) for text in (one.name, kind, one.fingerprint)]
             item = QTreeWidgetItem(texts)
             item.setToolTip(_NAME, forms.tip(texts[_NAME]))
@@ -132,6 +134,7 @@ class SignersDialog(Dialog):
         self._paint()
         self._required = bool(found["required"])
         self.required.setChecked(self._required)
+        self.kept_in.show()
         self.kept_in.setText(self.tr("Kept in {}").format(printable(str(found["file"]), 4096)))
         self._allow()
 
@@ -151,20 +154,29 @@ class SignersDialog(Dialog):
         self.required.setEnabled(idle)
         self.remove.setEnabled(idle and self.current is not None)
         none = self.known and not self._signers
-        self.nothing.setText(
-            self.tr("You trust nobody yet. Add the public key of somebody whose bundles you take, "
-                    "or drop it here: a file KEY.pub.")
-            if none else "" if self.known else self.tr("Reading…")
-        )  # fmt: skip
-        self.nothing.setVisible(bool(self.nothing.text()))
+        self.list.setAccessibleDescription(self._nothing())
+        self.nothing.setText(self._nothing())
+        self.nothing.setVisible(not self._signers)
         on = self.required.isChecked()
         said = self.tr("Other bundles are refused, by the window and by commands.")
         if on and none:
             said = self.tr("As you trust nobody, nothing can be imported.")
         elif not on:
             said = self.tr("Other bundles are imported if you say that you trust them.")
-        self.what_then.setText(said if self.known else "")
+        self.what_then.setText(said)
+        self.what_then.setVisible(self.known)
         forms.set_role(self.what_then, "warning" if on and none else "muted")
+
+    def _nothing(self) -> str:
+        """What the list says while it has no rows."""
+        if self._ticket is not None and not self.known:
+            return self.tr("Reading…")
+        if not self.known:
+            return self.tr("Nothing to show")
+        return self.tr(
+            "You trust nobody yet.\nAdd the public key of somebody whose bundles you take, or drop "
+            "its file here."
+        )
 
     def _paint(self) -> None:
         for row in range(self.list.topLevelItemCount()):
