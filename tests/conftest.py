@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -281,6 +282,14 @@ def recorded(shared: Path) -> Path:
 def fixture_cache(kept_291: Path, tmp_path: Path) -> Path:
     """A copy of the cache that torch 2.9.1 wrote; a test may change it."""
     return Path(shutil.copytree(kept_291, tmp_path / "cache-2.9.1"))
+
+
+@pytest.fixture
+def among() -> Iterator[Path]:
+    """A folder where everybody may make what they want, as /tmp, which everybody gets to."""
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-test-", dir="/tmp") as folder:
+        os.chmod(folder, 0o1777)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

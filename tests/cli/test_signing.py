@@ -29,10 +29,14 @@ def test_what_a_signer_made_needs_no_trust(
     tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
 ) -> None:
     file, into = tmp_path / "b.torchcache", tmp_path / "into"
+    cut_off = tmp_path / ".torchkeeper-0a1b2c3d.tmp"
+    cut_off.write_bytes(bytes(1_200_000))
     made = tk("export", kept_291, "-o", file, "--sign", key, "--filter", "kind:fxgraph", "--json",
               "--allow-secrets",
               **config)  # fmt: skip
     assert made.code == 0, made.err
+    assert not cut_off.exists()
+    assert "Removed what an export that was cut off had left: 1.2 MB.\n" in made.err
     signature = made.result["signature"]
     assert (signature["status"], made.result["size"]) == ("unknown", file.stat().st_size)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +92,11 @@ def begin(qtbot: QtBot, window: Window, output: Path, key: Path | None) -> Expor
     return dialog
 
 
-def left(output: Path) -> list[str]:
-    """What lies where a bundle was to go, hidden or not, once all is removed."""
-    until = time.monotonic() + 5
-    while any(name.startswith(".") for name in os.listdir(output)) and time.monotonic() < until:
-        time.sleep(0.01)
-    return sorted(os.listdir(output))
+def let_go(qtbot: QtBot, window: Window) -> None:
+    """Wait until no engine is there that held a bundle."""
+    qtbot.waitUntil(
+        lambda: all(line.shared for line in window.engines.worker._lines), timeout=PATIENCE
+    )
 
 
 def phrase(qtbot: QtBot, window: Window, text: str, before: object = None) -> PassphraseDialog:
@@ -134,7 +132,8 @@ def test_an_export_is_signed_before_it_gets_its_name(
     [job] = window.jobs.jobs
     assert job.result["size"] == (out / "b.torchcache").stat().st_size
     assert job.fruit == str(out / "b.torchcache")
-    assert left(out) == ["b.torchcache"]
+    assert os.listdir(out) == ["b.torchcache"]
+    let_go(qtbot, window)
     assert settings.value(SIGN_WITH) == str(key)
     click(qtbot, page.close_)
     # It is remembered, and taken back where it is not wanted.
@@ -155,7 +154,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     first = phrase(qtbot, window, "not it")
     assert first.what.text() == "The passphrase of locked"
     assert first.wrong.isHidden()
-    assert os.listdir(out)[0].startswith(".torchkeeper-signing-"), "nothing has its name yet"
+    assert os.listdir(out) == [], "nothing has its name yet"
     second = phrase(qtbot, window, SECRET, first)
     assert "was not the passphrase" in second.wrong.text()
     qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
@@ -183,7 +182,7 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     [job] = window.jobs.jobs
     assert job.state is State.CANCELLED
     assert dialog.result_page.title.text() == "Cancelled"
-    assert left(out) == ["b.torchcache"]
+    assert os.listdir(out) == ["b.torchcache"]
     assert (out / "b.torchcache").read_text() == "mine"
     # The job is cancelled where it is followed, and the question with it.
     click(qtbot, dialog.result_page.again)
@@ -194,7 +193,8 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     click(qtbot, dialog.progress.cancel)
     idle(qtbot, window)
     assert not any(one.isVisible() for one in window.findChildren(PassphraseDialog))
-    assert left(out) == ["b.torchcache"]
+    let_go(qtbot, window)
+    assert os.listdir(out) == ["b.torchcache"]
 
 
 def test_the_helper_passes_questions_and_notes_on(
@@ -254,7 +254,8 @@ def test_what_cannot_be_signed_is_not_written(
     assert job.state is State.FAILED
     assert "could not be signed" in dialog.result_page.title.text()
     assert "No private key found" in dialog.result_page.text.text()
-    assert left(out) == []
+    let_go(qtbot, window)
+    assert os.listdir(out) == []
     dialog.reject()
     # Without OpenSSH, what is remembered is kept, and an export goes on unsigned.
     monkeypatch.setenv("PATH", str(out))

@@ -27,7 +27,7 @@ from torchkeeper.link import (
     warmed,
 )
 from torchkeeper.link.words import UserError
-from torchkeeper.stores import trash
+from torchkeeper.stores import receipts
 from torchkeeper.stores.index import Index
 from torchkeeper.stores.items import File, Item
 from torchkeeper.warm.recipes.recipe import checked
@@ -74,7 +74,7 @@ def readers(place: str) -> dict[str, tuple[str, Callable[[], object], object]]:
         "warmed": (warmed.file(), warmed.last, {"builtin": [1.0, "/x", 1, 0]}),
         "signers": (signers.signers_file(), signers.signers, "a@b ssh-ed25519 AAAA"),
         "probes": (_cached(), lambda: probes.kept(IDENTITY), {"torch": "2"}),
-        "trash": (_in_trash(place), lambda: trash.receipts(place),
+        "trash": (_in_trash(place), lambda: receipts.in_trash(place),
                   {"made": 1.0, "folders": {"a": [493, 1, 1]}}),
         "index": (index, indexed, ""),
     }  # fmt: skip

@@ -534,7 +534,7 @@ def test_a_full_disk_takes_nothing(good: Path, tmp_path: Path) -> None:
         assert list(disk.iterdir()) == []
         shutil.copy(good, tmp_path / "copy")
         folder, ones = described(tmp_path)
-        with pytest.raises(Problem, match="output-unwritable"):
+        with pytest.raises(Problem, match="output-full"):
             make_from = Bundle(str(good), Report())
             with make_from, Reader() as reader:
                 batches = describe(make_from.items(), make_from, reader, Report())

@@ -20,7 +20,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.link.facts import told
-from torchkeeper.stores import places, trash
+from torchkeeper.stores import places, receipts, trash
 from torchkeeper.stores.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.export import export
@@ -210,7 +210,7 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
         "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)",
     ]
     assert not [e for e in left if e.problem]
-    (receipt,) = trash.receipts(str(other_cache))
+    (receipt,) = receipts.in_trash(str(other_cache))
     assert receipt.entries == 1
     back = trash.undo(str(other_cache), Report(), never)
     assert (back.entries, back.files) == (1, plan.files)
@@ -248,7 +248,7 @@ def test_a_kernel_without_its_library_is_taken_off_alone(other_cache: Path) -> N
     back = trash.undo(str(other_cache), Report(), never)
     assert back.entries == 1
     assert json.loads(conf.read_text()) == [first, second]
-    assert trash.receipts(str(other_cache)) == []
+    assert receipts.in_trash(str(other_cache)) == []
 
 
 def test_what_took_its_place_meanwhile_stays(other_cache: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None
     done = trash.purge(plan, False, Report(), never)
     assert (done.entries, done.files) == (3, plan.files)
     assert not [path for path in paths if (other_cache / path).exists()]
-    (receipt,) = trash.receipts(str(other_cache))
+    (receipt,) = receipts.in_trash(str(other_cache))
     assert (receipt.entries, receipt.files) == (3, plan.files)
     back = trash.undo(str(other_cache), Report(), never)
     assert (back.entries, back.files) == (3, plan.files)

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
+import io
 import os
 import pickle
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
 import pytest
 
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words import UserError, user_error
 from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.describe import describe
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.screening import Screen
 
 PASSWORD = b"hunter2-not-a-real-password"
 
@@ -203,3 +211,58 @@ def test_a_folder_of_others_is_a_shared_place_and_ones_own_is_not(
         engine.call("copy", {**params, "secrets": "redact"})
     assert not any(PASSWORD in p.read_bytes() for p in ours.rglob("*") if p.is_file())
     assert len(list((ours / "cache" / "fxgraph").rglob("*/*/*"))) == 7
+
+
+class Flaky:
+    """Files of a folder, of which one fails where it is read for the first time, or opened."""
+
+    def __init__(self, folder: Folder, path: str, when: str) -> None:
+        self._folder, self._path, self._when = folder, path, when
+        self.failed = 0
+
+    def open(self, file: File) -> BinaryIO:
+        stream = self._folder.open(file)
+        if file.path != self._path or self.failed:
+            return stream
+        self.failed += 1
+        if self._when == "opened":
+            stream.close()
+            raise OSError(errno.EIO, "Input/output error")
+        stream.close()
+        # Reading what was opened for writing alone fails as a disk does.
+        return cast(BinaryIO, io.FileIO(os.open(os.devnull, os.O_WRONLY), "r"))
+
+
+@pytest.mark.parametrize("when", ["opened", "read"])
+@pytest.mark.parametrize("choice", [None, "leave", "redact", "allow"])
+def test_what_could_not_be_searched_is_held_back(
+    clean_291: Path, when: str, choice: str | None
+) -> None:
+    folder = Folder(str(clean_291))
+    reader = Reader()
+    try:
+        every = [
+            one
+            for batch in describe(folder.items(Report()), folder, reader, Report())
+            for one in batch
+            if one.entry.kind in PORTABLE
+        ]
+        graph = next(one for one in every if one.entry.kind == "fxgraph")
+        source = Flaky(folder, graph.item.path, when)
+        left: list[tuple[Item, Problem]] = []
+        screen = Screen(Report(), lambda i, p: left.append((i, p)), reader, choice)
+        taken, _ = screen.described(every, source)
+    finally:
+        reader.close()
+    assert source.failed == 1
+    with folder.open(graph.item.files[0]) as stream:
+        assert stream.read(), "a copy could read it"
+    gone = {one.entry.identity for one in every} - {one.entry.identity for one in taken}
+    if choice == "allow":
+        assert (gone, left) == (set(), [])
+        return
+    assert gone == {graph.entry.identity}
+    [(item, problem)] = left
+    assert item is graph.item
+    assert problem.code == "not-searched"
+    assert user_error(problem.code, problem.params).remedy

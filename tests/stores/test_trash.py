@@ -16,10 +16,11 @@ from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores import trash
+from torchkeeper.stores import receipts, trash
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.restoring import Purged
 
 
 class Left:
@@ -36,14 +37,14 @@ def plan(place: Path, kind: str = "") -> trash.Plan:
     return trash.Plan(folder.root, items)
 
 
-def purge(place: Path, kind: str = "", now: bool = False) -> trash.Purged:
+def purge(place: Path, kind: str = "", now: bool = False) -> Purged:
     left = Left()
     done = trash.purge(plan(place, kind), now, Report(), left)
     assert left.codes == []
     return done
 
 
-def undo(place: Path) -> tuple[trash.Purged, list[str]]:
+def undo(place: Path) -> tuple[Purged, list[str]]:
     left = Left()
     return trash.undo(str(place), Report(), left), left.codes
 
@@ -67,7 +68,7 @@ def test_purges_are_undone_latest_first(fixture_cache: Path) -> None:
     purge(fixture_cache, "fxgraph")
     between = snapshot(fixture_cache / "aotautograd")
     purge(fixture_cache, "aotautograd")
-    assert len(trash.receipts(str(fixture_cache))) == 2
+    assert len(receipts.in_trash(str(fixture_cache))) == 2
     undo(fixture_cache)
     assert snapshot(fixture_cache / "aotautograd") == between
     assert not (fixture_cache / "fxgraph").exists()
@@ -127,7 +128,7 @@ def test_now_removes_at_once(fixture_cache: Path) -> None:
 
 def test_emptying(fixture_cache: Path) -> None:
     done = purge(fixture_cache)
-    totals = trash.receipts(str(fixture_cache))
+    totals = receipts.in_trash(str(fixture_cache))
     assert sum(receipt.entries for receipt in totals) == done.entries
     gone = trash.empty(str(fixture_cache), Report())
     assert (gone.entries, gone.files, gone.bytes) == (done.entries, done.files, done.bytes)
@@ -157,7 +158,7 @@ def test_a_killed_purge_can_be_undone(fixture_cache: Path) -> None:
     script = """if True:
         import os, sys
         from torchkeeper.artifacts.report import Report
-        from torchkeeper.stores import trash
+        from torchkeeper.stores import receipts, trash
         from torchkeeper.stores.folder import Folder
         class Dies(Report):
             def progress(self, done, total, unit):
@@ -168,7 +169,7 @@ def test_a_killed_purge_can_be_undone(fixture_cache: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", script, str(fixture_cache)], check=False)
     assert done.returncode == -9
-    assert len(trash.receipts(str(fixture_cache))) == 1
+    assert len(receipts.in_trash(str(fixture_cache))) == 1
     undo(fixture_cache)
     assert snapshot(fixture_cache) == before
 
@@ -189,7 +190,7 @@ def test_a_hostile_receipt_leads_nowhere(fixture_cache: Path, tmp_path: Path) ->
     purge(fixture_cache, "fxgraph")
     shutil.move(fixture_cache / TRASH, outside / "t")
     (fixture_cache / TRASH).symlink_to(outside / "t")
-    assert trash.receipts(str(fixture_cache)) == []
+    assert receipts.in_trash(str(fixture_cache)) == []
     with pytest.raises(Problem, match="trash-not-folder"):
         trash.purge(plan(fixture_cache, "code"), False, Report(), Left())
 
@@ -232,7 +233,7 @@ def test_two_processes_purge_one_folder(fixture_cache: Path) -> None:
     script = """if True:
         import sys
         from torchkeeper.artifacts.report import Report
-        from torchkeeper.stores import trash
+        from torchkeeper.stores import receipts, trash
         from torchkeeper.stores.folder import Folder
         folder = Folder(sys.argv[1])
         plan = trash.Plan(folder.root, folder.items(Report()))
@@ -245,7 +246,7 @@ def test_two_processes_purge_one_folder(fixture_cache: Path) -> None:
     time.sleep(0.5)
     moved = [int(process.communicate()[0]) for process in both]
     assert sum(moved) == sum(1 for about in before.values() if about[1])
-    for _ in trash.receipts(str(fixture_cache)):
+    for _ in receipts.in_trash(str(fixture_cache)):
         undo(fixture_cache)
     assert snapshot(fixture_cache) == before
 
@@ -263,11 +264,11 @@ def test_a_trash_that_leads_out_gives_nothing(fixture_cache: Path, tmp_path: Pat
     shutil.rmtree(receipt, ignore_errors=True)
     (receipt / "files").mkdir(parents=True)
     os.mkfifo(receipt / "receipt.json")
-    assert [r.made for r in trash.receipts(str(fixture_cache))] == [None]
+    assert [r.made for r in receipts.in_trash(str(fixture_cache))] == [None]
     (receipt / "receipt.json").unlink()
     for made in ("1" + "0" * 400, "1e999", "-5", "true", '"now"', "NaN"):
         (receipt / "receipt.json").write_text(f'{{"made": {made}}}')
-        (one,) = trash.receipts(str(fixture_cache))
+        (one,) = receipts.in_trash(str(fixture_cache))
         assert one.made in (None, 1.0)
 
 

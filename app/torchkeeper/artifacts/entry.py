@@ -76,6 +76,8 @@ class Entry(NamedTuple):
     used: seconds since the epoch when anybody last used it there, or None.
     verdict: whether it will be used, one of VERDICTS; None where that was not asked, or the kind
         has none.
+    owner: the name of another user than this one and root who owns a file of it, or its folder;
+        "uid N" for one without a name, None where nobody does, or the place is no folder.
     why: the reasons of the verdict in words. Never on the wire: words are made at home.
     """
 
@@ -95,6 +97,7 @@ class Entry(NamedTuple):
     expires: float | None = None
     used: float | None = None
     verdict: str | None = None
+    owner: str | None = None
     why: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -130,6 +133,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "expires": (float, int, type(None)),
     "used": (float, int, type(None)),
     "verdict": (str, type(None)),
+    "owner": (str, type(None)),
 }
 
 
@@ -138,7 +142,7 @@ _VERDICT = _CHECKED.index("verdict")
 #: Which types have been found to be right, in the order of the fields: rows say the same few.
 _right: set[tuple[type, ...]] = set()
 #: Where the fields stand that many rows have the same few texts in, and where the numbers do.
-_FEW = tuple(_CHECKED.index(name) for name in ("kind", "torch", "device", "verdict"))
+_FEW = tuple(_CHECKED.index(name) for name in ("kind", "torch", "device", "verdict", "owner"))
 _TIMES = tuple(_CHECKED.index(name) for name in ("mtime", "compile_s", "expires", "used"))
 
 

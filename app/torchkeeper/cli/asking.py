@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output
+from torchkeeper.cli import output, owning
 from torchkeeper.engine.wire import Message
-from torchkeeper.link import protected, signers
+from torchkeeper.link import cutoff, protected, signers
 from torchkeeper.link.process import Engine
-from torchkeeper.link.words import UserError, printable, user_error, waiting_for
+from torchkeeper.link.words import UserError, leftovers_gone, printable, user_error, waiting_for
 from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
@@ -103,9 +103,18 @@ class Asker:
             self.unreadable = True
             self._progress.clear()
             output.complain(user_error("folder-unreadable", folder))
+        elif "owners" in what:
+            self._progress.clear()
+            owning.warn(what["owners"])
         elif isinstance(server := what.get("waiting"), dict):
             self._progress.clear()
             output.note(waiting_for(server))
+        elif isinstance(told := what.get("recovered"), dict):
+            self._progress.clear()
+            output.note(cutoff.ended(told))
+        elif isinstance(gone := what.get("leftovers"), dict):
+            self._progress.clear()
+            output.note(leftovers_gone(gone))
         else:
             self.findings.append(what)
             if self.on_finding:

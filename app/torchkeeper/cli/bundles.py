@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import Entry
@@ -26,7 +24,7 @@ from torchkeeper.link.knowing import known
 from torchkeeper.link.process import Engine
 from torchkeeper.link.signers import check_policy, signers_file
 from torchkeeper.link.signing import check_key
-from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 
 TRUST = (
@@ -75,46 +73,21 @@ def export(args: argparse.Namespace) -> int:
         asker = Asker(engine, args.json)
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
-        with _unsigned(args, asker) as target, leaking.telling(args, asker):
-            answer = asker.ask("export", place=args.place, output=target, select=select,
+        with leaking.telling(args, asker):
+            answer = asker.ask("export", place=args.place, output=args.output, select=select,
                                replace=not args.no_clobber, secrets=args.secrets,
-                               builders=carrying.builders(maker))  # fmt: skip
+                               builders=carrying.builders(maker), sign=bool(args.key))  # fmt: skip
             answer["leaks"] = leaking.found(asker)
-            if args.key and answer["entries"]:
+            if answer.pop("held", False):
                 answer["signature"] = signing.signed(
-                    asker, target, args.key, args.output, not args.no_clobber
+                    asker, "", args.key, args.output, not args.no_clobber
                 )
-                answer |= {"output": args.output, "size": os.path.getsize(args.output)}
+                answer["size"] = os.path.getsize(args.output)
     note_undescribed(args, answer)
     said = f"{_held(answer)} written to {printable(answer['output'])} ({say.size(answer['size'])})"
     if "signature" in answer:
         said += f", signed with {answer['signature']['fingerprint']}"
     return _end(args, answer, asker, said, empty="There was nothing to export.")
-
-
-@contextlib.contextmanager
-def _unsigned(args: argparse.Namespace, asker: Asker) -> Iterator[str]:
-    """Where to write a bundle: at once under its name, or beside it until it is signed.
-
-    Raises UserError where it could not get its name then.
-    """
-    if not args.key:
-        yield args.output
-        return
-    protected.check(args.output)
-    there = asker.ask("target", path=args.output)["what"]
-    if there not in ("missing", "file"):
-        why = "It is not a regular file"
-        raise user_error("output-unwritable", {"file": args.output, "why": why})
-    if there == "file" and args.no_clobber:
-        raise user_error("output-exists", {"file": args.output})
-    folder = os.path.dirname(args.output)
-    partial = os.path.join(folder, f".torchkeeper-{secrets.token_hex(6)}.tmp")
-    try:
-        yield partial
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
 
 
 def _plan_export(

@@ -7,9 +7,9 @@ import operator
 from typing import Any
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, owning
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import environments, interpreters, knowing, probes, verdicts
+from torchkeeper.link import environments, interpreters, knowing, owned, probes, verdicts
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, printable
 
@@ -26,7 +26,9 @@ def add_check(command: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if anything is stale or broken, or a filter matches nothing."""
+    """torchkeeper check; 1 if anything is stale or broken, or a filter matches nothing. Who else
+    may write to a folder changes nothing about that.
+    """
     python = interpreters.chosen(args.env)
     env = knowing.environment(python)
     with Engine() as engine:
@@ -37,7 +39,10 @@ def check(args: argparse.Namespace) -> int:
     if not args.json:
         output.note(printable(f"in {env.get('executable')}, torch {env.get('torch')}:"))
     shown.end()
-    result = {**answer, "python": python, "torch": env["torch"]}
+    if not args.json:
+        owning.tell(answer["owners"])
+    told = {"owners": owned.to_json(answer["owners"])} if answer["owners"] is not None else {}
+    result = {**answer, **told, "python": python, "torch": env["torch"]}
     output.result(args, result, verdicts.summary(answer))
     return int(any(answer["verdicts"].get(name) for name in _BAD) or not shown.count)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, UNREAD, Entry, entry_from_json
-from torchkeeper.cli import output
+from torchkeeper.cli import output, owning
 from torchkeeper.cli.asking import Answer, Asker
-from torchkeeper.link import protected, say
+from torchkeeper.link import owned, protected, say
 from torchkeeper.link.facts import WORDED, WORDED_OF_ALL, told
 from torchkeeper.link.interpreters import VARIABLE
 from torchkeeper.link.knowing import known
@@ -135,7 +135,8 @@ def places(args: argparse.Namespace) -> int:
         found.append({"path": name, "reason": "read-only", "exists": exists, "read_only": True})
     if args.json:
         for row in found:
-            output.emit(row)
+            told = {"owners": owned.to_json(row["owners"])} if row.get("owners") else {}
+            output.emit({**row, **told})
         return 0
     rows = []
     for row in found:
@@ -152,6 +153,8 @@ def places(args: argparse.Namespace) -> int:
         why = _REASONS.get(reason, reason)
         if row["read_only"] and reason != "read-only":
             why += "  [read-only]"
+        if said := owned.short(row.get("owners")):
+            why += f"  [{said}]"
         rows.append([str(row.get("path")), held, why])
     output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
     return 0
@@ -207,6 +210,7 @@ def ls(args: argparse.Namespace) -> int:
             _note_others(totals)
     for text in output.left_lines(asker.left):
         output.note(text)
+    owning.note(totals.get("owners"))
     return 1 if asker.unreadable or (args.filter and not rows.count) else 0
 
 
@@ -365,6 +369,7 @@ def du(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         answer = asker.ask("du", place=args.place)
+    owning.note(answer["owners"])
     rows: list[Answer] = list(answer["kinds"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
     # as well, the trash is part of neither the kinds nor the total.

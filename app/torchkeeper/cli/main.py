@@ -49,6 +49,7 @@ _WRONG = frozenset(
         "bad-filter",
         "times-of-servers",
         "age-unknown",
+        "owner-unknown",
         "use-unknown",
         "verify-server",
         "key-ambiguous",
@@ -77,9 +78,9 @@ _WRONG = frozenset(
 
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:orphan; is:usable, is:conditional, is:stale, is:unknown in "
-    "the environment of --env; on a server used>90d, expires<7d, expires:never; a leading - "
-    "negates."
+    "age>30d, compile>5, is:broken, is:orphan; is:foreign, owner:bob for what is of other "
+    "users; is:usable, is:conditional, is:stale, is:unknown in the environment of --env; on a "
+    "server used>90d, expires<7d, expires:never; a leading - negates."
 )
 
 
@@ -221,7 +222,10 @@ COMMANDS = {
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
     "show": ("looking:show", "show all that is known of an entry"),
-    "check": ("checking:check", "say of each entry of a place whether it will be used here"),
+    "check": (
+        "checking:check",
+        "say of each entry of a place whether it will be used here, and who else can change it",
+    ),
     "explain": ("explaining:explain", "say why an entry is used here or not, or how two differ"),
     "env": ("checking:env", "list the interpreters with torch, and what decides there"),
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),

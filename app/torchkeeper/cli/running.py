@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.cli import looking, output, recording
+from torchkeeper.cli import looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import (
     causes,
@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     recording.check(args, command)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     own = dict(env)
+    owning.warn_of(place)
     with (
         _trace_folder(env) as folder,
         recording.heard(args, env) as notes,

@@ -67,9 +67,10 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
     ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
     how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
-    ``maker_said``).
+    ``maker_said``). With ``sign`` it has no name until ``attach_signature`` is asked for, and is
+    gone with this engine: the result says that it is ``held``.
     """
-    output = path_of(params, "output")
+    output, hold = path_of(params, "output"), bool(params.get("sign"))
     store = session.store(place_of(params, "place"), report)
     select = params.get("select", {})
     be_patient(store)
@@ -81,7 +82,9 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         chosen, source = screen.described(chosen, source)
         replace = bool(params.get("replace", True))
         makers = cleared(makers_of(store, params), params)
-        done = export(chosen, source, output, report, left, replace, makers)
+        session.hold_unsigned(None)
+        done = export(chosen, source, output, report, left, replace, makers, hold)
+        session.hold_unsigned(done.held)
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost
     finally:
@@ -91,11 +94,12 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
         "files": done.files,
         "bytes": done.bytes,
         "output": os.path.abspath(output),
-        "size": os.path.getsize(output) if done.entries else 0,
+        "size": done.size,
         "objects": done.objects,
         "described": done.described,
         "maker": maker_said(makers),
         "leaks": screen.told.to_json(),
+        **({"held": True} if done.held else {}),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
+from torchkeeper.engine.owning import owned
 from torchkeeper.engine.session import (
     Env,
     Session,
@@ -20,6 +21,7 @@ from torchkeeper.engine.session import (
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.owners import Finding
 from torchkeeper.stores.query import Query
 from torchkeeper.verdict.judging import Verdict
 
@@ -31,7 +33,7 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     place of the reasons and conditions among those of the findings ``judged`` (see ``judge``).
 
     The result counts verdicts, ``none`` those without one, and of what is stale the versions of
-    torch that made it.
+    torch that made it; ``owners`` is as of ``list``.
     """
     env = params["env"]
     if not isinstance(env, dict):
@@ -39,7 +41,7 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     asked = query.parse(params.get("filter") or "")
     counts, told = _Counts([env]), _Told(report)
     shared = bool(params.get("shared"))
-    judged = _judged(session, params, asked, [env], report)
+    judged, own = _judged(session, params, asked, [env], report)
     for start in range(0, len(judged), wire.MAX_ROWS):
         rows = []
         for one, said in judged[start : start + wire.MAX_ROWS]:
@@ -52,7 +54,7 @@ def check(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         told.send()
         if rows:
             report.rows(rows)
-    return counts.result()
+    return {**counts.result(), "owners": own}
 
 
 def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -60,11 +62,11 @@ def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
     said of it among all that were sent, from 0. What has no verdict is not named.
 
-    In several of the environments ``envs`` it is the best. The result is that of ``check``.
+    In several of the environments ``envs`` it is the best. The result counts as that of ``check``.
     """
     envs = environments(session, params, wanted=True)
     counts, told = _Counts(envs), _Told(report)
-    for one, said in _judged(session, params, query.parse(""), envs, report):
+    for one, said in _judged(session, params, query.parse(""), envs, report)[0]:
         counts.add(one.entry._replace(verdict=said.verdict))
         if said.verdict is not None:
             told.add(one.entry, said)
@@ -74,14 +76,17 @@ def judge(session: Session, params: dict[str, Any], report: Report) -> dict[str,
 
 def _judged(
     session: Session, params: dict[str, Any], asked: Query, envs: list[Env], report: Report
-) -> list[tuple[Described, Verdict]]:
-    """All entries of the place of a request, and what is said of each."""
+) -> tuple[list[tuple[Described, Verdict]], list[Finding] | None]:
+    """All entries of the place of a request, and what is said of each; and who else may change
+    them (``owning.owned``).
+    """
     store = session.store(place_of(params, "place"), report)
     try:
         timed = asks_times(store, asked)
         batches = with_times(store, entries_of(session, store, report), timed)
         found = [one for batch in batches for one in batch]
-        return list(zip(found, judged(session, store, found, envs, report), strict=True))
+        said = judged(session, store, found, envs, report)
+        return list(zip(found, said, strict=True)), owned(store)
     finally:
         store.close()
 

@@ -10,7 +10,9 @@ folder is still as it was. One of a server that is told ``times`` says when entr
 last used, and with ``facts`` also what only their payloads tell; one of a bundle that is told
 ``signers``, a file, says who signed it (``stores.signing.signature_of``). A selection or a ``list``
 with ``envs``, names of environments that ``know`` told, gives entries the best of their verdicts in
-these; without, no filter can ask for verdicts.
+these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and ``check`` say of a
+folder who else can change what lies in it, as ``owners`` (stores.owners); what writes into one or
+runs what is in it finds that first.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
+from torchkeeper.engine.owning import owned, pointed_out
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -41,7 +44,7 @@ from torchkeeper.engine.session import (
     with_times,
     with_verdicts,
 )
-from torchkeeper.stores import places, query, trash
+from torchkeeper.stores import owners, places, query, receipts, trash
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import signature
@@ -62,11 +65,15 @@ def _places(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any
         row = asdict(place)
         if params.get("sizes") and place.exists and not is_server(place.path):
             try:
-                items = Folder(place.path).items(report)
+                folder = Folder(place.path)
+                items = folder.items(report)
             except Problem as problem:
                 row["problem"] = problem.code
             else:
                 row |= {"entries": len(items), "bytes": sum(item.size for item in items)}
+                row["owners"] = owners.findings(place.path, folder.seen)
+        elif place.exists and not is_server(place.path):
+            row["owners"] = owners.glance(place.path)
         report.rows([row])
     return {}
 
@@ -79,8 +86,8 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     # The verdicts may be others, although the files are the same.
     if unless and isinstance(store, Folder) and not params.get("envs"):
         items = items_of(store, report)
-        if _mark(items) == unless:
-            return {"same": True, "mark": unless, "trash": _trash_totals(store.root)}
+        if _mark(items, store) == unless:
+            return {"same": True, "mark": unless, **_beside(store)}
     totals = {"entries": 0, "files": 0, "bytes": 0, "broken": 0, "orphans": 0}
     seen: list[dict[str, Any] | None] = []
     listed: list[Item] = []
@@ -102,8 +109,8 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
     if isinstance(store, Folder):
-        mark = "" if unless is None else _mark(listed)
-        return {**totals, "mark": mark, "trash": _trash_totals(store.root)}
+        mark = "" if unless is None else _mark(listed, store)
+        return {**totals, "mark": mark, **_beside(store)}
     store.close()
     if is_server(store.place):
         return {**totals, "trash": None, "format": "redis", **others_in(store)}
@@ -124,9 +131,16 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     return {**totals, "trash": None, **about}
 
 
-def _mark(items: list[Item]) -> str:
-    """A text that changes, within one engine, with any file of any item."""
+def _beside(store: Folder) -> dict[str, Any]:
+    """What is said of a folder besides its entries."""
+    return {"trash": _trash_totals(store.root), "owners": owned(store)}
+
+
+def _mark(items: list[Item], store: Store) -> str:
+    """A text that changes, within one engine, with any file of any item, and what is foreign."""
     total = len(items) + sum(hash((*item.identity, signature(item))) for item in items)
+    if isinstance(store, Folder):
+        total += sum(map(hash, store.seen.foreign.items()))
     return f"{total & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
@@ -139,7 +153,7 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
 
 
 def _trash_totals(place: str) -> dict[str, int]:
-    found = trash.receipts(place)
+    found = receipts.in_trash(place)
     return {
         "receipts": len(found),
         "entries": sum(receipt.entries for receipt in found),
@@ -160,11 +174,12 @@ def _du(session: Session, params: dict[str, Any], report: Report) -> dict[str, A
         total["bytes"] += item.size
     kinds = [total for total in totals.values() if total["entries"]]
     trash_of = orphans = None
+    own = owned(store)
     if isinstance(store, Folder):
         trash_of, orphans = _trash_totals(store.root), orphans_of(store, items)
     store.close()
     more = others_in(store) if server else {}
-    return {"kinds": kinds, "trash": trash_of, "orphans": orphans, **more}
+    return {"kinds": kinds, "trash": trash_of, "orphans": orphans, "owners": own, **more}
 
 
 def _show(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -246,7 +261,7 @@ def _needs(session: Session, params: dict[str, Any], report: Report) -> dict[str
         of = next((i for i in items if i.identity == (params["kind"], params["path"])), None)
         if of is None:
             raise Problem("entry-gone", path=params["path"])
-        state = (place, os.stat(place).st_mtime_ns, _mark(items))
+        state = (place, os.stat(place).st_mtime_ns, _mark(items, store))
         if session.told is None or session.told[0] != state:
             session.told = (state, told_of(session, store, report, items))
         return _related(relatives(session.told[1], items, of))
@@ -308,7 +323,7 @@ def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    found = [asdict(receipt) for receipt in trash.receipts(path_of(params, "place"))]
+    found = [asdict(receipt) for receipt in receipts.in_trash(path_of(params, "place"))]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
     return _trash_totals(path_of(params, "place"))
@@ -389,7 +404,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "plan_export": _late("plan_export"),
     "export": _late("export_"),
     "compare": _late("compare_"),
-    "import": _late("import_"),
+    "import": pointed_out(_late("import_"), "into"),
     "target": _late("target"),
     "signature": _late("signature", "signing"),
     "copy_manifest": _late("copy_manifest", "signing"),
@@ -397,7 +412,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "origin": _late("origin", "renaming"),
     "named": _late("named", "renaming"),
     "names": _late("names", "naming"),
-    "copy": _late("copy_", "copying"),
+    "copy": pointed_out(_late("copy_", "copying"), "into"),
     "leaks": _late("leaks", "screening"),
     "runnable": _late("runnable", "runnable"),
     "facts": _late("facts_", "servers"),
@@ -419,7 +434,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "explain_trace": _late("explain_trace", "running"),
     "explain": _late("explain", "explaining"),
     "cells": _late("cells", "cells"),
-    "warm": _warm,
-    "verify": _verify,
+    "warm": pointed_out(_warm, "into"),
+    "verify": pointed_out(_verify, "place"),
     "prepare": _prepare,
 }

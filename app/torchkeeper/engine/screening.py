@@ -14,6 +14,7 @@ from torchkeeper.artifacts.leakforms import Leak
 from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, entries_of, place_of, tell_left
+from torchkeeper.stores.accounts import Accounts
 from torchkeeper.stores.beforehand import what_is
 from torchkeeper.stores.building import Makers
 from torchkeeper.stores.copying import be_patient, for_bundle
@@ -82,19 +83,7 @@ def is_shared(target: str) -> bool:
     # In a folder such as /tmp everybody has what is theirs.
     if status.st_mode & stat.S_ISVTX and folder != os.path.abspath(target):
         return False
-    group = bool(status.st_mode & stat.S_IWGRP) and not _is_alone(status.st_gid)
-    return status.st_uid != os.getuid() or group or bool(status.st_mode & stat.S_IWOTH)
-
-
-def _is_alone(group: int) -> bool:
-    """Whether a group is the user's own, as many systems give everybody one."""
-    with contextlib.suppress(ImportError, KeyError):
-        import grp
-        import pwd
-
-        user = pwd.getpwuid(os.getuid())
-        return group == user.pw_gid and not set(grp.getgrgid(group).gr_mem) - {user.pw_name}
-    return False
+    return status.st_uid != os.getuid() or bool(Accounts().writers(folder, status))
 
 
 def cleared(makers: Makers | None, params: Mapping[str, Any]) -> Makers | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.stores import query
+from torchkeeper.stores import journal, query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.index import Index
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.relating import Named
     from torchkeeper.engine.running import Held
+    from torchkeeper.stores.appearing import Appearing
     from torchkeeper.stores.bundle import Bundle
 
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 Env = Mapping[str, Any]
 
 #: What is known of every entry by its files alone.
-_OF_FILES = frozenset({"kind", "size", "files", "age"})
+_OF_FILES = frozenset({"kind", "size", "files", "age", query.OWNER})
 #: What a server's listing knows of each entry.
 _OF_KEYS = frozenset({"", "kind", "size", "files", *query.TIMES})
 
@@ -62,13 +63,28 @@ class Session:
     look: object = None
     #: What the folder of a program held before that was started.
     before: Held | None = None
+    #: A bundle that appears when it is signed.
+    unsigned: Appearing | None = None
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading. Raises Problem as stores.store.opened."""
+        """The place, open for reading, where what was cut off is at its end. Raises Problem as
+        stores.store.opened.
+        """
+        if not is_server(place) and journal.lies_in(place):
+            from torchkeeper.stores.guard import mended
+
+            mended(place, report)
         return opened(place, report, self.secrets.get(place))
 
+    def hold_unsigned(self, bundle: Appearing | None) -> None:
+        """Keep a bundle until it is signed, and let go of the one before."""
+        if self.unsigned is not None:
+            self.unsigned.close()
+        self.unsigned = bundle
+
     def close(self) -> None:
-        """End what runs."""
+        """End what runs, and let go of what was not finished."""
+        self.hold_unsigned(None)
         self.reader.close()
 
 
@@ -127,6 +143,8 @@ def entries_of(
             coming, store, session.reader, report, index=index, living=living, carried=carried
         )
         for batch in batches:
+            if folder and folder.seen.foreign:
+                _own(batch, folder)
             yield batch
             done += len(batch)
             # While nobody knows how many there are, the walk says how far it is.
@@ -143,6 +161,13 @@ def entries_of(
     finally:
         if index:
             index.close()
+
+
+def _own(batch: list[Described], folder: Folder) -> None:
+    """Say of entries which are another user's."""
+    for one in batch:
+        if owner := folder.seen.owner([file.path for file in one.item.files]):
+            one.entry = one.entry._replace(owner=owner)
 
 
 def _server_entries(
@@ -189,10 +214,13 @@ def asks_times(store: Store, asked: Query) -> bool:
     """Whether a filter is about times that a server knows.
 
     Raises Problem("times-of-servers") for what is none, "use-unknown" for a server that does not
-    know when entries were last used, and "age-unknown" for what keeps no times of files.
+    know when entries were last used, "age-unknown" for what keeps no times of files, and
+    "owner-unknown" for what keeps no owners.
     """
     if "age" in asked.fields and not isinstance(store, Folder):
         raise Problem("age-unknown", place=store.place)
+    if query.OWNER in asked.fields and not isinstance(store, Folder):
+        raise Problem("owner-unknown", place=store.place)
     if asked.fields & query.TIMES and not is_server(store.place):
         # With a minus in front, everything would match.
         raise Problem("times-of-servers", place=store.place)

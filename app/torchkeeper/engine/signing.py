@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, path_of
 from torchkeeper.stores import signing
@@ -21,22 +22,34 @@ def signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, A
     return signing.signature_of(path_of(params, "file"), signers, report)._asdict()
 
 
-def copy_manifest(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Write the manifest of the bundle ``file`` to the new file ``target``; its sha256 is the
-    ``manifest`` of the result.
+def copy_manifest(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Write the manifest of the bundle ``file``, or of the one that is ``held`` since its export,
+    to the new file ``target``; its sha256 is the ``manifest`` of the result.
     """
-    file, target = path_of(params, "file"), path_of(params, "target")
+    file, target = _file(session, params), path_of(params, "target")
     return {"manifest": signing.copy_manifest(file, target, report)}
 
 
-def attach_signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Put the text ``signature`` into the bundle ``file``, whose manifest has the sha256
-    ``manifest``; with ``output``, the signed one gets that name, with ``replace`` false only where
-    none is. The result has its ``size``.
+def attach_signature(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
+    export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
+    the signed one gets that name, with ``replace`` false only where none is. The result has its
+    ``size``.
     """
-    file = path_of(params, "file")
+    file = _file(session, params)
     text, digest = str(params["signature"]), str(params["manifest"])
-    output = path_of(params, "output") if params.get("output") else ""
+    held = bool(params.get("held"))
+    output = path_of(params, "output") if held or params.get("output") else ""
     replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
     signing.attach(file, data, digest, report, output, replace)
+    if held:
+        session.hold_unsigned(None)
     return {"size": os.path.getsize(output or file)}
+
+
+def _file(session: Session, params: dict[str, Any]) -> str:
+    if not params.get("held"):
+        return path_of(params, "file")
+    if session.unsigned is None:
+        raise Problem("file-missing", file=str(params.get("output") or ""))
+    return session.unsigned.path

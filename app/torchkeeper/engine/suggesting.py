@@ -25,8 +25,8 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
+from torchkeeper.stores.restoring import allocated
 from torchkeeper.stores.store import Store
-from torchkeeper.stores.trash import allocated
 from torchkeeper.stores.uses import uses
 
 #: What a selection may ask for.

@@ -53,7 +53,7 @@ class Engines(QObject):
     _move_password = Signal(str, str)
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
-    _scratch = Signal(int, str, str)
+    _scratch = Signal(int, str)
     _sign = Signal(int, object)
     _answered = Signal(int, str)
     _discard = Signal(str)
@@ -265,12 +265,12 @@ class Engines(QObject):
         some = list(counts)
         return self._ask_aside(listener, lambda: lookups.keep_warmed(some, place))
 
-    def scratch(self, use: str, listener: Listener, beside: str = "") -> int:
+    def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is
-        ``{"folder": path}``. beside: a file that is to come of what is made in it.
+        ``{"folder": path}``.
         """
         ticket = self._ticket(listener)
-        self._scratch.emit(ticket, use, beside)
+        self._scratch.emit(ticket, use)
         return ticket
 
     def keys(self, listener: Listener, file: str = "") -> int:

@@ -12,9 +12,10 @@ from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
-from torchkeeper.link import causes, leaks, say
+from torchkeeper.link import causes, leaks, owned, say
 from torchkeeper.link.words import (
     DEVICE_REASONS,
+    leftovers_gone,
     printable,
     removed_by_then,
     user_error,
@@ -29,6 +30,8 @@ def _tr(text: str) -> str:
 def heard(job: Job, one: dict[str, Any]) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     device, step, graph = one.get("device"), one.get("step"), one.get("graph")
+    if "owners" in one:
+        return " ".join(f"{said.what} {said.why}" for said in owned.grave(one["owners"]))
     left, swept, now = one.get("left"), one.get("swept"), one.get("now")
     if job.kind == "verify" and "cells" in one:
         # Several: each has runs of its own, and all of them together no sense as laps.
@@ -76,6 +79,8 @@ def heard(job: Job, one: dict[str, Any]) -> str:
         return _tr("Removed {} that an interrupted compile had left.").format(
             say.count(notes.number(swept, "count"), "unfinished file", "unfinished files")
         )
+    if isinstance(gone := one.get("leftovers"), dict):
+        return leftovers_gone(gone)
     if isinstance(left, dict):
         params = left.get("params")
         error = user_error(str(left.get("code")), params if isinstance(params, dict) else {})

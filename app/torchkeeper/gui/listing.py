@@ -208,7 +208,8 @@ class Listing(QObject):
         self.failures = 0
         if result.get("same"):
             self._model.same()
-            self._shown({**self.result, "trash": result.get("trash")}, result)
+            fresh = {name: result.get(name) for name in ("trash", "owners")}
+            self._shown({**self.result, **fresh}, result)
         else:
             # Very many entries take a moment to be put in their places.
             self._model.end(lambda: self._shown(result, result))

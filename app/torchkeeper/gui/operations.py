@@ -58,6 +58,7 @@ class _Start(NamedTuple):
     """How a job is asked for.
 
     first: what must be done before; it calls what it is given, with more parameters, to go on.
+    keep: whether the engine stays until the job has ended.
     then: what must be done with its result; it calls what it is given, with the whole result.
     """
 
@@ -69,6 +70,7 @@ class _Start(NamedTuple):
     note: Callable[[dict[str, Any]], str] | None = None
     before: Before = ()
     first: First | None = None
+    keep: bool = False
     then: Follow | None = None
 
 
@@ -88,7 +90,11 @@ class Operations(QObject):
         self._jobs = jobs
         self._tickets: dict[int, int] = {}
         self._waiting: list[tuple[Job, _Start]] = []
-        self._signing = Signing(engines, jobs, self._step, self._listener, self.asked.emit)
+        #: Requests whose engines stay until their jobs have ended.
+        self._kept: dict[int, int] = {}
+        self._signing = Signing(
+            engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
+        )
 
     # What can be started.
 
@@ -205,11 +211,12 @@ class Operations(QObject):
             "secrets": secrets,
         }
         start = _Start("export", params, hold=selection.hold, note=notes.counted)
-        asked: dict[str, Any] = {}
         if key:
-            first, then = self._signing.of_export(key, output, replace)
-            start = start._replace(first=first, then=then)
-            asked = {"key": key, "output": output}
+            # The engine that has written it holds it until it is signed.
+            params["sign"] = True
+            then = self._signing.of_export(key, output, replace)
+            start = start._replace(keep=True, then=then)
+        asked = {"key": key} if key else {}
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start, asked)
 
@@ -369,7 +376,10 @@ class Operations(QObject):
             engine_of=start.engine_of,
             hold=start.hold,
             before=start.before,
+            keep=start.keep,
         )
+        if start.keep:
+            self._kept[job.id] = ticket
         self._step(job, ticket)
 
     def _step(self, job: Job, ticket: int) -> None:
@@ -451,11 +461,6 @@ class Operations(QObject):
         elif job.scratch and error.params.get("place") == job.scratch:
             above = os.path.dirname(job.scratch)
             error = user_error(error.code, {**error.params, "place": above})
-        elif job.scratch and job.kind == "export":
-            # Nobody knows the folder that it was written in, to be signed.
-            known = {name: job.asked["output"] for name, value in error.params.items()
-                     if str(value).startswith(job.scratch)}  # fmt: skip
-            error = user_error(error.code, {**error.params, **known}) if known else error
         self._jobs.log(job, [line for line in str(error).splitlines() if line])
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
@@ -479,6 +484,8 @@ class Operations(QObject):
         error: UserError | None = None,
     ) -> None:
         self._tickets.pop(job.id, None)
+        if (kept := self._kept.pop(job.id, None)) is not None:
+            self._engines.release(kept)
         job.cells.end(error)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])

@@ -92,6 +92,11 @@ class PlaceDelegate(QStyledItemDelegate):
             mark = icons.pixmap(beside.icon, _BADGE, getattr(shades, beside.role), scale)
             top = words.top() + (line - _BADGE) // 2
             painter.drawPixmap(words.right() - _BADGE + 1, top, mark)
+        if index.data(PlacesModel.WarnedRole):
+            mark = icons.pixmap("warning", _BADGE, shades.warning, scale)
+            painter.drawPixmap(words.left() + room - _BADGE + 1, words.top() + (line - _BADGE) // 2,
+                               mark)  # fmt: skip
+            room -= _BADGE + 6
         title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(words.left(), words.top(), room, line, left, title)
         painter.setPen(QColor(shades.muted))

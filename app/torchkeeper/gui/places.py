@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import (
@@ -20,6 +20,7 @@ from PySide6.QtCore import (
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import icons, theme
+from torchkeeper.link import owned
 from torchkeeper.link.words import printable
 from torchkeeper.stores.names import is_server
 
@@ -165,6 +166,8 @@ class PlacesModel(QAbstractListModel):
     PlaceRole = Qt.ItemDataRole.UserRole + 1
     #: The last verification of it, a ``verifications.Beside``, or None.
     VerifiedRole = Qt.ItemDataRole.UserRole + 2
+    #: Whether there are warnings about who else can change it.
+    WarnedRole = Qt.ItemDataRole.UserRole + 3
 
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -172,6 +175,8 @@ class PlacesModel(QAbstractListModel):
         self._read_only: set[str] = set()
         self._verified: dict[str, Beside] = {}
         self._names = _names(settings)
+        #: Who else can change what lies in a place, as engines have found.
+        self._owners: dict[str, list[Any]] = {}
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
 
     def _marked(self, place: Place) -> Place:
@@ -200,6 +205,8 @@ class PlacesModel(QAbstractListModel):
             return place
         if role == PlacesModel.VerifiedRole:
             return self._verified.get(place.path)
+        if role == PlacesModel.WarnedRole:
+            return bool(owned.grave(self._owners.get(place.path)))
         beside = self._verified.get(place.path)
         if role == Qt.ItemDataRole.ToolTipRole:
             lines = [printable(place.path), reason_words(place)]
@@ -207,6 +214,7 @@ class PlacesModel(QAbstractListModel):
                 lines.append(_tr("Read-only: nothing is changed in it"))
             if not place.exists:
                 lines.append(_tr("There is nothing at this path now"))
+            lines += [one.what for one in owned.told(self._owners.get(place.path))]
             if beside is not None:
                 lines += [line for line in (beside.line, beside.more) if line]
             return "\n".join(line for line in lines if line)
@@ -217,6 +225,7 @@ class PlacesModel(QAbstractListModel):
             state = "" if place.exists else _tr(", missing")
             state += _tr(", read-only") if place.read_only else ""
             state += f", {beside.line}" if beside is not None else ""
+            state += "".join(f", {one.short}" for one in owned.told(self._owners.get(place.path)))
             return f"{place.title}, {printable(place.path)}{state}"
         return None
 
@@ -278,6 +287,27 @@ class PlacesModel(QAbstractListModel):
         for row, place in enumerate(self._places):
             if before.get(place.path) != verified.get(place.path):
                 self.dataChanged.emit(self.index(row), self.index(row))
+
+    def told_owners(self, found: Mapping[str, object]) -> None:
+        """Who else can change what lies in these places (stores.owners)."""
+        for path, told in found.items():
+            kept = told if isinstance(told, list) else []
+            if kept == self._owners.get(path, []):
+                continue
+            self._owners[path] = kept
+            row = self.row_of(path)
+            if row >= 0:
+                self.dataChanged.emit(self.index(row), self.index(row))
+
+    def owners(self, path: str) -> list[Any]:
+        """The same of one place, as far as it is known."""
+        return self._owners.get(path, [])
+
+    def meant(self, path: str) -> str:
+        """What of that may be meant, in a few words."""
+        return owned.short(
+            [one for one in self.owners(path) if isinstance(one, dict) and not one.get("grave")]
+        )
 
     def read_only(self, path: str) -> bool:
         """Whether nothing is to be changed in a place."""

@@ -14,8 +14,8 @@ from torchkeeper.stores.temporary import remove
 
 
 class Scratch(QObject):
-    """Makes and removes them; every method but ``make`` runs in the worker's thread, and none waits
-    for what is removed.
+    """Makes and removes them; every method runs in the worker's thread, and none waits for what is
+    removed.
     """
 
     #: Nothing is being removed any more.
@@ -34,15 +34,9 @@ class Scratch(QObject):
         """Whether something is being removed."""
         return bool(self._going)
 
-    def make(self, use: str, beside: str | None = None) -> str:
-        """The path of a new one, as ``link.temporary.make``, in whatever thread may wait for its
-        disk. Raises UserError("place-unwritable"), or as ``link.protected.check`` of ``beside``.
-        """
-        if beside is not None:
-            from torchkeeper.link import protected
-
-            protected.check(beside)
-        folder = temporary.make(use, beside)
+    def make(self, use: str) -> str:
+        """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
+        folder = temporary.make(use)
         self._there.add(folder)
         return folder
 

@@ -29,6 +29,7 @@ from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
+from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.panes import Head, PlacesPane
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.table.cells import shown_name
@@ -89,6 +90,7 @@ class Shell(QMainWindow):
         self.empty = EmptyState()
         self.places_pane = PlacesPane(self.places)
         self.head = Head()
+        self.owners_bar = OwnersBar()
         self.error_bar = ErrorBar()
         self.undo_bar = UndoBar()
         self.wing = Wing(self.settings)
@@ -98,7 +100,7 @@ class Shell(QMainWindow):
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)
         main = forms.column(gap=0)
-        for widget in (self.head, self.error_bar, self.undo_bar):
+        for widget in (self.head, self.owners_bar, self.error_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.stack, 1)
         self.upright = QSplitter(Qt.Orientation.Vertical)

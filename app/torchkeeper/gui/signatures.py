@@ -23,9 +23,6 @@ Then = Callable[[Result], None]
 First = Callable[[Job, Then], None]
 Follow = Callable[[Job, Result, Then], None]
 
-#: A bundle is written under this name, in a folder of its own, until it is signed.
-_UNSIGNED = "unsigned.torchcache"
-
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Operations", text)
@@ -35,7 +32,8 @@ class Signing:
     """What the jobs do that sign something.
 
     step: hears of each ticket of a job, by which that step can be cancelled. listener: who hears
-    of a job's step, and what goes on with its result. ask: hears of what ssh-keygen wants to know:
+    of a job's step, and what goes on with its result. kept: the request whose engine stays with a
+    job, by its id. ask: hears of what ssh-keygen wants to know:
     the job, the ticket that an answer is for, and what (``gui.keygens``).
     """
 
@@ -45,39 +43,29 @@ class Signing:
         jobs: JobsModel,
         step: Callable[[Job, int], None],
         listener: Callable[[Job, Then], Listener],
+        kept: Callable[[int], int | None],
         ask: Callable[[Job, int, dict[str, Any]], object],
     ) -> None:
         self._engines = engines
         self._jobs = jobs
         self._step = step
         self._listener = listener
+        self._kept = kept
         self._ask = ask
 
-    def of_export(self, key: str, output: str, replace: bool) -> tuple[First, Follow]:
-        """What has a bundle written beside where it goes, and what signs it and gives it its name
-        then. key: as ``link.keys`` names it.
+    def of_export(self, key: str, output: str, replace: bool) -> Follow:
+        """What signs a bundle that its engine holds, which gets its name then. key: as
+        ``link.keys`` names it.
         """
 
-        def first(job: Job, go_on: Then) -> None:
-            def made(found: Result) -> None:
-                job.scratch = str(found["folder"])
-                go_on({"output": os.path.join(job.scratch, _UNSIGNED)})
-
-            listener = self._listener(job, made)
-            self._step(job, self._engines.scratch("signing", listener, beside=output))
-
         def follow(job: Job, result: Result, go_on: Then) -> None:
-            if not result.get("entries"):
-                go_on({**result, "output": output})
+            if not result.pop("held", False):
+                go_on(result)
                 return
+            where = {"held": True, "output": output, "replace": replace}
+            self._sign(job, key, where, lambda told: go_on({**result, **told}))
 
-            def signed(told: Result) -> None:
-                go_on({**result, **told, "output": output})
-
-            self._sign(job, key, {"file": result["output"], "output": output, "replace": replace},
-                       signed)  # fmt: skip
-
-        return first, follow
+        return follow
 
     def of_file(self, key: str, file: str, before: Mapping[str, Any]) -> Follow:
         """What signs a bundle, of which the result says as well who had signed it ``before``."""
@@ -89,11 +77,11 @@ class Signing:
 
     def _sign(self, job: Job, key: str, where: dict[str, Any], then: Then) -> None:
         """Call ``then`` with ``{signature, size}``: who signed it, as the operation ``signature``
-        tells, and its bytes. where: file, output and replace as of ``link.signing.sign``.
+        tells, and its bytes. where: file or held, output and replace as of ``attach_signature``.
         """
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
-        _Steps(self._engines, key, where, self._heard(job), then).begin(
+        _Steps(self._engines, self._kept(job.id), key, where, self._heard(job), then).begin(
             self._listener(job, lambda _: None), lambda ticket: self._step(job, ticket)
         )
 
@@ -115,12 +103,14 @@ class _Steps:
     def __init__(
         self,
         engines: Engines,
+        kept: int | None,
         key: str,
         where: dict[str, Any],
         heard: Callable[[int, dict[str, Any]], None],
         then: Then,
     ) -> None:
         self._engines = engines
+        self._kept = kept
         self._key = key
         self._where = where
         self._heard = heard
@@ -152,13 +142,15 @@ class _Steps:
         return self._listener._replace(result=result)
 
     def _ask(self, op: str, params: dict[str, Any], then: Then) -> None:
-        self._asked(self._engines.ask(op, params, self._to(then)))
+        """Ask the engine that has the bundle."""
+        keep = self._kept is not None
+        listener = self._to(then)
+        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
 
     def _made(self, found: Result) -> None:
         self._folder = str(found["folder"])
         self._target = os.path.join(self._folder, manifest.NAME)
-        about = {"file": self._where["file"], "target": self._target}
-        self._ask("copy_manifest", about, self._copied)
+        self._ask("copy_manifest", {**self._where, "target": self._target}, self._copied)
 
     def _copied(self, told: Result) -> None:
         self._digest = str(told["manifest"])

@@ -114,6 +114,8 @@ class Window(Shell):
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self._undo)
+        self.owners_bar.filtered.connect(self.head.box.setText)
+        self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
         self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
@@ -309,6 +311,7 @@ class Window(Shell):
         state = empty_state(listing, self.entries, self._places_known, places, why)
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
+        self._show_owners()
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
@@ -331,7 +334,16 @@ class Window(Shell):
         where = printable(path, 4096)
         if path and self.places.read_only(path):
             where += self.tr(" · read-only")
+        if about := self.places.meant(path):
+            where += f" · {about}"
         self.head.show_place(self.places.title(path) if path else "", where, is_server(path))
+
+    def _show_owners(self) -> None:
+        """Say who else can change what is shown, as far as that is known."""
+        path = self.place or ""
+        if (found := self.listing.result.get("owners")) is not None:
+            self.places.told_owners({path: found})
+        self.owners_bar.tell(path, self.places.owners(path))
 
     def _retitle(self) -> None:
         if self.place is not None:
@@ -355,6 +367,7 @@ class Window(Shell):
             self.listing.show(path or None, times=self._wants_times())
         else:
             self.columns.use(is_server(path))
+        self._show_owners()
 
     def _wants_times(self) -> bool:
         """Whether what is shown depends on when entries of a server expire or were used."""
@@ -399,8 +412,16 @@ class Window(Shell):
         ``aside``: by the engine that no listing holds up.
         """
         found: list[Place] = []
+        owners: dict[str, Any] = {}
 
         def rows(some: list[Any]) -> None:
+            owners.update(
+                {
+                    str(x["path"]): x.get("owners")
+                    for x in some
+                    if isinstance(x, dict) and "path" in x
+                }
+            )
             found.extend(
                 Place(str(x["path"]), str(x.get("reason") or ""), bool(x.get("exists", True)))
                 for x in some
@@ -409,6 +430,7 @@ class Window(Shell):
 
         def known(_: object = None) -> None:
             self.places.found(found)
+            self.places.told_owners(owners)
             self._places_known = True
             self._choose_first()
             self.update_soon()

@@ -561,13 +561,15 @@ class Worker(QObject):
             self._files = FileManager(self)
         self._files.show(path, found == "folder", then)
 
-    @Slot(int, str, str)
-    def scratch(self, ticket: int, use: str, beside: str) -> None:
+    @Slot(int, str)
+    def scratch(self, ticket: int, use: str) -> None:
         """Make a private folder that goes, with what is in it, when all ends at the latest; the
-        result is ``{"folder"}``. beside: a file that it is to be beside, or "".
+        result is ``{"folder"}``.
         """
-        make = self._scratch.make
-        self._asides.begin(ticket, lambda: {"folder": make(use, beside or None)})
+        try:
+            self.result.emit(ticket, {"folder": self._scratch.make(use)}, [])
+        except UserError as e:
+            self.failed.emit(ticket, e, [])
 
     @Slot(str)
     def discard(self, folder: str) -> None:

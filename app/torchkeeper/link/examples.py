@@ -6,6 +6,7 @@ import importlib.resources
 import os
 from importlib.resources.abc import Traversable
 
+from torchkeeper.link import whole
 from torchkeeper.link.words import user_error
 
 #: The source of each recipe, and the files beside it.
@@ -35,8 +36,7 @@ def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
     for name in BESIDE[source]:
         path = os.path.join(folder, name)
         try:
-            with open(path, "x", encoding="utf-8") as stream:
-                stream.write(_file(name).read_text(encoding="utf-8"))
+            whole.write_text(path, _file(name).read_text(encoding="utf-8"), replace=False)
             written.append(path)
         except FileExistsError:
             there.append(path)
@@ -54,8 +54,9 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder)
-        with open(path, "w" if replace else "x", encoding="utf-8") as stream:
-            stream.write(text(source).replace(f"{source}.toml", os.path.basename(path)))
+        named = text(source).replace(f"{source}.toml", os.path.basename(path))
+        # Of a link that is to be replaced, the file that it leads to is.
+        whole.write_text(os.path.realpath(path) if replace else path, named, replace=replace)
         written.append(path)
         beside, there = write_beside(source, folder)
         written += beside

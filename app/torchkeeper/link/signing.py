@@ -63,17 +63,19 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
     """Sign a bundle with a private key, or with the one that belongs to a public key and is held
     by an agent. ssh-keygen asks for a passphrase on the terminal where one is needed. With
     ``output``, the signed one gets that name, in place of a file that is there with ``replace``.
+    Without a file it is the one that the engine holds since it was told to export it.
 
     Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
     says of the file.
     """
     check_key(key)
+    source: dict[str, Any] = {"file": file} if file else {"held": True}
     with temporary.folder("sign") as folder:
         target = os.path.join(folder, manifest.NAME)
-        digest = ask("copy_manifest", file=file, target=target)["manifest"]
+        digest = ask("copy_manifest", **source, target=target)["manifest"]
         _run(command(key, target))
         text = signature_of(target)
-        ask("attach_signature", file=file, signature=text, manifest=digest, output=output,
+        ask("attach_signature", **source, signature=text, manifest=digest, output=output,
             replace=replace)  # fmt: skip
 
 

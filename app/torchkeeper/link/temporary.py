@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Iterator
 
@@ -11,15 +10,12 @@ from torchkeeper.link.words import user_error
 from torchkeeper.stores.temporary import remove
 
 
-def make(use: str, beside: str | None = None) -> str:
-    """The path of a new one, named by its use. beside: a file that what is made in it is to become
-    by a mere change of its name; the folder is hidden then. Raises UserError("place-unwritable").
-    """
-    where = tempfile.gettempdir() if beside is None else os.path.dirname(beside)
+def make(use: str) -> str:
+    """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
     try:
-        return tempfile.mkdtemp(prefix=f"{'.' if beside else ''}torchkeeper-{use}-", dir=where)
+        return tempfile.mkdtemp(prefix=f"torchkeeper-{use}-")
     except OSError as e:
-        about = {"place": where, "why": e.strerror}
+        about = {"place": tempfile.gettempdir(), "why": e.strerror}
         raise user_error("place-unwritable", about) from e
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 import torchkeeper
+from torchkeeper.stores.appearing import appearing
 
 PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
 
@@ -52,9 +53,8 @@ def archive() -> Path:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
     if not target.exists():
-        handle, partial = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as made:
+        # It can be made again, but would not be where a power cut had left a part of it.
+        with appearing(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
             for name, data in sources:
                 made.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
-        os.replace(partial, target)
     return target

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterable
+
+from torchkeeper.stores.appearing import appearing
 
 
 def read(path: str, most: int) -> bytes:
@@ -26,31 +26,22 @@ def read(path: str, most: int) -> bytes:
 
 
 def write(path: str, value: object, indent: int | None = 1) -> None:
-    """Put a value into a file as JSON, in place of what that held. Raises OSError; no part of it is
-    left.
+    """Put a value into a file as JSON, in place of what that held, and have it on the disk. Raises
+    OSError; no part of it is left.
 
     Only its owner may read the file.
     """
-    handle, partial = tempfile.mkstemp(prefix=".partial-", dir=os.path.dirname(path))
-    _fill(handle, partial, path, json.JSONEncoder(indent=indent).iterencode(value))
+    _write(path, json.JSONEncoder(indent=indent).iterencode(value), 0o600)
 
 
-def write_text(path: str, text: str, mode: int = 0o666) -> None:
+def write_text(path: str, text: str, mode: int | None = None, replace: bool = True) -> None:
     """As ``write``, for a text that is the user's: others may read it as any new file of his, or
-    as far as ``mode`` goes.
+    as far as ``mode`` goes. Raises FileExistsError for a file that is there without ``replace``.
     """
-    partial = os.path.join(os.path.dirname(path), f".partial-{os.getpid()}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    _fill(handle, partial, path, [text])
+    _write(path, [text], mode, replace)
 
 
-def _fill(handle: int, partial: str, path: str, pieces: Iterable[str]) -> None:
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            for piece in pieces:
-                stream.write(piece)
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+def _write(path: str, pieces: Iterable[str], mode: int | None, replace: bool = True) -> None:
+    with appearing(path, mode, replace) as stream:
+        for piece in pieces:
+            stream.write(piece.encode())

@@ -12,6 +12,9 @@ from typing import NamedTuple
 from torchkeeper.link import say
 from torchkeeper.link.recipewords import expectation
 
+#: No disk has more.
+_MOST_BYTES = 1 << 63
+
 
 class UserError(Exception):
     """What happened, why, and what the user can do about it."""
@@ -101,6 +104,12 @@ CATALOGUE: dict[str, Words] = {
         "{place} is being changed by another Torchkeeper.",
         "",
         "Wait until that has finished, then try again.",
+    ),
+    "place-unfinished": Words(
+        "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
+        "{why}.",
+        "Check the folder's permissions, and that its disk is not full, then try again. What is "
+        "left to be done is in the file .torchkeeper-journal-… in it.",
     ),
     "disk-full": Words(
         "{place} is full.",
@@ -317,6 +326,12 @@ CATALOGUE: dict[str, Words] = {
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
     ),
+    "output-full": Words(
+        "There is no room for {file}.",
+        "It takes about {needed_bytes}, and its disk has {free_bytes} left; nothing of it was "
+        "kept.",
+        "Free some room there, or choose another folder.",
+    ),
     "output-exists": Words(
         "{file} is there already.",
         "It was not replaced.",
@@ -344,6 +359,11 @@ CATALOGUE: dict[str, Words] = {
         "these could read them.",
         "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
         "and commands have --redact, --without-secrets and --allow-secrets.",
+    ),
+    "not-searched": Words(
+        "It could not be searched for secrets, and was left out.",
+        "It cannot be read: {why}.",
+        "Try again, or take what is there unsearched: --allow-secrets.",
     ),
     "has-secrets": Words("It holds secrets, and was left out as you said."),
     "secret-fixed": Words(
@@ -625,6 +645,11 @@ CATALOGUE: dict[str, Words] = {
         "{place} does not know when entries are used or go.",
         "Only a Redis server does.",
         "Filter by age instead: age>30d.",
+    ),
+    "owner-unknown": Words(
+        "{place} does not keep whose its entries are.",
+        "Only a folder does; is:foreign and owner: are about the users of this machine.",
+        "Leave them out of the filter.",
     ),
     "age-unknown": Words(
         "{place} does not know how old entries are.",
@@ -1237,6 +1262,13 @@ def waiting_for(said: Mapping[str, object]) -> str:
     return f"{error.what} Waiting until it is back…"
 
 
+def leftovers_gone(told: Mapping[str, object]) -> str:
+    """That something was removed which an earlier export had left (stores/leftovers.py)."""
+    size = told.get("bytes")
+    much = say.size(size) if isinstance(size, int) and 0 <= size < _MOST_BYTES else "some files"
+    return f"Removed what an export that was cut off had left: {much}."
+
+
 class _Shown(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "?"
@@ -1248,7 +1280,7 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
         return UserError(f"The engine reported “{code}”.", said, code=code)
-    shown = _Shown({k: "" if v is None else printable(str(v)) for k, v in params.items()})
+    shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"])
     if "expected" in shown:
@@ -1260,6 +1292,12 @@ def user_error(code: str, params: Mapping[str, object]) -> UserError:
         code=code,
         params=params,
     )
+
+
+def _shown(name: str, value: object) -> str:
+    if name.endswith("_bytes"):
+        return say.size(value) if isinstance(value, int) and 0 <= value < _MOST_BYTES else "less"
+    return "" if value is None else printable(str(value))
 
 
 def _within(problem: str) -> str:

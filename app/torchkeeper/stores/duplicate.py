@@ -73,6 +73,7 @@ def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report
 
 
 def _copy(stream: BinaryIO, group: bool, path: str, progress: Progress) -> None:
+    # For one job, whose scratch folder goes with it: nothing of it has to survive a power cut.
     with open(path, "xb") as out:
         while True:
             progress.check()

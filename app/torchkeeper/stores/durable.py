@@ -12,9 +12,10 @@ import os
 def sync_folder(path: str) -> None:
     """Have the names in a folder on the disk, as ``os.fsync`` does for what is in a file.
 
-    Raises OSError; nothing where the file system can do no such thing, or the folder is gone.
+    Raises OSError; nothing where the file system can do no such thing, or the folder is gone or
+    may not be read.
     """
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, PermissionError):
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(handle)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -21,6 +19,7 @@ from torchkeeper.artifacts.builds import Build
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.appearing import Appearing
 from torchkeeper.stores.building import Makers, Record
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import (
@@ -33,11 +32,13 @@ from torchkeeper.stores.items import (
     payload_digest,
     portable_bytes,
 )
+from torchkeeper.stores.leftovers import remove_leftovers
 from torchkeeper.stores.members import Members, info
 from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.singly import Singly
+from torchkeeper.stores.space import unwritable
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
@@ -45,19 +46,25 @@ MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
 FILES = frozenset({"code", "triton", "autotune", "aoti_eager"})
 #: Bytes of small members that are written at once; a piece of a large one goes past it.
 _BUFFER = CHUNK // 4
+#: Bytes that a file takes besides its content, about: its headers, and its lines in the manifest.
+_ABOUT = 512
 
 Left = Callable[[Item, Problem], None]
 
 
 @dataclass
 class Exported:
-    """What went into a bundle; objects and described: as of ``building.Record``."""
+    """What went into a bundle; objects and described: as of ``building.Record``; size: of all of
+    it. held: the file, where it is not to appear yet.
+    """
 
     entries: int = 0
     files: int = 0
     bytes: int = 0
     objects: int = 0
     described: int = 0
+    size: int = 0
+    held: Appearing | None = None
     listed: list[Listed] = field(default_factory=list)
 
 
@@ -69,64 +76,51 @@ def export(
     left: Left,
     replace: bool = True,
     makers: Makers | None = None,
+    hold: bool = False,
 ) -> Exported:
-    """Write the entries to a bundle at ``output``, which appears when it is whole.
+    """Write the entries to a bundle at ``output``, which appears when it is whole and on the disk.
 
     What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
     nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
-    that is there stays too. ``makers`` tell how objects were built.
-    Raises Problem("output-unwritable" | "output-exists") and passes Cancelled on; nothing stays
-    behind then.
+    that is there stays too. ``makers`` tell how objects were built. With ``hold`` it does not
+    appear, and is for the caller to close.
+    Raises Problem("output-unwritable" | "output-full" | "output-exists") and passes Cancelled on;
+    nothing stays behind then. What an earlier one has left there is removed first.
     """
-    folder = os.path.dirname(os.path.abspath(output))
     if os.path.lexists(output) and not os.path.isfile(output):
         # A rename would replace a device or a folder by the bundle.
         raise Problem("output-unwritable", file=output, why="It is not a regular file")
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
+    remove_leftovers(os.path.dirname(output) or ".", report)
     alone = Singly(source)
     taken = holdable(chosen, alone, left)
+    total = sum(one.item.size for one in taken)
+    made: Appearing | None = None
     try:
-        handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
+        made = Appearing(output, buffering=_BUFFER)
+        done = Progress(report, total)
+        out = cast(BufferedRandom, made.stream)
+        exported = _write(taken, alone, out, done, report, left, Record(makers))
+        done.end()
+        if exported.entries:
+            made.stream.flush()
+            exported.size = os.fstat(made.stream.fileno()).st_size
+            if hold:
+                exported.held, made = made, None
+            else:
+                made.appear(replace)
+    except FileExistsError:
+        raise Problem("output-exists", file=output) from None
     except OSError as e:
-        raise Problem("output-unwritable", file=output, why=e.strerror) from e
-    try:
-        with os.fdopen(handle, "w+b", buffering=_BUFFER) as stream:
-            done = Progress(report, sum(one.item.size for one in taken))
-            out = cast(BufferedRandom, stream)
-            exported = _write(taken, alone, out, done, report, left, Record(makers))
-            done.end()
-        if not exported.entries:
-            os.unlink(partial)
-            return exported
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(partial, 0o666 & ~umask)
-        publish(partial, output, replace)
-    except BaseException as e:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        if isinstance(e, OSError):
-            raise Problem("output-unwritable", file=output, why=e.strerror or str(e)) from e
-        raise
+        if made is not None:
+            made.close()  # or the room that is free would be without what it has taken
+        files = sum(len(one.item.files) for one in taken)
+        raise unwritable(output, e, total + _ABOUT * files) from e
+    finally:
+        if made is not None:
+            made.close()
     return exported
-
-
-def publish(partial: str, output: str, replace: bool) -> None:
-    """Give a bundle that lies beside it its name. Raises Problem("output-exists"), and OSError."""
-    if not replace:
-        try:
-            # Unlike a rename, a link never replaces what has come meanwhile.
-            os.link(partial, output)
-        except FileExistsError:
-            raise Problem("output-exists", file=output) from None
-        except OSError:
-            if os.path.lexists(output):
-                raise Problem("output-exists", file=output) from None
-        else:
-            os.unlink(partial)
-            return
-    os.replace(partial, output)
 
 
 def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH, VLLM_MODEL, is_rank, locate
+from torchkeeper.artifacts.layout import JOURNAL, TRASH, VLLM_MODEL, is_rank, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File, Item, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import FilesIn, taken_apart
+from torchkeeper.stores.owners import Seen
 from torchkeeper.stores.walking import Walk, file_at
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -44,6 +45,8 @@ class Folder:
         self.unreadable: list[tuple[str, str]] = []
         #: How many items the last survey found, once that is known.
         self.total: int | None = None
+        #: What of it is another user's, or others may write to, as far as the last survey is.
+        self.seen = Seen(self.root)
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, without the trash."""
@@ -53,7 +56,8 @@ class Folder:
         """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
         in order. ``total`` is known when the rest begins.
         """
-        walk = Walk(self.root, report)
+        self.seen = Seen(self.root)
+        walk = Walk(self.root, report, self.seen.note)
         self.unreadable, self.total = walk.unreadable, None
         rest: list[File] = []
         count = 0
@@ -126,6 +130,7 @@ class Folder:
                     )
                     for e in entries
                     if not e.is_dir(follow_symlinks=False)
+                    and (folder or not e.name.startswith(JOURNAL))
                 ]
         except OSError:
             return []

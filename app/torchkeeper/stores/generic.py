@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from torchkeeper.artifacts import plain
 from torchkeeper.stores import places
+from torchkeeper.stores.appearing import appearing
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -216,15 +217,14 @@ class OnDiskCache(AsyncCache[Key, Value]):
         flock = self._flock_from_fpath(fpath)
         fpath.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with flock, open(fpath, "xb") as file:
-                try:
-                    pickled = plain.encode(value)
-                    plain.decode(pickled)  # what ``get`` would not take is not written
+            with flock:
+                if os.path.lexists(fpath):
+                    return False
+                pickled = plain.encode(value)
+                plain.decode(pickled)  # what ``get`` would not take is not written
+                # PyTorch writes it where it belongs, and leaves a part of it where it is killed.
+                with appearing(str(fpath), replace=False) as file:
                     file.write(self.version_prefix + pickled)
-                    file.flush()
-                except BaseException:
-                    fpath.unlink()
-                    raise
         except plain.NotPlain as e:
             raise CacheError(f"{_brief(value)} cannot be the value of {_brief(key)}: {e}") from e
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""One Torchkeeper at a time changes a place."""
+"""One Torchkeeper at a time changes a place, and none what another has left half done."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ import time
 from collections.abc import Iterator
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import journal
+from torchkeeper.stores.recovering import Recovered, recover
 
 #: Seconds to wait for another one to finish.
 PATIENCE = 10.0
 
 
 @contextlib.contextmanager
-def changing(place: str, patience: float = PATIENCE) -> Iterator[None]:
-    """Hold the place for changes, against other Torchkeepers; torch itself is not kept out.
+def changing(
+    place: str, report: Report | None = None, patience: float = PATIENCE
+) -> Iterator[Recovered | None]:
+    """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
+    was cut off there is brought to its end before, and given, and ``report`` hears of it.
 
     The lock is on the folder itself, so that it leaves no file and ends with its process.
-    Raises Problem("place-busy" | "place-missing" | "place-unreadable").
+    Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
     """
     try:
         handle = os.open(os.path.realpath(place), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -39,6 +45,15 @@ def changing(place: str, patience: float = PATIENCE) -> Iterator[None]:
                 time.sleep(0.05)
             except OSError:
                 break  # a file system without locks, such as some NFS: go on unguarded
-        yield
+        yield recover(os.path.realpath(place), report or Report())
     finally:
         os.close(handle)
+
+
+def mended(place: str, report: Report) -> None:
+    """Bring what was cut off in a folder to its end, unless somebody is at work there. Raises
+    nothing: whoever only wants to look can, and whoever may not write cannot mend.
+    """
+    if journal.lies_in(place):
+        with contextlib.suppress(Problem), changing(place, report, patience=0):
+            pass

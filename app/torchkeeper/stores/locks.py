@@ -1,9 +1,45 @@
 """Whether somebody is at work on a file: PyTorch's own locks, and who left temporary files.
 
-PyTorch holds ``locks/<stem>.lock`` while it builds an object, and ``<file>.lock`` beside a PGO
-profile (torch/utils/_filelock.py: flock), ``locks/<op>.lock`` while it changes the list of an
-eager operator, and ``locks/<4 hex>.lock`` beside a value of a generic cache; its temporary files
-carry their writer's process id.
+Where PyTorch 2.13.0 locks (torch/utils/_filelock.py: flock on a file that stays), and what we do
+there. Where a process of PyTorch's has the lock, the entry is left as it is, "in use". A lock that
+is not there is not made: whoever is at work has made it.
+
+=================  =====================================  ==============  =====================
+what               PyTorch holds, while it                purge, undo     import, copy
+=================  =====================================  ==============  =====================
+code (1)           ``locks/<stem>.lock``: builds what is  purge holds it  asks: what is being
+                   missing                                                built is left
+eager list (2)     ``…/lib/locks/<op>.lock``: reads the   hold it         holds it
+                   list, adds to it                       (merging.py)    (merging.py)
+the same (3)       ``locks/<op>.lock``: reads it, looks   purge holds it  none: a list changes at
+                   for its libraries                                      once, after its library
+generic value (4)  ``locks/<4 hex>.lock`` beside it:      purge holds it  not carried
+                   looks for it, reads, writes
+the same (5)       ``dir.lock`` beside it: reads, writes  purge holds it  not carried
+memoizer (6)       ``memoizer_cache.lock``: reads,        purge holds it  not carried
+                   writes
+PGO profile (7)    ``<file>.lock``: writes ``<file>.tmp`` purge holds it  none: it comes at once,
+                   and renames it                                         where there is none
+FX graph and       none: writes files of its own and      none            none: the same
+others (8)         renames them
+Triton (9)         none, but on Windows: the same, or a   none: group     none: the same
+                   folder                                 files go first
+                                                          and come last
+=================  =====================================  ==============  =====================
+
+(1) _worker_compile_cpp, AotCodeCompiler in codecache.py, check_build in cpu_vec_isa.py; (2)
+aoti_compile_with_persistent_cache and (3) load_aoti_eager_cache in aoti_eager.py; (4) OnDiskCache
+in cache.py; (5) _OnDiskCacheImpl in runtime/caching/implementations.py; (6) Memoizer in
+runtime/caching/interfaces.py; (7) write_local_impl in torch/_dynamo/pgo.py; (8) write_atomic; (9)
+triton/runtime/cache.py and triton_bundler.py. All others in torch/_inductor.
+
+An undo takes no lock but (2): it puts a file where there is none, by a link, at once.
+
+``halide-runtime-*/lock``, ``<stem>.halide/lock`` and ``locks/g++.lock`` are about what nobody but
+PyTorch itself places or names. No lock covers the moment between an object being found and being
+loaded: whoever purges code that a process may need (``--in-use``) can make it fail.
+
+PyTorch's temporary files carry their writer's process id.
 """
 
 from __future__ import annotations
@@ -14,7 +50,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.layout import inner_cache
+from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+")
 
@@ -85,24 +121,49 @@ def alive(pid: int) -> bool:
     return True
 
 
-def in_use(root: str, kind: str, key: str, path: str) -> bool:
-    """Whether PyTorch or Triton is at work on an entry of a folder."""
+def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
+    """The locks that PyTorch takes for an entry of a folder, in full; most kinds have none."""
     here = os.path.join(root, path)
-    inner = os.path.join(root, inner_cache(path))
+    folder, name = os.path.split(here)
     if kind == "code":
-        return held(os.path.join(inner, "locks", f"{key}.lock"))
+        return [os.path.join(root, inner_cache(path), "locks", f"{key}.lock")]
     if kind == "aoti_eager":
         # While a kernel is added, its libraries' folder is the cache folder.
         lock = f"{key.partition('#')[0]}.lock"
-        folders = (root, os.path.join(root, os.path.dirname(path), "lib"))
-        return any(held(os.path.join(folder, "locks", lock)) for folder in folders)
+        return [os.path.join(above, "locks", lock) for above in (root, os.path.join(folder, "lib"))]
+    if kind == "ondisk" and name == MEMOIZED:
+        return [os.path.join(folder, MEMOIZED.replace(".json", ".lock"))]
     if kind == "ondisk":
-        folder, name = os.path.split(here)
-        return held(os.path.join(folder, "locks", f"{name[:4]}.lock"))
+        # There are two generic caches, with files of the same names.
+        return [os.path.join(folder, "locks", f"{name[:4]}.lock"), os.path.join(folder, "dir.lock")]
     if kind == "pgo":
-        return held(here + ".lock")
-    if kind == "lock":
-        writers = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
-        pids = (int(match[1] or match[2]) for match in writers if match)
-        return (path.endswith(".lock") and held(here)) or any(map(alive, pids))
-    return False
+        return [here + ".lock"]
+    return [here] if kind == "lock" and path.endswith(".lock") else []
+
+
+def in_use(root: str, kind: str, key: str, path: str) -> bool:
+    """Whether PyTorch or Triton is at work on an entry of a folder."""
+    return _written(kind, path) or any(map(held, locks_of(root, kind, key, path)))
+
+
+def _written(kind: str, path: str) -> bool:
+    """Whether it is a temporary file of a process that is there."""
+    if kind != "lock":
+        return False
+    writers = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
+    return any(alive(int(match[1] or match[2])) for match in writers if match)
+
+
+@contextlib.contextmanager
+def holding(root: str, kind: str, key: str, path: str, but: str | None = None) -> Iterator[bool]:
+    """Hold PyTorch's locks of an entry meanwhile; False where PyTorch is at work on it.
+
+    A lock that is not there is not made: nobody is at work then. ``but``: one that the caller
+    takes otherwise.
+    """
+    with contextlib.ExitStack() as stack:
+        free = not _written(kind, path)
+        for lock in locks_of(root, kind, key, path):
+            if free and lock != but:
+                free = stack.enter_context(ours(lock))
+        yield free

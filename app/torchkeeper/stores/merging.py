@@ -12,7 +12,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 
 from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.appearing import appearing
 
 Listed = dict[str, Any]
 Exists = Callable[[str], bool]
@@ -86,30 +86,31 @@ def merged(there: Sequence[Listed], item: Listed) -> list[Listed]:
     return [*(one for one in there if aoti_eager.digest(one) != mine), item]
 
 
-def put(path: str, item: Listed) -> list[Listed]:
-    """Put an item into the list at a path, which is made if it is missing; the items for the same
-    inputs that it takes the place of.
+def put(path: str, item: Listed, note: Callable[[list[Listed]], object] | None = None) -> None:
+    """Put an item into the list at a path, which is made if it is missing. ``note`` hears before of
+    the items for the same inputs that it takes the place of, unless it is there.
 
     Raises Problem as ``listed``, ``lacks`` and ``_locked``, and OSError.
     """
     with _locked(path):
         there = listed(path)
-        if not lacks(path, there, item):
-            return []
-        whole = merged(there, item)
-        write(path, whole)
-        return [one for one in there if one not in whole]
+        if lacks(path, there, item):
+            whole = merged(there, item)
+            if note:
+                note([one for one in there if one not in whole])
+            write(path, whole)
 
 
 def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> list[Listed]:
-    """Take items off the list at a path, which goes with the last, and put others ``back``; returns
-    those that were on it.
+    """Take items off the list at a path, which goes with the last, and put others ``back`` that are
+    not on it; returns those that were on it.
 
     Raises Problem as ``listed`` and ``_locked``, and OSError.
     """
     with _locked(path):
         there = listed(path)
         gone = [one for one in there if one in items]
+        back = [one for one in back if one not in there]
         left = [*(one for one in there if one not in items), *back]
         if left and (gone or back):
             write(path, left)
@@ -119,7 +120,7 @@ def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> lis
 
 
 def write(path: str, items: Sequence[Listed]) -> None:
-    """Write a list, as a whole, with the mode that it has.
+    """Write a list, as a whole, with the mode that it has, and have it on the disk.
 
     Raises OSError, and Problem("kernel-unloadable") for more than ``listed`` would read again.
     """
@@ -127,19 +128,11 @@ def write(path: str, items: Sequence[Listed]) -> None:
     if len(text) > aoti_eager.MAX_LIST:
         why = "with it, the list of its operator is larger than any that PyTorch writes"
         raise Problem("kernel-unloadable", why=why)
-    partial = os.path.join(os.path.dirname(path), f".torchkeeper-{secrets.token_hex(6)}.tmp")
-    mode = 0o644
+    mode: int | None = None
     with contextlib.suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(partial, flags, mode), "w", encoding="ascii") as out:
-            out.write(text)
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
+    with appearing(path, mode) as out:
+        out.write(text.encode("ascii"))
 
 
 def lock_of(path: str) -> str:

@@ -2,7 +2,8 @@
 
 Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
 ``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
-``is:broken`` and ``is:orphan`` a state, ``is:usable``, ``is:conditional``, ``is:stale`` and
+``is:broken`` and ``is:orphan`` a state, ``is:foreign`` and ``owner:bob`` that it is of another user
+than this one and root, ``is:usable``, ``is:conditional``, ``is:stale`` and
 ``is:unknown`` the verdict in an environment. Of a server, ``used>90d`` compares how long ago an
 entry was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading
 ``-`` negates, and of verdicts means that there is another; quotes keep blanks together and make
@@ -20,16 +21,20 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry, Problem
+from torchkeeper.stores.accounts import Accounts
 
 #: Which of many entries a term lets through, in their order.
 Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
-_FIELDS = ("kind", "torch", "device", "is", "size", "age", "files", "compile", "used", "expires")
+_FIELDS = ("kind", "torch", "device", "is", "owner", "size", "age", "files", "compile", "used",
+           "expires")  # fmt: skip
 #: What a filter is about that asks for the verdict in an environment, and the states that do.
 VERDICT = "verdict"
 _TOLD = frozenset(VERDICTS) - {"broken"}
+#: What only folders tell.
+OWNER = "owner"
 #: Those that a server is asked for only when somebody wants to know.
 TIMES = frozenset({"used", "expires"})
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-zA-Z]*)")
@@ -92,8 +97,9 @@ def parse(text: str, now: float | None = None) -> Query:
         test = _term(match[2], now)
         field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
         name = field[1].lower() if field else ""
-        told = name == "is" and field is not None and field[3].strip('"').lower() in _TOLD
-        fields.add(VERDICT if told else name)
+        state = field[3].strip('"').lower() if field is not None and name == "is" else ""
+        told = state in _TOLD
+        fields.add(VERDICT if told else OWNER if state == "foreign" else name)
         if match[1]:
             test = _negated(test)
             if told:
@@ -149,7 +155,7 @@ def _term(token: str, now: float) -> Test:
         raise Problem("bad-filter", token=token, why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")
-    if field in ("kind", "torch", "device", "is"):
+    if field in ("kind", "torch", "device", "is", "owner"):
         if operator not in (":", "="):
             raise Problem("bad-filter", token=token, why=f"{field} takes “:”")
         return _text_term(token, field, value.lower())
@@ -167,6 +173,8 @@ def _text_term(token: str, field: str, value: str) -> Test:
     if field == "is":
         if value == "orphan":
             return Test(lambda entries: [e.orphan is not None for e in entries])
+        if value == "foreign":
+            return Test(lambda entries: [e.owner is not None for e in entries])
         if value == "broken":
             # Something may be broken that only what it needs tells of.
             return Test(
@@ -175,9 +183,15 @@ def _text_term(token: str, field: str, value: str) -> Test:
                 ]
             )
         if value not in VERDICTS:
-            states = ", ".join(f"is:{name}" for name in (*VERDICTS, "orphan"))
+            states = ", ".join(f"is:{name}" for name in (*VERDICTS, "orphan", "foreign"))
             raise Problem("bad-filter", token=token, why=f"the states are {states}")
         return Test(lambda entries: [e.verdict == value for e in entries])
+    if field == OWNER:
+        if value in (Accounts().myself, "root"):
+            # With a minus in front, everything would match.
+            why = "it finds what is of others than you and root; -is:foreign finds the rest"
+            raise Problem("bad-filter", token=token, why=why)
+        return _prefix_term(op.attrgetter(OWNER), lambda x: x.lower() in (value, f"uid {value}"))
     if field == "torch":
         return _prefix_term(op.attrgetter("torch"), lambda x: _version_matches(x.lower(), value))
     return _prefix_term(op.attrgetter("device"), lambda x: x.lower().startswith(value))

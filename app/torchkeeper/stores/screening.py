@@ -8,6 +8,7 @@ PyTorch looks graphs up by their folder, and takes what it finds there.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import time
@@ -25,6 +26,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.items import CHUNK, File, Item, Offered, Source, is_group, portable_bytes
 from torchkeeper.stores.lists import MARK
 from torchkeeper.stores.patching import Patch, Patched, joined, patched
+from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 Left = Callable[[Item, Problem], None]
@@ -114,6 +116,8 @@ class Screen:
         self._dry = dry
         self._kinds = kinds
         self._shown = 0
+        #: Why items could not be searched to their end, by their identity.
+        self._unsearched: dict[int, Problem] = {}
 
     def described(
         self, chosen: Sequence[Described], source: Source
@@ -154,7 +158,14 @@ class Screen:
         seen = self._look(items, source)
         self._report.finding(leaks=self.told.to_json())
         made, held = _Made(source), set[int]()
-        if not seen or self._choice == "allow":
+        if self._choice == "allow":
+            return made, held
+        for item in items:
+            # Whoever copies it might be able to read what holds a secret.
+            if problem := self._unsearched.get(id(item)):
+                held.add(id(item))
+                self._left(item, problem)
+        if not seen:
             return made, held
         if self._choice is None:
             if self._dry:
@@ -167,6 +178,8 @@ class Screen:
             )
         files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]] = {}
         for one in seen:
+            if id(one.item) in held:
+                continue
             problem = Problem("has-secrets")
             if self._choice == "redact":
                 problem = Problem("secret-fixed", kind=one.item.kind)
@@ -222,7 +235,7 @@ class Screen:
     # Looking.
 
     def _look(self, items: Sequence[Item], source: Source) -> list[_Seen]:
-        """The entries that hold secrets. What cannot be read is told by whoever copies it."""
+        """The entries that hold secrets; those that could not be searched are ``_unsearched``."""
         values: dict[bytes, None] = {}
         found: dict[int, _Seen] = {}
         told = 0.0
@@ -232,12 +245,13 @@ class Screen:
                 told = now
                 self._report.progress(number, len(items), "entries searched")
             facts: set[tuple[str, str]] = set()
-            for file, name, stream in _streams(item, source):
-                with stream:
-                    leaks = self._scan(item, name, stream, facts)
-                if leaks:
-                    seen = found.setdefault(id(item), _Seen(item))
-                    self._note(seen, file, name, leaks, source, values)
+            with self._searching(item):
+                for file, name, stream in _streams(item, source):
+                    with stream:
+                        leaks = self._scan(item, name, stream, facts)
+                    if leaks:
+                        seen = found.setdefault(id(item), _Seen(item))
+                        self._note(seen, file, name, leaks, source, values)
         echoes = Echoes(values)
         if echoes:
             self._listen(items, source, echoes, found)
@@ -246,6 +260,16 @@ class Screen:
             self.told.entries += 1
             self.told.fixed += seen.fixed
         return seen_all
+
+    @contextlib.contextmanager
+    def _searching(self, item: Item) -> Iterator[None]:
+        """An item whose bytes are not to be had meanwhile has not been searched."""
+        try:
+            yield
+        except FileNotFoundError as e:
+            self._unsearched[id(item)] = unreadable(e)
+        except OSError as e:
+            self._unsearched[id(item)] = Problem("not-searched", why=e.strerror or str(e))
 
     def _scan(
         self,
@@ -305,39 +329,41 @@ class Screen:
     ) -> None:
         """Find what is known to be secret where nothing around it says so."""
         for item in items:
-            for file, name, stream in _streams(item, source):
-                path = file.path if file else ""
-                seen = found.get(id(item))
-                known = joined(seen.patches.get(path, [])) if seen else []
-                more: dict[str, list[Leak]] = {}
-                fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
-                with stream:
-                    for echo in echoes.find(self._pieces(stream)):
-                        if any(p.start <= echo.start and echo.end <= p.end for p in known):
-                            continue
-                        seen = seen or found.setdefault(id(item), _Seen(item))
-                        seen.patches.setdefault(path, []).append(Patch(echo.start, echo.instead))
-                        leak = Leak("again", echo.form, echo.start, echo.end, "…")
-                        more.setdefault(echo.form, []).append(leak)
-                if more and seen:
-                    seen.fixed = seen.fixed or fixed
-                    for some in more.values():
-                        self._tell(item, name, some[0], len(some), fixed)
+            with self._searching(item):
+                self._listen_to(item, source, echoes, found)
 
-    def _whole(self, file: File, source: Source) -> bytes | None:
-        try:
-            with source.open(file) as stream:
-                return stream.read(MAX_PAYLOAD)
-        except OSError:
-            return None
+    def _listen_to(
+        self, item: Item, source: Source, echoes: Echoes, found: dict[int, _Seen]
+    ) -> None:
+        for file, name, stream in _streams(item, source):
+            path = file.path if file else ""
+            seen = found.get(id(item))
+            known = joined(seen.patches.get(path, [])) if seen else []
+            more: dict[str, list[Leak]] = {}
+            fixed = file is None or item.kind not in _REDACTABLE or len(item.files) != 1
+            with stream:
+                for echo in echoes.find(self._pieces(stream)):
+                    if any(p.start <= echo.start and echo.end <= p.end for p in known):
+                        continue
+                    seen = seen or found.setdefault(id(item), _Seen(item))
+                    seen.patches.setdefault(path, []).append(Patch(echo.start, echo.instead))
+                    leak = Leak("again", echo.form, echo.start, echo.end, "…")
+                    more.setdefault(echo.form, []).append(leak)
+            if more and seen:
+                seen.fixed = seen.fixed or fixed
+                for some in more.values():
+                    self._tell(item, name, some[0], len(some), fixed)
+
+    def _whole(self, file: File, source: Source) -> bytes:
+        """Raises OSError."""
+        with source.open(file) as stream:
+            return stream.read(MAX_PAYLOAD)
 
     def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
-        try:
-            while data := stream.read(CHUNK):
-                self._report.check()
-                yield data
-        except OSError:
-            return
+        """Raises OSError."""
+        while data := stream.read(CHUNK):
+            self._report.check()
+            yield data
 
     def _tell(self, item: Item, name: str, leak: Leak, times: int, fixed: bool) -> None:
         self.told.secrets += 1
@@ -407,6 +433,7 @@ def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, Bin
     """What of an item goes to another place: each file, its name, and its bytes as they are there.
 
     None for what is no file: a key that somebody chose, and the text of an item of a list.
+    Raises OSError.
     """
     if item.kind == "pgo":
         yield None, "key", io.BytesIO(item.key.encode("utf-8", "surrogatepass"))
@@ -416,10 +443,7 @@ def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, Bin
     for file in item.files:
         if not file.regular or (item.about and file.path == listed):
             continue
-        try:
-            stream = source.open(file)
-        except OSError:
-            continue
+        stream = source.open(file)
         if is_group(item.kind, file.name) and file.size <= CHUNK:
             with stream:
                 data = portable_bytes(item.kind, file.name, stream.read(CHUNK))

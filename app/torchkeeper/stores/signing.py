@@ -17,22 +17,26 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores import exact
+from torchkeeper.stores.appearing import Appearing
 from torchkeeper.stores.bundle import Bundle, check_size, members_of, open_file
-from torchkeeper.stores.export import publish
 from torchkeeper.stores.items import CHUNK
+from torchkeeper.stores.leftovers import remove_leftovers
 from torchkeeper.stores.members import info
 from torchkeeper.stores.parts import ZIP_ERRORS
 from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.space import unwritable
 
 #: Seconds that ssh-keygen may take to check one.
 _PATIENCE = 30
+#: Bytes that a signature takes besides its own, and the directory behind it, about.
+_ABOUT = 4096
 
 
 class _Opened(NamedTuple):
@@ -86,6 +90,7 @@ def copy_manifest(path: str, target: str, report: Report) -> str:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
         exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        # In a folder of its own, which goes when it is signed.
         with open(target, "xb") as out:
             out.write(opened.manifest)
         return hashlib.sha256(opened.manifest).hexdigest()
@@ -96,67 +101,57 @@ def attach(
 ) -> None:
     """Put a signature into a bundle whose manifest has this sha256, in place of one it has.
 
-    The file is written anew beside it and renamed; with ``output``, it gets that name instead, as
-    ``export`` with ``replace``. Raises as ``copy_manifest``, Problem("signature-wrong" |
-    "bundle-changed" | "output-unwritable" | "output-exists").
+    The file is written anew, and appears in its place when it is whole; with ``output``, it gets
+    that name instead, as ``export`` with ``replace``. Raises as ``copy_manifest``,
+    Problem("signature-wrong" | "bundle-changed" | "output-unwritable" | "output-full" |
+    "output-exists"). What an earlier one has left there is removed first.
     """
-    path = os.path.realpath(path)  # of a link, the file that it leads to is signed
+    # Of a link, the file that it leads to is signed.
+    target = output or os.path.realpath(path)
     if not sshsig.looks_like(signature):
-        raise Problem("signature-wrong", file=path, why="It is no signature of OpenSSH")
+        raise Problem("signature-wrong", file=target, why="It is no signature of OpenSSH")
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
         if hashlib.sha256(opened.manifest).hexdigest() != digest:
-            raise Problem("bundle-changed", file=path)
+            raise Problem("bundle-changed", file=target)
         members, end = exact.check(path, opened.stream, opened.members, opened.manifest, report)
         if members[-1].filename == manifest.SIGNATURE:
             end = members.pop().header_offset
+        remove_leftovers(os.path.dirname(target) or ".", report)
         try:
-            made = _written(path, opened.stream, end, members, signature, report)
-            try:
-                publish(made, output or path, replace)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(made)
-                raise
+            mode = os.fstat(opened.stream.fileno()).st_mode & 0o777
+            with Appearing(target, mode) as made:
+                _write(made.stream, opened.stream, end, members, signature, report)
+                made.appear(replace)
+        except FileExistsError:
+            raise Problem("output-exists", file=target) from None
         except OSError as e:
-            raise Problem("output-unwritable", file=path, why=e.strerror or str(e)) from e
+            raise unwritable(target, e, end + _ABOUT + len(signature)) from e
 
 
-def _written(
-    path: str,
+def _write(
+    out: IO[bytes],
     stream: BinaryIO,
     end: int,
     kept: list[zipfile.ZipInfo],
     signature: bytes,
     report: Report,
-) -> str:
-    """The path of the bundle with its signature, beside it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, partial = tempfile.mkstemp(dir=folder, prefix=".torchkeeper-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w+b") as out:
-            done = Progress(report, end)
-            stream.seek(0)
-            past = 0
-            while past < end and (data := stream.read(min(CHUNK, end - past))):
-                out.write(data)
-                past += len(data)
-                done.reach(past)
-            done.end()
-            made = info(manifest.SIGNATURE)
-            made.CRC, made.file_size = binascii.crc32(signature), len(signature)
-            made.compress_size, made.header_offset = made.file_size, end
-            out.write(made.FileHeader(False) + signature)
-            out.write(exact.directory([*kept, made], out.tell()))
-            out.flush()
-            os.fchmod(out.fileno(), os.fstat(stream.fileno()).st_mode & 0o777)
-            os.fsync(out.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
-    return partial
+) -> None:
+    """Write what a bundle has until ``end``, and its signature."""
+    done = Progress(report, end)
+    stream.seek(0)
+    past = 0
+    while past < end and (data := stream.read(min(CHUNK, end - past))):
+        out.write(data)
+        past += len(data)
+        done.reach(past)
+    done.end()
+    made = info(manifest.SIGNATURE)
+    made.CRC, made.file_size = binascii.crc32(signature), len(signature)
+    made.compress_size, made.header_offset = made.file_size, end
+    out.write(made.FileHeader(False) + signature)
+    out.write(exact.directory([*kept, made], out.tell()))
 
 
 @contextlib.contextmanager

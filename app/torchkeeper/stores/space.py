@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from torchkeeper.artifacts.entry import Problem
+
 #: What a file takes is a multiple of this nearly everywhere.
 BLOCK = 4096
 
@@ -47,3 +49,16 @@ def space(folder: str) -> Space:
 def needed(sizes: Iterable[int]) -> int:
     """Bytes that files of these sizes take on a disk, about."""
     return sum(-(-size // BLOCK) * BLOCK for size in sizes)
+
+
+def unwritable(file: str, e: OSError, needed: int) -> Problem:
+    """Why a file could not be written: "output-full" where there is no room for about so many
+    bytes, else "output-unwritable".
+    """
+    if e.errno in (errno.ENOSPC, errno.EDQUOT):
+        # What a quota leaves is not known; on a disk that others use, too, it may be more by now.
+        folder = os.path.dirname(os.path.abspath(file))
+        free = space(folder).free if e.errno == errno.ENOSPC else None
+        free = None if free is None or free >= needed else free
+        return Problem("output-full", file=file, needed_bytes=needed, free_bytes=free)
+    return Problem("output-unwritable", file=file, why=e.strerror or str(e))

@@ -13,13 +13,13 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torchkeeper
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.items import File
-from torchkeeper.stores.walk_process import LENGTH, NUMBERS, numbers, scan
+from torchkeeper.stores.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
 
 #: Files between two looks at whether to go on, and seconds between two words about it.
 _OFTEN = 32
@@ -33,8 +33,8 @@ _FOLDERS, _BYTES, _AHEAD = 64, 8192, 4
 #: Seconds it has to end.
 _GRACE = 1.0
 
-#: A folder, the folders in it, its files, and why it could not be read.
-Scanned = tuple[str, list[str], list[File], str | None]
+#: A folder, the folders in it, its files, why it could not be read, and what is odd in it.
+Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
 
 
 def file_at(path: str, status: os.stat_result) -> File:
@@ -55,11 +55,14 @@ _new = tuple.__new__
 class Walk:
     """One walk over a place.
 
-    unreadable: folders that could not be read, as (path, why).
+    unreadable: folders that could not be read, as (path, why). note: hears of what is odd.
     """
 
-    def __init__(self, root: str, report: Report) -> None:
+    def __init__(
+        self, root: str, report: Report, note: Callable[[str, int, int, int], object] | None = None
+    ) -> None:
         self.unreadable: list[tuple[str, str]] = []
+        self._note = note
         self._root = root
         self._report = report
         self._pending = deque([""])
@@ -89,7 +92,7 @@ class Walk:
 
     def _scan(self, folder: str) -> list[File]:
         try:
-            folders, files = scan(self._root, folder, file_at, self._look)
+            folders, files, found = scan(self._root, folder, file_at, self._look)
         except FileNotFoundError:
             if not folder:
                 raise
@@ -100,17 +103,26 @@ class Walk:
             self.unreadable.append((folder, e.strerror or str(e)))
             return []
         self._come(folders)
+        self._tell_odd(found)
+        if not folder:
+            return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
 
     def _heard(
-        self, folder: str, folders: list[str], files: list[File], why: str | None
+        self, folder: str, folders: list[str], files: list[File], why: str | None, found: list[Odd]
     ) -> tuple[str, list[File]]:
         self._looked += len(folders) + len(files)
         self._tell()
         if why is not None:
             self.unreadable.append((folder, why))
         self._come(folders)
+        self._tell_odd(found)
         return folder, files
+
+    def _tell_odd(self, found: Iterable[Odd]) -> None:
+        if self._note is not None:
+            for one in found:
+                self._note(*one)
 
     def _come(self, folders: list[str]) -> None:
         self._pending.extend(folder for folder in folders if folder != TRASH)
@@ -203,10 +215,10 @@ class _Helper:
         del self._rest[:at]
         found: list[Scanned] = []
         about = NUMBERS.iter_unpack(pieces[1])
-        for folder, folders, names, why in json.loads(pieces[0]):
+        for folder, folders, names, why, odd in json.loads(pieces[0]):
             prefix = f"{folder}/" if folder else ""
             files = [_file(prefix + name, next(about)) for name in names]
-            found.append((folder, folders, files, why))
+            found.append((folder, folders, files, why, odd))
         return found
 
     def _lost(self, pending: deque[str]) -> None:

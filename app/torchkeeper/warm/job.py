@@ -249,7 +249,7 @@ def _save(torch: Any, path: str) -> None:
     saved = save() if save else None
     if saved is None:
         raise Problem("mega-cache-unsupported", torch=str(torch.__version__))
-    with open(path, "wb") as file:
+    with open(path, "wb") as file:  # in the scratch folder of a verification, which goes with it
         file.write(saved[0])
 
 

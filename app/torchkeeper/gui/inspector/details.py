@@ -285,6 +285,8 @@ def _disk(entry: Entry, server: bool) -> Section:
     if inside := inner_cache(entry.path):
         # One of several caches in the place: of a rank of vLLM, say.
         section.add(_tr("Cache inside"), Value(printable(inside, 4096), fixed=True))
+    if entry.owner is not None:
+        section.add(_tr("Owner"), printable(entry.owner, 80))
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
     section.add(_tr("SHA-256"), Value(printable(entry.sha256 or ""), fixed=True)
                 if entry.sha256 else None)  # fmt: skip

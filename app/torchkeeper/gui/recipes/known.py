@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -186,25 +185,17 @@ def save(path: str, text: str, before: str | None = None) -> dict[str, Any]:
     before: what is to be there now, if anything is; None: whatever it is.
     Raises UserError("recipe-changed" | "recipe-unwritable").
     """
+    from torchkeeper.link import whole
+
     path = os.path.realpath(path)
     if before is not None and _is_other(path, before):
         raise user_error("recipe-changed", {"file": path})
-    partial = ""
     try:
-        mode = 0o666 & ~_umask()
+        mode: int | None = None
         with contextlib.suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(path).st_mode)
-        handle, partial = tempfile.mkstemp(prefix=".partial-", dir=os.path.dirname(path))
-        with open(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(partial, mode)
-        os.replace(partial, path)
+        whole.write_text(path, text, mode)
     except (OSError, UnicodeEncodeError) as e:
-        if partial:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
         why = getattr(e, "strerror", None) or str(e)
         raise user_error("recipe-unwritable", {"file": path, "why": why}) from e
     return {"path": path}
@@ -218,15 +209,6 @@ def _is_other(path: str, before: str) -> bool:
         return os.path.lexists(path) and recipes.text_in(path) != before
     except UserError:
         return True
-
-
-def _umask() -> int:
-    # There is no way to ask for it but to set it, which other threads would notice.
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
-            line = next(x for x in stream if x.startswith("Umask:"))
-        return int(line.split()[1], 8)
-    return 0o022
 
 
 def made(names: Sequence[str]) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
+        #: Who else can change what lies in the places (stores.owners).
+        self.owners: list[dict[str, Any]] = []
         #: Whether what is to leave holds secrets.
         self.leaky = False
         self.kept = Kept(sample_runs.runs(), 0)
@@ -313,7 +315,7 @@ class SampleEngines(Engines):
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[:12]
         trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000}
-        more: dict[str, Any] = {"trash": trash, "plan": 1}
+        more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
         if place.endswith(_BUNDLES):
             rows = [entry for entry in rows if entry.kind != "lock"]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,

@@ -84,6 +84,46 @@ def _bars(stage: Stage) -> None:
     stage.close(window)
 
 
+def _owners(stage: Stage) -> None:
+    place = samples.PLACE
+    bob = {"kind": "user", "number": 1002, "name": "bob"}
+    about = {
+        "place": place,
+        "root": place,
+        "path": place,
+        "among": place.rpartition("/")[0],
+        "mine": True,
+    }
+    everybody = {"what": "writable", "grave": True, **about, "who": {"kind": "all"},
+                 "folders": 41, "files": 118}  # fmt: skip
+    left = {"what": "entries", "grave": True, **about, "who": bob, "folders": 0, "files": 2,
+            "users": 1}  # fmt: skip
+    engines = SampleEngines()
+    engines.entries = [
+        entry._replace(owner="bob") if number in (2, 9) else entry
+        for number, entry in enumerate(engines.entries)
+    ]
+    engines.owners = [everybody, left]
+    window = stage.window(engines)
+    window.table.select({entry.identity for entry in window.entries.shown() if entry.owner})
+    stage.take("window-owners", window)
+    stage.close(window)
+    engines = SampleEngines()
+    engines.owners = [{"what": "taken", "grave": True, **about, "who": bob}]
+    window = stage.window(engines, size=(1120, 700))
+    stage.take("window-taken", window)
+    stage.close(window)
+    engines = SampleEngines()
+    team = {"kind": "group", "number": 1500, "name": "ml"}
+    engines.owners = [
+        {"what": "owner", "grave": False, **about, "who": bob},
+        {"what": "writable", "grave": False, **about, "who": team, "folders": 41, "files": 118},
+    ]
+    window = stage.window(engines)
+    stage.take("window-of-a-team", window)
+    stage.close(window)
+
+
 def _jobs(stage: Stage) -> None:
     window = stage.window()
     _busy(window)
@@ -230,6 +270,7 @@ SCENES = {
     "table": _table,
     "groups": _groups,
     "bars": _bars,
+    "owners": _owners,
     "jobs": _jobs,
     "empty": _empty,
     "reading": _reading,

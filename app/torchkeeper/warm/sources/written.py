@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from torchkeeper.stores.durable import sync_folder
+
 
 class Whole(io.StringIO):
     """What is written to a file, which changes when this is left without an exception, if at all:
@@ -30,10 +32,16 @@ class Whole(io.StringIO):
         if kind is None and text:
             # As PyTorch's own, so that it is swept (write_atomic in torch/_inductor/codecache.py).
             name = f".{os.getpid()}.{threading.get_ident()}.tmp"
-            partial = os.path.join(os.path.dirname(self._path), name)
-            with open(partial, "w", encoding="utf-8") as file:
+            folder = os.path.dirname(self._path)
+            partial = os.path.join(folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(partial)  # of another process that had these numbers
+            with open(partial, "x", encoding="utf-8") as file:
                 file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(partial, self._path)
+            sync_folder(folder or ".")
 
 
 @contextlib.contextmanager

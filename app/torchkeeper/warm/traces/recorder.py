@@ -307,6 +307,7 @@ class _Notes:
             "compiled": self.compiled,
         }
         path = os.path.join(os.environ[FOLDER], f"{os.getpid()}.json")
+        # Never half of it, for the program may be killed; but not synced, for it is read at once.
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump(told, file)
         os.replace(path + ".tmp", path)

@@ -1,0 +1,32 @@
+"""Who else can change what lies in a place, on standard error."""
+
+from __future__ import annotations
+
+from torchkeeper.cli import output
+from torchkeeper.link import owned
+from torchkeeper.stores import owners
+
+
+def note(found: object) -> None:
+    """The warnings among what an engine found, each in a line."""
+    for one in owned.grave(found):
+        output.note(f"{one.what} {one.remedy.partition(chr(10))[0]}")
+
+
+def warn(found: object) -> None:
+    """The warnings, with their reasons."""
+    for one in owned.grave(found):
+        output.complain(one.error)
+
+
+def tell(found: object) -> None:
+    """All of it: warnings with their reasons, and what may be meant."""
+    warn(found)
+    for one in owned.told(found):
+        if not one.grave:
+            output.note(" ".join([one.what, one.why, one.remedy]))
+
+
+def warn_of(place: str) -> None:
+    """The warnings about a folder that a program is to use; what a look at it tells."""
+    warn(owners.glance(place))

@@ -1,0 +1,36 @@
+"""Who else can change what lies in a folder (stores.owners), as operations tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session
+from torchkeeper.stores import owners
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.names import is_server
+from torchkeeper.stores.store import Store
+
+Operation = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
+
+
+def owned(store: Store) -> list[owners.Finding] | None:
+    """What is found of a folder that was just listed; None of what is no folder."""
+    return owners.findings(store.place, store.seen) if isinstance(store, Folder) else None
+
+
+def pointed_out(operation: Operation, name: str) -> Operation:
+    """An operation that runs or changes what lies in the folder of a parameter, and first tells
+    what a look at that finds: ``owners``, where there is something.
+    """
+
+    def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+        place = params.get(name)
+        if isinstance(place, str) and not is_server(place) and not params.get("dry"):
+            found = owners.glance(place)
+            if found:
+                report.finding(owners=found)
+        return operation(session, params, report)
+
+    return told

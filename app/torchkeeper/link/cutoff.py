@@ -1,0 +1,36 @@
+"""Words for an operation that was cut off, and what has become of it (stores.recovering)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+
+_WHAT = {
+    "import": "An import into {place}",
+    "purge": "A purge of {place}",
+    "undo": "An undo in {place}",
+    "empty": "The emptying of the trash of {place}",
+}
+
+
+def ended(told: Mapping[str, object]) -> str:
+    """A sentence; told: a Recovered by the names of its fields."""
+    what = _WHAT.get(str(told.get("what")), "Something in {place}")
+    what = what.format(place=printable(str(told.get("place"))))
+    made, files, entries = told.get("made"), _number(told, "files"), _number(told, "entries")
+    when = f" of {say.when(made)}" if isinstance(made, float) else ""
+    count = say.count(files, "file", "files")
+    if told.get("outcome") == "taken-back":
+        done = f"{count} of it taken back" if files else "nothing of it is left"
+    elif told.get("outcome") == "put-back":
+        done = f"{say.count(entries, 'entry', 'entries')} put back"
+    else:
+        done = "it has been completed now"
+    return f"{what} that was cut off{when}: {done}."
+
+
+def _number(told: Mapping[str, object], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) else 0

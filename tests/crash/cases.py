@@ -1,0 +1,128 @@
+"""The operations that are killed: what is there before, and what may be there after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.crash.boxes import Caches, halve, spoil
+from tests.crash.operations import Heard, run
+
+#: Parameters that are paths below the stage.
+PATHS = {"place", "into", "output", "bundle", "source", "signature"}
+#: What has something broken in it from the start.
+DAMAGED = {"half", "spoilt"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation. before: the name of what is in the box. watched: the folder that is looked at,
+    and opened again where it is a ``place``. moves: whether files keep their times, and folders get
+    theirs back. free: whether what the operation was at may lie there until it is done again.
+    plain: whether the file system has no files without a name.
+    """
+
+    name: str
+    operation: str
+    params: dict[str, Any]
+    before: str
+    moves: bool = False
+    free: bool = False
+    plain: bool = False
+
+    @property
+    def watched(self) -> str:
+        """See above."""
+        return "box/out" if self.free else "box/place"
+
+
+def _import(before: str) -> Case:
+    params = {"bundle": "sources/mix.torchcache", "into": "box/place"}
+    return Case(f"import into {before}", "import", params, before)
+
+
+def _copy(before: str) -> Case:
+    return Case(
+        f"copy into {before}", "copy", {"source": "sources/mix", "into": "box/place"}, before
+    )
+
+
+def _moves(name: str, operation: str, before: str, **params: Any) -> Case:
+    return Case(name, operation, {"place": "box/place", **params}, before, moves=True)
+
+
+def _writes(name: str, operation: str, before: str, plain: bool = False, **params: Any) -> Case:
+    return Case(name, operation, params, before, free=True, plain=plain)
+
+
+#: Of two of a list one goes; a kernel of several files, code of two.
+SOME: dict[str, Any] = {"kinds": ["aoti_eager", "triton", "code"], "one_of": ["aoti_eager"]}
+_BUNDLE = "box/out/a.torchcache"
+_OUTPUT: dict[str, Any] = {"source": "sources/mix", "output": _BUNDLE}
+_SIGNED: dict[str, Any] = {"bundle": _BUNDLE, "signature": "sources/signature", "digest": ""}
+
+CASES = [
+    _import("nothing"),
+    _import("half"),
+    _import("spoilt"),
+    _copy("nothing"),
+    _copy("half"),
+    _moves("purge everything", "purge", "mix"),
+    _moves("purge some", "purge", "mix", **SOME),
+    _moves("purge everything at once", "purge", "mix", now=True),
+    _moves("purge some at once", "purge", "mix", now=True, **SOME),
+    _moves("undo", "undo", "two purges"),
+    _moves("undo of a list", "undo", "some purged"),
+    _moves("empty", "empty", "two purges"),
+    _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
+    _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
+    _writes("plain export", "export", "no bundle", plain=True, replace=False, **_OUTPUT),
+    _writes("plain export over another", "export", "a bundle", plain=True, replace=True, **_OUTPUT),
+    _writes("sign", "sign", "unsigned", **_SIGNED),
+    _writes("plain sign", "sign", "unsigned", plain=True, **_SIGNED),
+]
+
+
+def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
+    """How each state from which a case starts is made in an empty box."""
+
+    def place(then: Callable[[Path], None]) -> Callable[[Path], None]:
+        def fill(box: Path) -> None:
+            caches.mix(box / "place")
+            then(box / "place")
+
+        return fill
+
+    def out(name: str) -> Callable[[Path], None]:
+        def fill(box: Path) -> None:
+            (box / "out").mkdir()
+            if name:
+                (box / "out" / "a.torchcache").write_bytes((sources / name).read_bytes())
+
+        return fill
+
+    return {
+        "nothing": lambda box: None,
+        "mix": place(lambda place: None),
+        "half": place(halve),
+        "spoilt": place(spoil),
+        "two purges": place(_purged_twice),
+        "some purged": place(lambda place: _purge(place, **SOME)),
+        "no bundle": out(""),
+        "a bundle": out("small.torchcache"),
+        "unsigned": out("mix.torchcache"),
+    }
+
+
+def _purge(place: Path, **params: Any) -> None:
+    report = Heard()
+    done = run("purge", {"place": str(place), **params}, report)
+    assert done["done"]["entries"] > 0, done
+    assert report.left == []
+
+
+def _purged_twice(place: Path) -> None:
+    _purge(place, kinds=["fxgraph", "autotune"])
+    _purge(place)

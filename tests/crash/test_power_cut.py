@@ -1,0 +1,46 @@
+"""After a power cut, an operation is done or not done when its place is opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.crash.cases import CASES, Case
+from tests.crash.power import Disk
+from tests.crash.stage import Stage, spread
+from tests.crash.test_kill import each
+
+FEW = 5
+
+
+@each
+def test_what_gets_a_name_is_on_the_disk(case: Case, stage: Stage) -> None:
+    calls = stage.known(case).calls
+    early = [stage.told(call) for call in Disk(calls).early]
+    assert not early, "\n".join(early[:5])
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.moves], ids=lambda case: case.name
+)
+def test_new_names_are_on_the_disk_in_the_end(case: Case, stage: Stage) -> None:
+    left = sorted(Disk(stage.known(case).calls).unsynced)
+    assert not [path for path in left if path.startswith(str(stage.path(case.watched)))]
+
+
+@each
+@pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
+def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
+    calls = stage.known(case).calls
+    ends: Counter[str] = Counter()
+    wrong, lost = [], 0
+    for call in spread(calls, most):
+        outcome = stage.killed(case, call.number)
+        lost += len(Disk(outcome.calls).cut())
+        try:
+            ends[stage.recovered(case, again=most > FEW)] += 1
+        except AssertionError as e:
+            wrong.append(f"cut at {stage.told(call)}:\n{str(e)[:2000]}")
+    print(f"\n{case.name}: {ends.total()} of {len(calls)} cuts, {dict(ends)}, {lost} files", end="")
+    assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])

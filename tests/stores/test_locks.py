@@ -1,0 +1,164 @@
+"""PyTorch's own locks, held by a PyTorch of its own: what is at work there is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.snapshots import snapshot
+from tests.stores.test_bundle import Left, described
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import trash
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.locks import holding, in_use, locks_of
+
+pytestmark = pytest.mark.torch
+
+#: Takes the locks as PyTorch itself names and makes them; then, when told to, tries again, which
+#: takes no time, and says which it got.
+THEIRS = """if True:
+    import json, os, sys
+    import torch
+    from unittest import mock
+    from filelock import Timeout
+    from torch._dynamo.pgo import code_state_path
+    from torch._inductor.aoti_eager import aoti_eager_cache_dir, aoti_eager_op_conf_lock
+    from torch._inductor.cache import OnDiskCache
+    from torch._inductor.codecache import get_lock_dir
+    from torch._inductor.runtime.caching.implementations import _OnDiskCacheImpl
+    from torch.utils._filelock import FileLock
+
+    stem, profile = sys.argv[1:]
+    lib = str(aoti_eager_cache_dir("aten", "cpu") / "lib")
+    with mock.patch.dict(os.environ, {"TORCHINDUCTOR_CACHE_DIR": lib}):
+        adding = aoti_eager_op_conf_lock("abs")
+    values = OnDiskCache("mine")
+    locks = {
+        "code": FileLock(os.path.join(get_lock_dir(), stem + ".lock")),
+        "pgo": FileLock(code_state_path(profile) + ".lock"),
+        "adding": adding,
+        "reading": aoti_eager_op_conf_lock("abs"),
+        "value": values._flock_from_fpath(values._fpath_from_key("z")),
+        "memo": _OnDiskCacheImpl(sub_dir="memo")._flock,
+    }
+    def take(name):
+        try:
+            locks[name].acquire(timeout=0)
+        except Timeout:
+            return False
+        return True
+    def release(name):
+        locks[name].release()
+        return True
+    for line in sys.stdin:
+        what, name = line.split()
+        path = os.path.realpath(locks[name].lock_file)
+        print(json.dumps([{"take": take, "release": release}[what](name), path]), flush=True)
+"""
+
+
+class Holder:
+    """A PyTorch that takes its locks when told to."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def _do(self, what: str, name: str) -> tuple[bool, str]:
+        assert self._process.stdin
+        assert self._process.stdout
+        print(what, name, file=self._process.stdin, flush=True)
+        done, path = json.loads(self._process.stdout.readline())
+        return done, path
+
+    def take(self, name: str) -> str | None:
+        """The path of a lock that it has now, or None where somebody else has it."""
+        done, path = self._do("take", name)
+        return path if done else None
+
+    def release(self, name: str) -> None:
+        self._do("release", name)
+
+
+@pytest.fixture
+def cache(filled: Path, other_kinds: Path, tmp_path: Path) -> Path:
+    """A folder with an entry of every kind that PyTorch locks, and the generic caches beside it."""
+    place = Path(shutil.copytree(filled, tmp_path / "cache"))
+    shutil.copytree(other_kinds / "cache" / "aoti_eager", place / "aoti_eager")
+    (place / "dynamo").mkdir(exist_ok=True)
+    (place / "dynamo" / "code_state_job_None_.pkl").write_bytes(b"a profile")
+    shutil.copytree(other_kinds / "temporary", tmp_path / "tmp")
+    return place
+
+
+@pytest.fixture
+def torch(torch_python: str, cache: Path, tmp_path: Path) -> Iterator[Holder]:
+    """A PyTorch at work on it."""
+    stem = sorted(cache.glob("*/*.main.so"))[0].name.partition(".")[0]
+    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen(
+        [torch_python, "-W", "ignore", "-c", THEIRS, stem, "job:None:"],
+        env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        yield Holder(process)
+        assert process.stdin
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+def item_of(place: Path, kind: str, begins: str) -> Item:
+    """The entry whose path begins so."""
+    items = [one.item for one in described(place)[1]]
+    return next(i for i in items if i.kind == kind and i.path.startswith(begins))
+
+
+def guarded(cache: Path) -> list[tuple[str, Path, Item]]:
+    """Each lock, and an entry that it is about, with the place that has it."""
+    stem = sorted(cache.glob("*/*.main.so"))[0].name.partition(".")[0]
+    generic = cache.parent / "tmp" / "cache"
+    [memo] = (cache.parent / "tmp").glob("torchinductor_*")
+    return [
+        ("code", cache, item_of(cache, "code", f"{stem[1:3]}/{stem}")),
+        ("pgo", cache, item_of(cache, "pgo", "dynamo/")),
+        ("adding", cache, item_of(cache, "aoti_eager", "aoti_eager/aten/cpu/abs.json")),
+        ("reading", cache, item_of(cache, "aoti_eager", "aoti_eager/aten/cpu/abs.json")),
+        ("value", generic / "mine", item_of(generic / "mine", "ondisk", "")),
+        ("memo", memo, item_of(memo, "ondisk", "cache/memo/")),
+    ]
+
+
+def purged(place: Path, item: Item) -> tuple[int, list[str]]:
+    left = Left()
+    done = trash.purge(trash.Plan(str(place), [item]), False, Report(), left)
+    return done.entries, left.codes
+
+
+def test_every_lock_is_known_asked_for_and_held(torch: Holder, cache: Path) -> None:
+    for name, place, item in guarded(cache):
+        about: tuple[Any, ...] = (str(place), item.kind, item.key, item.path)
+        assert not in_use(*about), name
+        # It makes a lock that is not there; the next who comes finds it.
+        path = torch.take(name)
+        assert path is not None
+        assert path in map(os.path.realpath, locks_of(*about)), name
+        assert in_use(*about), name
+        with holding(*about) as mine:
+            assert not mine, name
+        before = snapshot(place)
+        assert purged(place, item) == (0, ["in-use"]), name
+        assert {**snapshot(place), ".": 0} == {**before, ".": 0}, name
+        torch.release(name)
+        with holding(*about) as mine:
+            assert mine, name
+            assert torch.take(name) is None, f"{name}: it is ours"
+        assert torch.take(name) is not None
+        torch.release(name)
+        assert purged(place, item) == (1, []), name
+        trash.undo(str(place), Report(), lambda item, problem: pytest.fail(str(problem)))
