@@ -88,7 +88,7 @@ class ExportDialog(WorkDialog):
             self.tr("What goes into the bundle, by kind"),
             [self.tr("Kind"), self.tr("Entries"), self.tr("Size")],
         )
-        self.table.room_for(3)
+        self.table.room_for(1)
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)

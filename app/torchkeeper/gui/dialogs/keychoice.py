@@ -156,7 +156,7 @@ class KeyChoice(QWidget):
         if self._error is not None:
             text = f"{self._error.what} {self._error.why} {self._error.remedy}".strip()
         elif self._ticket is not None:
-            text = self.tr("Looking for your keys…")
+            text = self.tr("Looking for your keys…") if self._wanted or self._needed else ""
         elif key is not None:
             text = _about(key, self.tr("held by ssh-agent"), self.tr("to be touched"))
         elif self._wanted:
@@ -167,10 +167,13 @@ class KeyChoice(QWidget):
             text = self.tr("There is no key in ~/.ssh. {} “ssh-keygen -t ed25519” makes one.")
             text = text.format(self._without_agent).replace("  ", " ")
         else:
-            text = self.tr("A signature shows others that the bundle is yours, and as you made it.")
+            text = ""
         forms.set_role(self.said, role)
         self.said.setText(text)
-        self.combo.setToolTip(text)
+        self.said.setVisible(bool(text))
+        hint = self.tr("A signature shows others that the bundle is yours, and as you made it.")
+        self.combo.setToolTip(text or hint)
+        self.combo.setAccessibleDescription(text or hint)
         self.changed.emit()
 
     def _browse(self) -> None:
