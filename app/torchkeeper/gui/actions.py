@@ -125,7 +125,7 @@ ACTIONS = (
          _n("Write the selected entries, or all that are shown, into one bundle file"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
          "export", "file", 1, ("entries",), _n("Export…")),
-    Spec("sign", _n("Sig&n bundle…"), "sign", "",
+    Spec("sign", _n("Sign &bundle…"), "sign", "",
          _n("Put your signature into a bundle, so that others see that it is yours"),
          lambda s: not (s.place_is_bundle and s.read_only),
          "sign_bundle", "file", 1, ("places",)),
