@@ -19,7 +19,9 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, is_group
 from torchkeeper.stores.journal import Journal, begun
-from torchkeeper.stores.locks import in_use, ours
+from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.locks import holding
+from torchkeeper.stores.merging import lock_of
 from torchkeeper.stores.receipts import FILES
 from torchkeeper.stores.restoring import Left, Purged, allocated, restore
 from torchkeeper.stores.walking import file_at
@@ -116,7 +118,10 @@ class _Purging:
         if self._unfinished and self._journal:
             self._journal.leave()
             return
-        tidy = not [folder for folder in self._emptied if not _prune(self._root, folder)]
+        # PyTorch looks whether a graph's folder is there, and fails where it then is not
+        # (iterate_over_candidates in torch/_inductor/codecache.py).
+        emptied = () if self._plan.insisted else self._emptied
+        tidy = not [folder for folder in emptied if not _prune(self._root, folder)]
         with contextlib.suppress(OSError):
             sync_folder(self._root)
         said = False
@@ -125,7 +130,8 @@ class _Purging:
                 self._journal.done()
                 said = True
         if self._bin and (self._now or not self._kept):
-            tidy = receipts.discard(self._bin) is None and tidy
+            if tidy or not said:
+                tidy = receipts.discard(self._bin) is None
             self.done.receipt = None
         if self._journal and said and not tidy:
             self._journal.leave()  # the next one that comes tries again
@@ -162,11 +168,11 @@ def _purge_item(
     root: str, item: Item, bin_: str | None, now: bool, left: Left
 ) -> list[File] | None:
     """Take the files of an entry, all of them if they are what was planned, else none: None."""
-    used = in_use(root, item.kind, item.key, item.path)
-    with contextlib.ExitStack() as stack:
-        if not used and item.kind == "lock" and item.path.endswith(".lock"):
-            used = not stack.enter_context(ours(os.path.join(root, item.path)))
-        if not used:
+    # The lock of a list that stays is taken when the item comes off it.
+    listed = os.path.join(root, item.path.partition(MARK)[0])
+    but = lock_of(listed) if withdrawing.goes_alone(item) else None
+    with holding(root, item.kind, item.key, item.path, but) as free:
+        if free:
             return _take_files(root, item, bin_, now, left)
     left(item, Problem("in-use"))
     return None
