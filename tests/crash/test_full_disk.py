@@ -13,7 +13,7 @@ from tests.crash.stage import Stage, spread
 from tests.crash.test_kill import each
 from torchkeeper.artifacts.layout import JOURNAL
 
-FEW = 5
+FEW = 4
 #: What says that there is no room; a purge says it of its trash.
 FULL_SAYS = {"disk-full", "trash-full", "output-full", "undo-full"}
 #: What says that something cannot be written or removed.

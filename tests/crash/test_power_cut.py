@@ -11,7 +11,7 @@ from tests.crash.power import Disk
 from tests.crash.stage import Stage, spread
 from tests.crash.test_kill import each
 
-FEW = 5
+FEW = 4
 
 
 @each
