@@ -87,6 +87,7 @@ STATES = {
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
     "bars": "window-undo window-error window-engine window-partly",
+    "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",

@@ -32,12 +32,14 @@ FILTERS = (
     "kind:fxgraph -torch:2.9",
     "size<100k kind:triton,aotautograd",
 )
+#: Entries, each as (kind, key, sha256, path).
+Rows = list[list[str | None]]
 
 
 @dataclass
 class Ran:
-    """One command. began, ended: seconds of time.monotonic. rows: what it listed, each as
-    (kind, key, sha256, path). result: its last line; said: its standard error.
+    """One command. began, ended: seconds of time.monotonic. rows: what it listed.
+    result: its last line; said: its standard error.
 
     of: the rows of what it was given to place, an import's bundle say.
     """
@@ -47,10 +49,10 @@ class Ran:
     began: float
     ended: float = 0.0
     code: int = 0
-    rows: list[list[str | None]] = field(default_factory=list)
+    rows: Rows = field(default_factory=list)
     result: dict[str, Any] = field(default_factory=dict)
     said: str = ""
-    of: list[list[str | None]] = field(default_factory=list)
+    of: Rows = field(default_factory=list)
 
     @property
     def what(self) -> str:
@@ -58,7 +60,7 @@ class Ran:
         return self.argv[0]
 
 
-def rows_of(lines: list[dict[str, Any]]) -> list[list[str | None]]:
+def rows_of(lines: list[dict[str, Any]]) -> Rows:
     """The entries among lines of JSON."""
     return [
         [one["kind"], one["key"], one["sha256"], one["path"]] for one in lines if "sha256" in one
@@ -72,10 +74,10 @@ class Terminal:
         self.who, self.place, self.work, self.chance = who, place, work, chance
         self.stop = work / "stop"
         self._log = open(work / f"{who}.jsonl", "a", encoding="utf-8")  # noqa: SIM115
-        self._inside: dict[str, list[list[str | None]]] = {}
+        self._inside: dict[str, Rows] = {}
         self.made = 0
 
-    def run(self, *argv: str, answers: str = "", of: list[list[str | None]] | None = None) -> Ran:
+    def run(self, *argv: str, answers: str = "", of: Rows | None = None) -> Ran:
         """A command, which is answered on a terminal of its own."""
         ran = Ran(self.who, list(argv), time.monotonic(), of=of or [])
         ours, theirs = pty.openpty()
@@ -97,7 +99,7 @@ class Terminal:
         self._log.flush()
         return ran
 
-    def inside(self, file: str) -> list[list[str | None]]:
+    def inside(self, file: str) -> Rows:
         """The entries of a bundle."""
         if file not in self._inside:
             self._inside[file] = self.run("inspect", file).rows

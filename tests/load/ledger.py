@@ -17,6 +17,8 @@ from tests.load.commands import Ran
 
 #: (kind, key, sha256), where the sha256 is that of something that nobody writes anew; else None.
 Name = tuple[str, str, str | None]
+#: Operations after which what was cut off is over.
+_SOON = 12
 #: Kinds of which another content takes the same path.
 _ONE_PATH = frozenset({"code", "pgo"})
 
@@ -58,6 +60,8 @@ class Ledger:
     #: Entries that were removed at once, and from the trash.
     at_once: int = 0
     emptied: int = 0
+    #: Operations that were cut off.
+    cut: int = 0
 
     def add(
         self, names: Iterable[Name], began: float, ended: float, certain: bool, by: str
@@ -87,6 +91,31 @@ class Ledger:
             if ran.what == "undo":
                 self._undo(ran)
 
+    def take_cut(self, cut: Iterable[Ran], done: Sequence[Ran]) -> None:
+        """What was begun by who was killed then: whoever comes next brings it to its end, or takes
+        it back. Nothing is certain of it, but that it is over soon.
+        """
+        ends = sorted(ran.ended for ran in done)
+        touched = {name_of(row) for ran in cut for row in ran.rows}
+        touched |= {name for receipt in self.receipts.values() for name in receipt.names}
+        for ran in cut:
+            self.cut += 1
+            # Each of the others has come once by then.
+            later = [end for end in ends if end > ran.began]
+            over = later[min(_SOON, len(later) - 1)] if later else ran.began
+            by = f"{ran.argv[0]}, cut off"
+            if ran.what == "purge":
+                names = [name_of(row) for row in ran.rows]
+                self.remove(names, ran.began, over, False, by)
+                self.add(names, ran.began, over, False, by)
+            elif ran.what == "import":
+                self.add([name_of(row) for row in ran.of], ran.began, over, False, by)
+            elif ran.what == "undo":
+                self.add(touched, ran.began, over, False, by)
+        for ran in done:
+            if ran.what == "undo" and ran.result.get("receipt") not in self.receipts:
+                self.add(touched, ran.began, ran.ended, False, "undo of what was cut off")
+
     def _purge(self, ran: Ran) -> None:
         result = ran.result
         if not result.get("entries") and not ran.rows:
@@ -107,16 +136,16 @@ class Ledger:
 
     def _place(self, ran: Ran) -> None:
         left = {(one["kind"], one["key"]) for one in ran.result.get("left", [])}
+        sure = bool(ran.result) and not ran.result.get("left_some")
         for row in ran.of:
             name = name_of(row)
-            surely = bool(ran.result) and name[:2] not in left
+            surely = sure and name[:2] not in left
             self.add([name], ran.began, ran.ended, surely, " ".join(ran.argv))
 
     def _undo(self, ran: Ran) -> None:
         receipt = self.receipts.get(ran.result.get("receipt") or "")
         if receipt is None:
-            assert not ran.result.get("entries"), f"an undo of no purge: {ran}"
-            return
+            return  # nothing was put back, or what was cut off
         receipt.undone += ran.result["entries"]
         left = {(one["kind"], one["key"]) for one in ran.result.get("left", [])}
         for name in receipt.names:

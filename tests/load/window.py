@@ -13,9 +13,11 @@ from PySide6.QtCore import QObject, Qt, QTimer
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, idle, settle
-from tests.load.commands import Ran, rows_of
+from tests.gui.test_flows import drop
+from tests.load.commands import Ran, Rows, rows_of
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
+from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.window import Window
@@ -57,6 +59,8 @@ class Hand:
     window: Window
     work: Path
     chance: random.Random
+    #: Bundles, and what is in them.
+    bundles: dict[Path, Rows]
 
     def __post_init__(self) -> None:
         self.done: list[Ran] = []
@@ -70,7 +74,7 @@ class Hand:
         self._wait(lambda: any(d.isVisible() for d in self.window.findChildren(kind)))
         return next(d for d in self.window.findChildren(kind) if d.isVisible())
 
-    def _job(self, began: float, argv: list[str], rows: list[list[str | None]]) -> Job:
+    def _job(self, began: float, argv: list[str], rows: Rows) -> Job:
         """The job that was begun last, when it has ended."""
         idle(self.qtbot, self.window)
         job = self.window.jobs.jobs[0]
@@ -150,10 +154,25 @@ class Hand:
         self._job(began, ["export"], [])
         dialog.reject()
 
+    def import_(self) -> None:
+        file, inside = self.chance.choice(list(self.bundles.items()))
+        assert drop(self.window, files=[file])
+        dialog = self._open(ImportDialog)
+        self._wait(lambda: dialog.ready and dialog.known)
+        if not dialog.go.isEnabled():
+            dialog.reject()  # nothing of it is new
+            return
+        began = time.monotonic()
+        click(self.qtbot, dialog.go)
+        job = self._job(began, ["import"], [])
+        self.done[-1].of = inside
+        assert job.kind == "import"
+        dialog.reject()
+
     def work_until(self, end: float) -> None:
         """Go on until a time of time.monotonic."""
         steps = [self.refresh, self.filter, self.purge, self.undo, self.export, self.purge,
-                 self.undo, self.empty]  # fmt: skip
+                 self.import_, self.undo, self.empty]  # fmt: skip
         while time.monotonic() < end:
             self.chance.shuffle(steps)
             for step in steps:

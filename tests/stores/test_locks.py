@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import Left, described
+from tests.stores.test_bundle import Left, make
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import trash
+from torchkeeper.stores import locks, trash
+from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.locks import holding, in_use, locks_of
 
@@ -86,24 +90,30 @@ class Holder:
         self._do("release", name)
 
 
-@pytest.fixture
-def cache(filled: Path, other_kinds: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def cache(filled: Path, other_kinds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an entry of every kind that PyTorch locks, and the generic caches beside it."""
-    place = Path(shutil.copytree(filled, tmp_path / "cache"))
+    above = tmp_path_factory.mktemp("locked")
+    place = Path(shutil.copytree(filled, above / "cache"))
     shutil.copytree(other_kinds / "cache" / "aoti_eager", place / "aoti_eager")
     (place / "dynamo").mkdir(exist_ok=True)
     (place / "dynamo" / "code_state_job_None_.pkl").write_bytes(b"a profile")
-    shutil.copytree(other_kinds / "temporary", tmp_path / "tmp")
+    shutil.copytree(other_kinds / "temporary", above / "tmp")
     return place
 
 
-@pytest.fixture
-def torch(torch_python: str, cache: Path, tmp_path: Path) -> Iterator[Holder]:
+def stem_of(cache: Path) -> str:
+    """The object that the lock for code is about."""
+    return sorted(cache.glob("*/*.main.so"))[0].name.partition(".")[0]
+
+
+@pytest.fixture(scope="module")
+def torch(torch_python: str, cache: Path) -> Iterator[Holder]:
     """A PyTorch at work on it."""
-    stem = sorted(cache.glob("*/*.main.so"))[0].name.partition(".")[0]
-    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TMPDIR": str(tmp_path / "tmp")}
+    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    env["TMPDIR"] = str(cache.parent / "tmp")
     process = subprocess.Popen(
-        [torch_python, "-W", "ignore", "-c", THEIRS, stem, "job:None:"],
+        [torch_python, "-W", "ignore", "-c", THEIRS, stem_of(cache), "job:None:"],
         env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     with process:
@@ -115,13 +125,13 @@ def torch(torch_python: str, cache: Path, tmp_path: Path) -> Iterator[Holder]:
 
 def item_of(place: Path, kind: str, begins: str) -> Item:
     """The entry whose path begins so."""
-    items = [one.item for one in described(place)[1]]
+    items = Folder(str(place)).items(Report())
     return next(i for i in items if i.kind == kind and i.path.startswith(begins))
 
 
 def guarded(cache: Path) -> list[tuple[str, Path, Item]]:
     """Each lock, and an entry that it is about, with the place that has it."""
-    stem = sorted(cache.glob("*/*.main.so"))[0].name.partition(".")[0]
+    stem = stem_of(cache)
     generic = cache.parent / "tmp" / "cache"
     [memo] = (cache.parent / "tmp").glob("torchinductor_*")
     return [
@@ -162,3 +172,68 @@ def test_every_lock_is_known_asked_for_and_held(torch: Holder, cache: Path) -> N
         torch.release(name)
         assert purged(place, item) == (1, []), name
         trash.undo(str(place), Report(), lambda item, problem: pytest.fail(str(problem)))
+
+
+def test_an_import_waits_for_what_is_being_built(
+    torch: Holder, cache: Path, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stem, target = stem_of(cache), tmp_path / "target"
+    make(filled, tmp_path / "all.torchcache")
+    shutil.copytree(filled, target)
+    for path in target.glob(f"??/{stem}.*"):
+        path.unlink()
+    (target / "locks").mkdir(exist_ok=True)
+    lock = torch.take("code")
+    assert lock is not None
+    # The same lock for both folders, so that the one PyTorch is at work on this one, too.
+    (target / "locks" / f"{stem}.lock").unlink(missing_ok=True)
+    os.link(lock, target / "locks" / f"{stem}.lock")
+
+    def bring() -> tuple[int, list[str]]:
+        left = Left()
+        with Bundle(str(tmp_path / "all.torchcache"), Report()) as bundle:
+            done = import_bundle(bundle, str(target), Report(), left)
+        return done.entries, left.codes
+
+    with monkeypatch.context() as patch:
+        patch.setattr(locks, "PATIENCE", 0.1)
+        assert bring() == (0, ["in-use"])
+    assert not list(target.glob(f"??/{stem}.*"))
+    later = threading.Timer(0.3, torch.release, ["code"])
+    later.start()
+    assert bring() == (1, [])
+    later.join()
+    (source,) = filled.glob(f"*/{stem}.main.so")
+    assert (target / source.relative_to(filled)).read_bytes() == source.read_bytes()
+
+
+def test_a_kernel_is_never_there_without_a_file(
+    kernels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triton's group file, which says that the others are there, goes first and comes last."""
+    (kernel,) = [path for path in kernels.iterdir() if list(path.glob("*.cubin"))]
+    place = tmp_path / "place"
+    (place / kernel.name).mkdir(parents=True)
+    for path in kernel.iterdir():
+        # One of a name before which "_" does not sort.
+        name = path.name.replace(next(kernel.glob("*.cubin")).stem, "Kernel")
+        shutil.copy2(path, place / kernel.name / name)
+    moved: list[str] = []
+
+    def seen(move: Any) -> Any:
+        def wrapped(source: str, target: str, **more: Any) -> None:
+            moved.append(os.path.basename(target))
+            move(source, target, **more)
+
+        return wrapped
+
+    for name in ("rename", "link"):
+        monkeypatch.setattr(os, name, seen(getattr(os, name)))
+    [item] = Folder(str(place)).items(Report())
+    assert purged(place, item) == (1, [])
+    gone = [name for name in moved if "Kernel" in name]
+    moved.clear()
+    trash.undo(str(place), Report(), lambda item, problem: pytest.fail(str(problem)))
+    back = [name for name in moved if "Kernel" in name]
+    assert gone[0] == back[-1] == "__grp__Kernel.json"
+    assert sorted(gone) == sorted(back) == sorted(file.name for file in item.files)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -329,6 +330,20 @@ def test_what_is_being_built_stays(fixture_cache: Path) -> None:
         assert left.codes == ["in-use"] * 3
         assert built.exists()
         assert lock.exists()
+
+
+def test_folders_that_a_process_may_look_into_stay(fixture_cache: Path) -> None:
+    def folders() -> set[Path]:
+        found = {path for path in fixture_cache.rglob("*") if path.is_dir()}
+        return {path for path in found if TRASH not in path.parts}
+
+    before, there = snapshot(fixture_cache), folders()
+    insisted = replace(plan(fixture_cache, "fxgraph"), insisted=True)
+    assert trash.purge(insisted, False, Report(), Left()).entries > 0
+    assert folders() == there
+    assert not [path for path in (fixture_cache / "fxgraph").rglob("*") if path.is_file()]
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
 
 
 def test_deep_folders(tmp_path: Path) -> None:

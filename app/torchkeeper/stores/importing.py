@@ -23,6 +23,7 @@ from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.guard import changing
 from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.journal import Journal
+from torchkeeper.stores.locks import in_use, waited_for
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order, missing_folders
 from torchkeeper.stores.pouring import Pouring, whole
@@ -126,7 +127,7 @@ def _import(
 ) -> Imported:
     ordered = [in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
-    placing = _Placing(root, journal, Pouring(progress), placed)
+    placing = _Placing(root, journal, Pouring(progress), placed, report)
     past = 0
     try:
         for offered, items in zip(bundles, ordered, strict=True):
@@ -160,12 +161,17 @@ class _Placing:
     """
 
     def __init__(
-        self, root: str, journal: Journal, pouring: Pouring, placed: Placed | None
+        self,
+        root: str,
+        journal: Journal,
+        pouring: Pouring,
+        placed: Placed | None,
+        report: Report,
     ) -> None:
         self.done = Imported()
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
         self._root, self._journal = root, journal
-        self._pouring, self._placed = pouring, placed
+        self._pouring, self._placed, self._report = pouring, placed, report
         self._target, self._arriving = Target(root), Arriving(root, journal)
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
@@ -180,6 +186,8 @@ class _Placing:
             if plan.listed or self._arriving.taken(_names(plan)):
                 self.arrive()
                 mark = len(self._journal.steps)
+                plan = self._target.plan(item, offered, self._pouring)
+            if self._was_being_built(plan):
                 plan = self._target.plan(item, offered, self._pouring)
             if not plan.new:
                 self.done.exists += 1
@@ -198,6 +206,20 @@ class _Placing:
             return
         if full:
             self.arrive()
+
+    def _was_being_built(self, plan: Plan) -> bool:
+        """Whether PyTorch was at work on an object that is to be placed. Raises Problem("in-use")
+        where it still is, and Cancelled.
+        """
+        waited = False
+        for _, target in plan.todo:
+            path = os.path.relpath(target, self._root)
+            stem = os.path.basename(path).partition(".")[0]
+            if path.endswith(".so") and in_use(self._root, "code", stem, path):
+                if not waited_for(self._root, "code", stem, path, self._report):
+                    raise Problem("in-use")
+                waited = True
+        return waited
 
     def arrive(self) -> None:
         """Give what was written its names.

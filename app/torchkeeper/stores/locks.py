@@ -7,8 +7,8 @@ is not there is not made: whoever is at work has made it.
 =================  =====================================  ==============  =====================
 what               PyTorch holds, while it                purge, undo     import, copy
 =================  =====================================  ==============  =====================
-code (1)           ``locks/<stem>.lock``: builds what is  purge holds it  asks: what is being
-                   missing                                                built is left
+code (1)           ``locks/<stem>.lock``: builds what is  purge holds it  waits until it is
+                   missing                                                built, or leaves it
 eager list (2)     ``…/lib/locks/<op>.lock``: reads the   hold it         holds it
                    list, adds to it                       (merging.py)    (merging.py)
 the same (3)       ``locks/<op>.lock``: reads it, looks   purge holds it  none: a list changes at
@@ -39,6 +39,7 @@ An undo takes no lock but (2): it puts a file where there is none, by a link, at
 PyTorch itself places or names. No lock covers the moment between an object being found and being
 loaded: whoever purges code that a process may need (``--in-use``) can make it fail.
 
+What an eager list names was built under (1), with ``lib`` as the folder.
 PyTorch's temporary files carry their writer's process id.
 """
 
@@ -48,9 +49,15 @@ import contextlib
 import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator
 
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
+from torchkeeper.artifacts.report import Report
+
+#: Seconds to wait for PyTorch, which takes a lock for a moment to look, for longer to build.
+PATIENCE = 10.0
+_PAUSE = 0.02
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+")
 
@@ -159,11 +166,22 @@ def holding(root: str, kind: str, key: str, path: str, but: str | None = None) -
     """Hold PyTorch's locks of an entry meanwhile; False where PyTorch is at work on it.
 
     A lock that is not there is not made: nobody is at work then. ``but``: one that the caller
-    takes otherwise.
+    takes when the time comes, and that is only asked for.
     """
     with contextlib.ExitStack() as stack:
         free = not _written(kind, path)
         for lock in locks_of(root, kind, key, path):
-            if free and lock != but:
-                free = stack.enter_context(ours(lock))
+            if free:
+                free = not held(lock) if lock == but else stack.enter_context(ours(lock))
         yield free
+
+
+def waited_for(root: str, kind: str, key: str, path: str, report: Report) -> bool:
+    """Whether PyTorch is not at work on an entry, or soon is no more. Raises Cancelled."""
+    until = time.monotonic() + PATIENCE
+    while in_use(root, kind, key, path):
+        report.check()
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True

@@ -93,6 +93,7 @@ def _owners(stage: Stage) -> None:
         "path": place,
         "among": place.rpartition("/")[0],
         "mine": True,
+        "default": True,
     }
     everybody = {"what": "writable", "grave": True, **about, "who": {"kind": "all"},
                  "folders": 41, "files": 118}  # fmt: skip
