@@ -42,12 +42,15 @@ def name_of(row: Sequence[str | None]) -> Name:
 
 @dataclass
 class Receipt:
-    """A purge into the trash. certain: its rows are all that it moved, and it moved all."""
+    """A purge into the trash. certain: its rows are all that it moved, and it moved all. last: when
+    it was undone, in part, for the last time.
+    """
 
     names: list[Name]
     entries: int
     certain: bool
     undone: int = 0
+    last: float = 0.0
 
 
 @dataclass
@@ -96,8 +99,8 @@ class Ledger:
         it back. Nothing is certain of it, but that it is over soon.
         """
         ends = sorted(ran.ended for ran in done)
-        touched = {name_of(row) for ran in cut for row in ran.rows}
-        touched |= {name for receipt in self.receipts.values() for name in receipt.names}
+        purges = [ran for ran in (*cut, *done) if ran.what == "purge"]
+        touched = {name_of(row) for ran in purges for row in ran.rows}
         for ran in cut:
             self.cut += 1
             # Each of the others has come once by then.
@@ -148,9 +151,14 @@ class Ledger:
             return  # nothing was put back, or what was cut off
         receipt.undone += ran.result["entries"]
         left = {(one["kind"], one["key"]) for one in ran.result.get("left", [])}
+        # Of two at once, nobody knows which has put back what.
+        alone = receipt.last < ran.began and not ran.result.get("left_some")
+        receipt.last = max(receipt.last, ran.ended)
         for name in receipt.names:
-            surely = receipt.certain and name[:2] not in left and not ran.result.get("left_some")
+            surely = receipt.certain and alone and name[:2] not in left
             self.add([name], ran.began, ran.ended, surely, f"undo of {ran.result['receipt']}")
+        if alone:
+            receipt.names = [name for name in receipt.names if name[:2] in left]
 
     def faults(self, there: set[Name], unlisted: Sequence[str] = ()) -> list[str]:
         """What should be there and is not, and the other way round; ``unlisted`` are the kinds of

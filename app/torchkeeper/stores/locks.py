@@ -36,8 +36,10 @@ triton/runtime/cache.py and triton_bundler.py. All others in torch/_inductor.
 An undo takes no lock but (2): it puts a file where there is none, by a link, at once.
 
 ``halide-runtime-*/lock``, ``<stem>.halide/lock`` and ``locks/g++.lock`` are about what nobody but
-PyTorch itself places or names. No lock covers the moment between an object being found and being
-loaded: whoever purges code that a process may need (``--in-use``) can make it fail.
+PyTorch itself places or names. Two moments no lock covers. Between an object being found and being
+loaded: whoever purges code that a process may need (``--in-use``) can make it fail. And (2) looks
+before it takes its lock whether there is a list: what makes the first one of an operator meanwhile
+is written over, and its library stays without an item, as after two of PyTorch's own.
 
 What an eager list names was built under (1), with ``lib`` as the folder.
 PyTorch's temporary files carry their writer's process id.
