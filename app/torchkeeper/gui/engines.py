@@ -41,6 +41,8 @@ class Engines(QObject):
     """The main thread's handle on the worker."""
 
     trouble = Signal(object)
+    #: What was cut off in a place and is at its end now (stores.recovering).
+    recovered = Signal(object)
     stopped = Signal()
 
     _start = Signal(object)
@@ -387,6 +389,9 @@ class Engines(QObject):
             listener.progress(done, total, unit)
 
     def _on_findings(self, ticket: int, findings: list[dict[str, Any]]) -> None:
+        for one in findings:
+            if isinstance(told := one.get("recovered"), dict):
+                self.recovered.emit(told)
         listener = self._listeners.get(ticket)
         if listener and listener.findings:
             listener.findings(findings)
