@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from tests.agents import agent
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
@@ -161,6 +163,8 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     assert signature(out / "b.torchcache").fingerprint == fingerprint(key)
     [job] = window.jobs.jobs
     assert SECRET not in "\n".join(job.log)
+    files = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
 def test_cancelled_at_the_passphrase_nothing_is_left(
@@ -302,6 +306,38 @@ def test_a_bundle_that_is_shown_is_signed(
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     assert not dialog.go.isEnabled()
     assert "neither a bundle" in dialog.said.text()
+    dialog.reject()
+
+
+def test_a_key_that_only_an_agent_holds(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, good: Path, folder: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    file = tmp_path / "b.torchcache"
+    shutil.copy(good, file)
+    key = make(tmp_path / "token", phrase="")
+    public = signers.public_key(f"{key}.pub")
+    window = open_window()
+    with agent() as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", socket)
+        subprocess.run(["ssh-add", "-q", key], check=True)
+        for path in (key, key.with_suffix(".pub")):
+            path.unlink()
+        dialog = window.flows.signing.sign(str(file))
+        qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+        assert dialog.key.combo.currentText() == "ada@token"
+        assert "held by ssh-agent" in dialog.key.said.text()
+        click(qtbot, dialog.go)
+        idle(qtbot, window)
+        assert dialog.result_page.title.text() == "b.torchcache is signed"
+    assert signature(file).fingerprint == public.fingerprint
+    assert settings.value(SIGN_WITH) == public.key
+    dialog.reject()
+    # Remembered, and not there now.
+    dialog = window.flows.signing.sign(str(file))
+    qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
+    assert not dialog.go.isEnabled()
+    assert "nor ssh-agent has this key now" in dialog.go.toolTip()
     dialog.reject()
 
 

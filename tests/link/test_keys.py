@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents import agent as running
 from torchkeeper.link import keys, signing
 from torchkeeper.link.words import UserError
 
@@ -33,13 +34,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def agent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A real ssh-agent, which ends with the test."""
-    socket = folder / "agent"
-    with subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL) as process:
-        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
-        while not socket.exists():
-            assert process.poll() is None
+    with running() as socket:
+        monkeypatch.setenv("SSH_AUTH_SOCK", socket)
         yield
-        process.terminate()
 
 
 def names(found: keys.Found) -> list[str]:

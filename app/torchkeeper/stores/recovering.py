@@ -115,7 +115,7 @@ def _sweep(root: str) -> None:
         lists = os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager"
         if lists:
             remove_leftovers(above, Report())
-        while (mine or partial) and above != root:
+        while (mine or partial or lists) and above != root:
             try:
                 os.rmdir(above)
             except OSError:

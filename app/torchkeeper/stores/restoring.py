@@ -133,4 +133,5 @@ def _put_back(root: str, bin_: str, file: File, folders: Folders) -> None:
             raise Problem("path-taken", path=file.path) from None
         os.rename(source, target)  # a file system without hard links
     else:
-        os.unlink(source)
+        with contextlib.suppress(OSError):  # it is back, and has two names, as above
+            os.unlink(source)

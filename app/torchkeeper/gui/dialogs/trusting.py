@@ -142,7 +142,10 @@ class TrustDialog(Dialog):
 
     def _say(self) -> None:
         error = self._error
-        self.wrong.setText(" ".join(x for x in (error.what, error.why) if x) if error else "")
+        said = [error.what, error.why] if error is not None else []
+        if error is not None and error.code != "key-unusable":
+            said.append(error.remedy)  # of a key, it is about one to sign with
+        self.wrong.setText(" ".join(text for text in said if text))
         self.wrong.setVisible(error is not None)
         public = self._public
         if public is None:
