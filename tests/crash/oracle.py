@@ -62,6 +62,11 @@ def _is_scratch(name: str) -> bool:
     return name.startswith(SCRATCH) and name.endswith((".tmp", ".jsonl"))
 
 
+def outside(found: State) -> State:
+    """What is not in the trash."""
+    return {path: about for path, about in found.items() if path.split("/")[0] != TRASH}
+
+
 def files_of(found: State) -> dict[str, object]:
     """What is in each file, wherever it lies; but for lists, and what is written down of it."""
     contents: dict[str, object] = {}

@@ -199,12 +199,21 @@ def is_of_journal(call: Call) -> bool:
 
 
 def spread(calls: list[Call], most: int) -> Iterator[Call]:
-    """All calls, or so many, evenly, the first and the last too; of one, that in the middle."""
-    if len(calls) <= most or most == 1:
-        yield from calls if most > 1 else [calls[len(calls) // 2]]
-        return
-    for number in range(most):
-        yield calls[number * (len(calls) - 1) // (most - 1)]
+    """All calls, or about so many, evenly, the first and the last too; of one, that in the middle.
+
+    Of writes to one file in a row the first is enough, where not all are wanted.
+    """
+    if len(calls) > most:
+        before = [("", ""), *((call.name, call.path) for call in calls)]
+        rows = zip(calls, before[:-1], strict=True)
+        calls = [call for call, last in rows if (call.name, call.path) != last]
+    if most == 1:
+        yield calls[len(calls) // 2]
+    elif len(calls) <= most:
+        yield from calls
+    else:
+        for number in range(most):
+            yield calls[number * (len(calls) - 1) // (most - 1)]
 
 
 def chosen_of(source: Path) -> tuple[Folder, list[Any]]:
