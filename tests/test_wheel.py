@@ -66,7 +66,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
+        helper = opened.getinfo("torchkeeper/link/askpass")
     assert names == tree()
+    assert helper.external_attr >> 16 & 0o111 == 0o111, "what ssh-keygen is to run"
 
 
 def test_wheel_says_version_license_and_command(wheel: Path) -> None:

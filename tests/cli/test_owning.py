@@ -81,6 +81,7 @@ def test_what_another_put_there_can_be_found_and_purged(
     [entry] = ran.objects
     assert (entry["owner"], entry["path"]) == (name, str(path.relative_to(place)))
     assert f"1 file in {place} belongs to {name}." in ran.err
+    assert f"  [owner: {name}]\n" in tk("ls", place, "--filter", "is:foreign").out
     assert tk("ls", place, "--filter", f"owner:{name}", "--json").objects == [entry]
     assert tk("ls", place, "--filter", f"owner:{OTHER + 54321}").code == 1
     assert f"owner:      {name}" in tk("show", place, entry["key"]).out

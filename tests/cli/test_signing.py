@@ -31,6 +31,7 @@ def test_what_a_signer_made_needs_no_trust(
     file, into = tmp_path / "b.torchcache", tmp_path / "into"
     cut_off = tmp_path / ".torchkeeper-0a1b2c3d.tmp"
     cut_off.write_bytes(bytes(1_200_000))
+    os.utime(cut_off, (0, 0))
     made = tk("export", kept_291, "-o", file, "--sign", key, "--filter", "kind:fxgraph", "--json",
               "--allow-secrets",
               **config)  # fmt: skip

@@ -11,3 +11,7 @@ itself, with torn writes, power cuts, full and failing disks, in some minutes::
 
 It prints how many points there were of each.
 """
+
+import pytest
+
+pytest.register_assert_rewrite("tests.crash.stage")

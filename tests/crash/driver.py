@@ -7,6 +7,8 @@ which a child that was killed only has the signal.
 
 from __future__ import annotations
 
+import codecs
+import concurrent.futures.thread
 import ctypes
 import gc
 import json
@@ -16,6 +18,9 @@ import traceback
 from typing import Any
 
 from tests.crash import operations
+
+#: What the operations load late, so that not every child does.
+_LOADED = concurrent.futures.thread, codecs.lookup("cp437"), codecs.lookup("ascii")
 
 
 def _child(request: dict[str, Any], pipe: int) -> None:

@@ -124,6 +124,12 @@ static void die(void) {
     for (;;) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 }
 
+// Whether there is no need of room, because what would be made is there: that is another error.
+static int exists(enum what what, const char *one, const char *other) {
+    struct stat status;
+    return what == GROWS && lstat(other[0] ? other : one, &status) == 0;
+}
+
 static enum turn turn(const char *call, enum what what, const char *one, const char *other,
                       int handle) {
     if (!armed || !(below(one) || (other[0] && below(other)))) return GO_ON;
@@ -136,7 +142,7 @@ static enum turn turn(const char *call, enum what what, const char *one, const c
         if (torn) return HALF;
         die();
     }
-    int full = number >= at && mode == FULL && what != CHANGE;
+    int full = number >= at && mode == FULL && what != CHANGE && !exists(what, one, other);
     if (full && number == at && what == WRITES) return HALF;
     if (full || (number == at && mode == FAIL)) {
         end(0);
@@ -245,7 +251,8 @@ static enum turn on_open(const char *call, int folder, const char *path, int fla
             errno = EOPNOTSUPP;
             return FAILED;
         }
-        return turn(call, GROWS, whole, "", -1);
+        strcat(whole, "/nameless");
+        return turn("nameless", GROWS, whole, "", -1);
     }
     if (syscall(SYS_faccessat, AT_FDCWD, whole, F_OK) != 0)
         return flags & O_CREAT ? turn(call, GROWS, whole, "", -1) : GO_ON;

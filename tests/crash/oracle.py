@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 
 #: Seconds since the epoch; what is older has the time that it was given, what is newer is new.
 NEW = 1_500_000_000
@@ -52,7 +52,7 @@ def state(root: Path, folder_times: bool = True, scratch: bool = True) -> State:
             timed = folder_times or not stat.S_ISDIR(status.st_mode)
             if stat.S_ISREG(status.st_mode) and parts[0::2] != [TRASH, "receipt.json"]:
                 content = _content(path)
-                timed = not _is_list(path)
+                timed = not is_list(path)
             new = status.st_mtime >= NEW or not timed
             found[named] = (status.st_mode, content, "new" if new else status.st_mtime_ns)
     return found
@@ -62,19 +62,49 @@ def _is_scratch(name: str) -> bool:
     return name.startswith(SCRATCH) and name.endswith((".tmp", ".jsonl"))
 
 
-def _is_list(path: str) -> bool:
-    return "/aoti_eager/" in path and "/lib/" not in path and path.endswith(".json")
+def outside(found: State) -> State:
+    """What is not in the trash."""
+    return {path: about for path, about in found.items() if path.split("/")[0] != TRASH}
+
+
+def files_of(found: State) -> dict[str, object]:
+    """What is in each file, wherever it lies; but for lists, and what is written down of it."""
+    contents: dict[str, object] = {}
+    for path, (mode, content, _) in found.items():
+        parts = path.split("/")
+        if parts[0] == TRASH:
+            parts = parts[3:] if parts[2:3] == ["files"] else []
+        if (
+            parts
+            and not path.startswith(JOURNAL)
+            and stat.S_ISREG(int(str(mode)))
+            and not is_list(path)
+        ):
+            contents["/".join(parts)] = content
+    return contents
+
+
+def is_list(path: str) -> bool:
+    """Whether a file lists several entries."""
+    return "aoti_eager/" in path and "/lib/" not in path and path.endswith(".json")
 
 
 def _content(path: str) -> str:
     with open(path, "rb") as stream:
-        if not _is_list(path):
+        if not is_list(path):
             return hashlib.file_digest(stream, "sha256").hexdigest()
         try:
             items = sorted(json.dumps(item, sort_keys=True) for item in json.load(stream))
         except ValueError:
             return "no list"
     return hashlib.sha256(json.dumps(items).encode()).hexdigest()
+
+
+def furnished(found: State, wanted: State) -> State:
+    """A state without the folders that are not wanted and hold nothing but such."""
+    kept = {path for path, (mode, _, _) in found.items() if not stat.S_ISDIR(int(str(mode)))}
+    kept |= {str(folder) for path in kept for folder in PurePath(path).parents}
+    return {path: about for path, about in found.items() if path in kept or path in wanted}
 
 
 def differences(found: State, wanted: State) -> str:

@@ -17,7 +17,7 @@ _NAMED = {"rename", "renameat", "renameat2"}
 _LINKED = {"link", "linkat"}
 _GONE = {"unlink", "unlinkat", "rmdir"}
 _SYNCED = {"fsync", "fdatasync"}
-_WRITTEN = {
+WRITTEN = {
     "write", "pwrite", "pwrite64", "writev", "copy_file_range", "sendfile", "sendfile64",
     "ftruncate", "ftruncate64",
 }  # fmt: skip
@@ -46,7 +46,7 @@ class Disk:
     def _follow(self, call: Call) -> None:
         if not call.well:
             return
-        if call.name in _WRITTEN:
+        if call.name in WRITTEN:
             file = self._files.setdefault(call.path, _File(call.size))
             file.dirty = True
         elif call.name in _SYNCED:

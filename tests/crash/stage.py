@@ -11,7 +11,7 @@ from tests.crash import operations
 from tests.crash.boxes import Box
 from tests.crash.cases import DAMAGED, PATHS, Case
 from tests.crash.faulty import COUNT, KILL, PLAIN, Call, Driver, Outcome
-from tests.crash.oracle import State, differences, state
+from tests.crash.oracle import State, differences, files_of, furnished, is_list, state
 from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
@@ -21,12 +21,14 @@ from torchkeeper.stores.reader import Reader
 
 @dataclass
 class Known:
-    """An operation without a fault: the states before and after, and its changes of the disk."""
+    """An operation without a fault: the states before and after, its changes of the disk, and the
+    files of each entry that was there before or after.
+    """
 
     before: State
     after: State
     calls: list[Call]
-    done: dict[str, Any] | None
+    parts: list[list[str]]
 
 
 @dataclass
@@ -44,6 +46,7 @@ class Stage:
         if case.name not in self._known:
             self.box.fresh(case.before)
             before = self.state(case)
+            parts = self._parts(case)
             sound = [] if case.before in DAMAGED else self.broken(case)
             outcome = self.run(case)
             assert outcome.problem is None, outcome
@@ -53,7 +56,7 @@ class Stage:
             assert after != before
             # Before what fails nothing is other than before what follows.
             calls = [call for call in outcome.calls if call.well]
-            self._known[case.name] = Known(before, after, calls, outcome.done)
+            self._known[case.name] = Known(before, after, calls, [*parts, *self._parts(case)])
         return self._known[case.name]
 
     def path(self, name: str) -> Path:
@@ -64,6 +67,13 @@ class Stage:
     def state(self, case: Case, strict: bool = True) -> State:
         """What is in the watched folder; less strictly, without what may lie there a while."""
         return state(self.path(case.watched), case.moves, strict)
+
+    def _parts(self, case: Case) -> list[list[str]]:
+        place = self.path(case.watched)
+        if case.free or not place.exists():
+            return []
+        items = Folder(str(place)).items(Report())
+        return [[file.path for file in item.files if not is_list(file.path)] for item in items]
 
     def broken(self, case: Case) -> list[str]:
         """What a listing calls broken."""
@@ -103,19 +113,22 @@ class Stage:
         assert outcome.killed
         return outcome
 
-    def recovered(self, case: Case, again: bool = True) -> str:
+    def recovered(self, case: Case, again: bool = True, power: bool = True) -> str:
         """Open the place of what was killed, once; whether that is as "before" or as "after".
 
         What is there must be one of the two to the byte, and said. With ``again``, the operation
-        must do what is left then, and what lies in the trash must come back as it was.
+        must do what is left then, and what lies in the trash must come back as it was. Where the
+        ``power`` was cut, a folder may be left in which nothing is: who made it is not known then.
         """
         known = self.known(case)
         told = [] if case.free else self._reopened(case)
         now = self.state(case, strict=not case.free)
+        if not power:
+            now = furnished(now, known.before)
         which = "before" if now == known.before else "after"
         assert now in (known.before, known.after), f"{told} {self.nearest(now, known)}"
         assert not told or (told[-1]["outcome"] == "completed") == (which == "after"), told
-        if which == "before":
+        if which == "before" and power:
             self.box.holds = case.before
         if not (again or case.free):
             return which
@@ -145,6 +158,22 @@ class Stage:
         now = self.state(case)
         assert now == self.known(case).after, differences(now, self.known(case).after)
 
+    def whole(self, case: Case, now: State) -> None:
+        """Of what was moved or removed in part, each entry is where it was or where it should be,
+        with all its files, and none is lost that should not be.
+        """
+        known = self.known(case)
+        if case.operation == "empty":
+            assert files_of(now).items() <= files_of(known.before).items()
+            return
+        if case.params.get("now"):
+            assert files_of(now).items() <= files_of(known.before).items()
+        else:
+            assert files_of(now) == files_of(known.before)
+        for part in known.parts:
+            there = [path for path in part if path in now]
+            assert there in ([], part), f"only {there} of {part}"
+
     def nearest(self, now: State, known: Known) -> str:
         """What is wrong, as compared to what it is most like."""
         states = {"before": known.before, "after": known.after}
@@ -170,12 +199,21 @@ def is_of_journal(call: Call) -> bool:
 
 
 def spread(calls: list[Call], most: int) -> Iterator[Call]:
-    """All calls, or so many of them, evenly, the first and the last too."""
-    if len(calls) <= most:
+    """All calls, or about so many, evenly, the first and the last too; of one, that in the middle.
+
+    Of writes to one file in a row the first is enough, where not all are wanted.
+    """
+    if len(calls) > most:
+        before = [("", ""), *((call.name, call.path) for call in calls)]
+        rows = zip(calls, before[:-1], strict=True)
+        calls = [call for call, last in rows if (call.name, call.path) != last]
+    if most == 1:
+        yield calls[len(calls) // 2]
+    elif len(calls) <= most:
         yield from calls
-        return
-    for number in range(most):
-        yield calls[number * (len(calls) - 1) // (most - 1)]
+    else:
+        for number in range(most):
+            yield calls[number * (len(calls) - 1) // (most - 1)]
 
 
 def chosen_of(source: Path) -> tuple[Folder, list[Any]]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.crash.cases import CASES, Case
+from tests.crash.faulty import KILL, TORN
+from tests.crash.power import WRITTEN
 from tests.crash.stage import Stage, spread
+from torchkeeper.artifacts.layout import TRASH
 
 #: How many points of each operation the normal run takes.
 FEW = 14
-
+RECOVERED = [case for case in CASES if not case.free]
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -28,4 +32,56 @@ def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
         except AssertionError as e:
             wrong.append(f"killed at {stage.told(call)}:\n{str(e)[:2000]}")
     print(f"\n{case.name}: {ends.total()} of {len(calls)} points, {dict(ends)}", end="")
+    assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
+
+
+def test_these_are_enough(stage: Stage) -> None:
+    assert sum(len(list(spread(stage.known(case).calls, FEW))) for case in CASES) >= 200
+
+
+@each
+def test_no_change_is_overlooked(case: Case, stage: Stage) -> None:
+    known, watched = stage.known(case), str(stage.path(case.watched))
+    seen = {path for call in known.calls for path in (call.path, call.other)}
+    # What is in a folder moves with it; a new name in one makes its time another.
+    moved = tuple(f"{call.other}/" for call in known.calls if call.name == "rename")
+    above = {str(folder) for path in seen for folder in Path(path).parents}
+    changed = known.before.items() ^ known.after.items()
+    for path in {f"{watched}/{path}" for path, _ in changed if not path.startswith(TRASH)}:
+        assert path in seen | above or path.startswith(moved), path
+
+
+@each
+@pytest.mark.slow
+def test_a_write_that_is_torn(case: Case, stage: Stage) -> None:
+    writes = [call for call in stage.known(case).calls if call.name in WRITTEN]
+    wrong = []
+    for call in writes:
+        stage.killed(case, call.number, TORN)
+        try:
+            stage.recovered(case, again=False)
+        except AssertionError as e:
+            wrong.append(f"torn at {stage.told(call)}:\n{str(e)[:2000]}")
+    print(f"\n{case.name}: {len(writes)} torn writes", end="")
+    assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
+
+
+@pytest.mark.parametrize("case", RECOVERED, ids=lambda case: case.name)
+@pytest.mark.parametrize("most", [1, pytest.param(12, marks=pytest.mark.slow)])
+def test_the_recovery_is_killed_too(case: Case, most: int, stage: Stage) -> None:
+    calls = stage.known(case).calls
+    points, wrong = 0, []
+    for call in spread(calls[len(calls) // 2 :] if most == 1 else calls, most):
+        at = 1
+        while True:
+            stage.killed(case, call.number)
+            if not stage.reopen(case, KILL, at).killed:
+                break
+            points += 1
+            try:
+                stage.recovered(case, again=False)
+            except AssertionError as e:
+                wrong.append(f"killed at {stage.told(call)}, then at {at}:\n{str(e)[:2000]}")
+            at += 1 if most > 1 else 9
+    print(f"\n{case.name}: {points} kills of the recovery", end="")
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])

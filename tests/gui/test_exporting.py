@@ -78,6 +78,7 @@ def test_it_foretells_the_bundle(
     assert list(tmp_path.glob("o*")) == []
     cut_off = tmp_path / ".torchkeeper-0a1b2c3d.tmp"
     cut_off.write_bytes(bytes(1_200_000))
+    os.utime(cut_off, (0, 0))
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
     assert output.stat().st_size == dialog.plan["size"]

@@ -160,7 +160,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 8 * MB, timeout=PATIENCE)
-    assert list(target.rglob("*.cpp")), "it was writing"
+    assert list(target.rglob(".torchkeeper-*.tmp")), "it was writing"
     click(qtbot, dialog.progress.cancel)
     idle(qtbot, window)
     assert job.state is State.CANCELLED

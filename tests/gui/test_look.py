@@ -86,7 +86,8 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly",
+    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
@@ -106,6 +107,13 @@ STATES = {
     "import": "import-one import-several import-bad import-same import-no-room "
     "import-new-folder import-no-target import-reading import-comparing import-stale "
     "import-asking import-naming import-threads import-signed import-strange",
+    "export-signed": "export-signed-key export-signed-token export-signed-agent "
+    "export-no-openssh export-key-gone",
+    "sign": "sign sign-again sign-damaged sign-no-key",
+    "sign-over": "sign-done sign-failed export-signed-done sign-touch",
+    "passphrase": "passphrase passphrase-wrong pin-wrong",
+    "signers": "signers signers-remove signers-none signers-unreadable trust trust-key "
+    "trust-wrong import-unknown-signer",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
     "import-starting import-working import-cancelling import-cancelled",
     "results": "export-done export-left export-failed export-none export-result import-done "

@@ -13,9 +13,12 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle
+from torchkeeper.gui.findings import heard
 from torchkeeper.gui.inspector.details import sections
+from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.window import Window
+from torchkeeper.stores import owners
 from torchkeeper.stores.accounts import Accounts
 
 #: Another user of every system.
@@ -116,6 +119,14 @@ def test_what_another_put_there_is_shown(
     window.head.clear_filter()
     again(qtbot, window, lambda: not window.owners_bar.isVisible())
     assert all(entry.owner is None for entry in window.entries.shown())
+
+
+def test_a_job_that_fills_such_a_place_has_it_in_its_log(place: Path) -> None:
+    place.chmod(0o777)
+    job = Job(1, "Import", "import", str(place))
+    line = heard(job, {"owners": owners.glance(str(place))})
+    assert line.startswith(f"Everybody may write to {place}. PyTorch runs what lies")
+    assert heard(job, {"owners": []}) == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

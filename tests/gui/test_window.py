@@ -23,6 +23,8 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.process import Engine
+from torchkeeper.stores import receipts
+from torchkeeper.stores.journal import Journal
 
 
 def test_lists_what_torch_2_9_wrote(open_window: OpenWindow, fixture_cache: Path) -> None:
@@ -255,3 +257,16 @@ def test_every_control_has_an_accessible_name(open_window: OpenWindow, fixture_c
     for dialog in window.findChildren(QWidget):
         if dialog.isWindow() and dialog is not window and hasattr(dialog, "reject"):
             dialog.reject()
+
+
+def test_what_was_cut_off_is_brought_to_its_end_and_told(
+    open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    cut_off = Journal(str(fixture_cache), "purge", receipt=receipts.new_name(), now=False)
+    cut_off.open()
+    cut_off.leave()
+    window = open_window(fixture_cache)
+    assert "A purge of" in window.note_bar.text.text()
+    assert "put back" in window.note_bar.text.text()
+    assert window.note_bar.isVisible()
+    assert not list(fixture_cache.glob(".torchkeeper*"))

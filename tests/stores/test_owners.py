@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import struct
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.link import owned
 from torchkeeper.stores import owners, walking
@@ -164,7 +167,11 @@ def test_whoever_made_the_folder_before_runs_what_he_wants(
     [words] = owned.told(found(place))
     assert words.what.endswith(f"where PyTorch looks for your cache, belongs to {name}.")
     assert str(among) in words.why
-    assert "TORCHINDUCTOR_CACHE_DIR" in words.command
+    assert words.command.endswith('export TMPDIR="$HOME/.cache/tmp"'), "headers come from there"
+    assert "precompiled C++ headers" in words.why
+    mine = cache(among, "mine")
+    assert found(mine) == owners.glance(str(mine)) == []
+    assert [one["what"] for one in owners.of_program(str(mine))] == ["taken"]
     # Another's, that nobody takes for one's own, is that and no more; so are all files in it.
     other = cache(among, "torchinductor_other")
     for folder, _, names in os.walk(other):
@@ -175,6 +182,7 @@ def test_whoever_made_the_folder_before_runs_what_he_wants(
     assert "another number" in words.why, "as in a container"
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(other))
     assert codes(other) == [("taken", True)]
+    assert "TORCHINDUCTOR_CACHE_DIR" in owned.told(found(other))[0].command
 
 
 @gives
@@ -185,7 +193,9 @@ def test_entries_of_others_are_counted_and_named(among: Path, beside: Path) -> N
     (place / "link").symlink_to("/etc")
     os.chown(place / "link", NOBODY_HAS, 0, follow_symlinks=False)
     (place / TRASH).mkdir()
-    os.chown(place / TRASH, OTHER, OTHER)
+    (place / f"{JOURNAL}1.jsonl").write_text("")
+    for ours in (TRASH, f"{JOURNAL}1.jsonl"):
+        os.chown(place / ours, OTHER, OTHER)
     name = Accounts().user(OTHER).name
     assert codes(place) == [("entries", True)]
     [words] = owned.told(found(place))
@@ -324,6 +334,7 @@ def test_words_survive_whatever_an_engine_says() -> None:
     strange = "/t/\x1b]0;x'\n"
     bad: list[dict[str, Any]] = [
         {},
+        {"who": [], "path": {}, "users": 2, "owners": 3, "root": 4, "default": 5},
         {"who": 3, "place": None, "folders": "x", "owners": [3, [1, 2]]},
         {"who": {"kind": "user", "name": "a\x1b[31m"}, "place": strange, "root": strange,
          "path": strange, "users": 2, "owners": [[{"name": "\x1b"}, 1]]},
@@ -335,3 +346,26 @@ def test_words_survive_whatever_an_engine_says() -> None:
                 assert not any("\x1b" in part for part in one[:5]), one
                 assert "\n" not in one.command
     assert owned.to_json([{"what": "owner", "who": {}}])[0]["code"] == "owner"
+
+
+@gives
+def test_who_has_no_id_in_a_container_is_nobody_by_name(among: Path) -> None:
+    """As in a container without root's rights, where all unknown ids are one."""
+    place = cache(among)
+    os.chown(place / "ab" / "cab.py", OTHER, OTHER)
+    source = str(Path(owners.__file__).parents[2])
+    script = (
+        f"import json, sys; sys.path.insert(0, {source!r}); "
+        "from torchkeeper.stores import owners; from torchkeeper.stores.folder import Folder; "
+        "from torchkeeper.artifacts.report import Report; "
+        f"folder = Folder({str(place)!r}); folder.items(Report()); "
+        "print(json.dumps(owners.findings(folder.place, folder.seen)))"
+    )
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-I", "-S", "-c", script]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("there are no user namespaces here")
+    [said] = json.loads(done.stdout)
+    assert (said["what"], said["users"], said["who"]["name"]) == ("entries", 1, None)
+    assert "In a container this may be you" in owned.told([said])[0].why

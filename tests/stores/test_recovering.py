@@ -88,8 +88,8 @@ def test_an_import_is_taken_back(tmp_path: Path) -> None:
     assert told is not None
     assert (told.outcome, told.files) == ("taken-back", 1)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
-    assert "cut off of 20" in cutoff.ended(heard.recovered)
-    assert cutoff.ended(heard.recovered).endswith(": 1 file of it taken back.")
+    assert "was cut off (begun 20" in cutoff.ended(heard.recovered)
+    assert cutoff.ended(heard.recovered).endswith("). 1 file of it was taken back.")
     assert recover(str(tmp_path), heard) is None
 
 
@@ -131,7 +131,7 @@ def test_an_import_that_was_at_its_end_is_completed(tmp_path: Path) -> None:
         assert not journal.lies_in(str(tmp_path))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b"]
     assert heard.recovered["outcome"] == "completed"
-    assert cutoff.ended(heard.recovered).endswith("it has been completed now.")
+    assert cutoff.ended(heard.recovered).endswith(" It is completed now.")
 
 
 @pytest.mark.parametrize("now", [False, True])

@@ -333,9 +333,10 @@ class Columns(NamedTuple):
 
 
 def _marks(entry: Entry) -> str:
-    """What is wrong with an entry, and why nothing needs it."""
+    """What is wrong with an entry, why nothing needs it, and who else owns it."""
     broken = f"  [broken: {entry.problem}]" if entry.broken else ""
-    return broken + (f"  [orphan: {entry.orphan}]" if entry.orphan else "")
+    orphan = f"  [orphan: {entry.orphan}]" if entry.orphan else ""
+    return broken + orphan + (f"  [owner: {entry.owner}]" if entry.owner else "")
 
 
 def summary(totals: Answer) -> str:

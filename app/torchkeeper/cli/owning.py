@@ -29,4 +29,4 @@ def tell(found: object) -> None:
 
 def warn_of(place: str) -> None:
     """The warnings about a folder that a program is to use; what a look at it tells."""
-    warn(owners.glance(place))
+    warn(owners.of_program(place))

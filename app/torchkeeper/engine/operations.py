@@ -434,7 +434,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "explain_trace": _late("explain_trace", "running"),
     "explain": _late("explain", "explaining"),
     "cells": _late("cells", "cells"),
-    "warm": pointed_out(_warm, "into"),
-    "verify": pointed_out(_verify, "place"),
-    "prepare": _prepare,
+    "warm": pointed_out(_warm, "into", runs=True),
+    "verify": pointed_out(_verify, "place", runs=True),
+    "prepare": pointed_out(_prepare, "into", runs=True),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
-from torchkeeper.stores import owners
+from torchkeeper.stores import owners, places
 from torchkeeper.stores.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
@@ -20,15 +20,16 @@ def owned(store: Store) -> list[owners.Finding] | None:
     return owners.findings(store.place, store.seen) if isinstance(store, Folder) else None
 
 
-def pointed_out(operation: Operation, name: str) -> Operation:
-    """An operation that runs or changes what lies in the folder of a parameter, and first tells
-    what a look at that finds: ``owners``, where there is something.
+def pointed_out(operation: Operation, name: str, *, runs: bool = False) -> Operation:
+    """An operation that changes what lies in the folder of a parameter, or ``runs`` programs with
+    it, and first tells what a look at that finds: ``owners``, where there is something. Programs
+    use PyTorch's default folder where none is named.
     """
 
     def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-        place = params.get(name)
+        place = params.get(name) or (places.default_folder() if runs else None)
         if isinstance(place, str) and not is_server(place) and not params.get("dry"):
-            found = owners.glance(place)
+            found = owners.of_program(place) if runs else owners.glance(place)
             if found:
                 report.finding(owners=found)
         return operation(session, params, report)

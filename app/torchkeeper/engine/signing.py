@@ -5,6 +5,7 @@ The key stays with whoever asks: an engine only gives out the manifest that is t
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -32,16 +33,18 @@ def copy_manifest(session: Session, params: dict[str, Any], report: Report) -> d
 def attach_signature(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
     export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
-    the signed one gets that name, with ``replace`` false only where none is.
+    the signed one gets that name, with ``replace`` false only where none is. The result has its
+    ``size``.
     """
+    file = _file(session, params)
     text, digest = str(params["signature"]), str(params["manifest"])
     held = bool(params.get("held"))
     output = path_of(params, "output") if held or params.get("output") else ""
     replace, data = bool(params.get("replace", True)), text.encode("utf-8", "replace")
-    signing.attach(_file(session, params), data, digest, report, output, replace)
+    signing.attach(file, data, digest, report, output, replace)
     if held:
         session.hold_unsigned(None)
-    return {}
+    return {"size": os.path.getsize(output or file)}
 
 
 def _file(session: Session, params: dict[str, Any]) -> str:

@@ -1,4 +1,6 @@
-"""The inline bars over the table: an error with its remedy, and Undo after a purge."""
+"""The inline bars over the table: an error with its remedy, Undo after a purge, and what has become
+of what was cut off.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +73,37 @@ class ErrorBar(QFrame):
         """The user has read it, or it no longer holds."""
         self.error = None
         self.hide()
+
+
+class NoteBar(QFrame):
+    """Something worth knowing that asks for nothing; stays until it is closed or replaced."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("noteBar")
+        self.hide()
+
+    @cached_property
+    def text(self) -> QLabel:
+        """What is said; made for the first note, as most windows never show one."""
+        text = forms.label("", wrap=True)
+        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        close = forms.icon_button("close", self.tr("Close this message"))
+        close.clicked.connect(self.hide)
+        line = forms.row(gap=12)
+        line.setContentsMargins(16, 6, 8, 6)
+        line.addWidget(forms.picture("info", 20, "muted"))
+        line.addWidget(text, 1)
+        line.addWidget(close)
+        self.setLayout(line)
+        return text
+
+    def tell(self, text: str) -> None:
+        """Show a note."""
+        self.text.setText(text)
+        self.setAccessibleName(text)
+        self.show()
+        _announce(self)
 
 
 class UndoBar(QFrame):

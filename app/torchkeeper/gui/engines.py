@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
@@ -17,6 +17,9 @@ from torchkeeper.gui.asides import Work
 from torchkeeper.gui.worker import Request, Worker
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.words import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.keygens import Keygens
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
 SWITCH = 0.0005
@@ -38,6 +41,8 @@ class Engines(QObject):
     """The main thread's handle on the worker."""
 
     trouble = Signal(object)
+    #: What was cut off in a place and is at its end now (stores.recovering).
+    recovered = Signal(object)
     stopped = Signal()
 
     _start = Signal(object)
@@ -51,6 +56,8 @@ class Engines(QObject):
     _protected = Signal(int)
     _protect = Signal(int, str, bool)
     _scratch = Signal(int, str)
+    _sign = Signal(int, object)
+    _answered = Signal(int, str)
     _discard = Signal(str)
     _shut_down = Signal()
 
@@ -67,6 +74,8 @@ class Engines(QObject):
         self._thread.setObjectName("torchkeeper-worker")
         self.worker = Worker(ahead)
         self.worker.moveToThread(self._thread)
+        #: Made when something is signed.
+        self._keygens: Keygens | None = None
         self._start.connect(self.worker.start)
         self._cancel.connect(self.worker.cancel)
         self._release.connect(self.worker.release)
@@ -266,6 +275,51 @@ class Engines(QObject):
         self._scratch.emit(ticket, use)
         return ticket
 
+    def keys(self, listener: Listener, file: str = "") -> int:
+        """The keys to sign with; the result is as of ``lookups.keys``."""
+        return self._ask_aside(listener, lambda: lookups.keys(file))
+
+    def signing_command(self, key: str, target: str, folder: str, listener: Listener) -> int:
+        """What signs a file with a key; the result is ``{"command"}``."""
+        return self._ask_aside(listener, lambda: lookups.signing_command(key, target, folder))
+
+    def sign(self, command: Sequence[str], listener: Listener) -> int:
+        """Run ssh-keygen; findings are as of ``gui.keygens``, and the result is empty."""
+        if self._keygens is None:
+            from torchkeeper.gui.keygens import Keygens
+
+            self._keygens = made = Keygens()
+            made.moveToThread(self._thread)
+            self._sign.connect(made.begin)
+            self._answered.connect(made.answer)
+            self._cancel.connect(made.cancel)
+            self._shut_down.connect(made.stop)
+            made.findings.connect(self._on_findings)
+            made.result.connect(self._on_result)
+            made.failed.connect(self._on_failed)
+            made.cancelled.connect(self._on_cancelled)
+        ticket = self._ticket(listener)
+        self._sign.emit(ticket, list(command))
+        return ticket
+
+    def answer(self, ticket: int, text: str) -> None:
+        """Tell ssh-keygen what it asked for."""
+        self._answered.emit(ticket, text)
+
+    def signature_text(self, target: str, listener: Listener) -> int:
+        """The signature that was made of a file; the result is ``{"text"}``."""
+        return self._ask_aside(listener, lambda: lookups.signature_text(target))
+
+    def public_key(self, path: str, listener: Listener) -> int:
+        """The public key in a file; the result is ``{"public": PublicKey}``."""
+        return self._ask_aside(listener, lambda: lookups.public_key(path))
+
+    def signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
+        """Whose signatures are trusted, after a ``change`` by ``link.signers``; the result is as of
+        ``lookups.signers``.
+        """
+        return self._ask_aside(listener, lambda: lookups.signers(change))
+
     def discard(self, folder: str) -> None:
         """Remove such a folder now."""
         self._discard.emit(folder)
@@ -335,6 +389,9 @@ class Engines(QObject):
             listener.progress(done, total, unit)
 
     def _on_findings(self, ticket: int, findings: list[dict[str, Any]]) -> None:
+        for one in findings:
+            if isinstance(told := one.get("recovered"), dict):
+                self.recovered.emit(told)
         listener = self._listeners.get(ticket)
         if listener and listener.findings:
             listener.findings(findings)

@@ -12,7 +12,7 @@ from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.matrix.cells import COMPILING
 from torchkeeper.gui.matrix.words import name_of, state_words
 from torchkeeper.gui.table.cells import kind_words
-from torchkeeper.link import causes, leaks, owned, say
+from torchkeeper.link import causes, cutoff, leaks, owned, say
 from torchkeeper.link.words import (
     DEVICE_REASONS,
     leftovers_gone,
@@ -30,6 +30,8 @@ def _tr(text: str) -> str:
 def heard(job: Job, one: dict[str, Any]) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     device, step, graph = one.get("device"), one.get("step"), one.get("graph")
+    if isinstance(told := one.get("recovered"), dict):
+        return cutoff.ended(told)
     if "owners" in one:
         return " ".join(f"{said.what} {said.why}" for said in owned.grave(one["owners"]))
     left, swept, now = one.get("left"), one.get("swept"), one.get("now")

@@ -16,6 +16,7 @@ from torchkeeper.gui.places import EXPORTED_TO, Place
 from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.results import Results
+from torchkeeper.gui.signingflows import SigningFlows
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 
@@ -46,6 +47,7 @@ class Flows(QObject):
         self.results = Results(window)
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
+        self.signing = SigningFlows(window, self._open)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
@@ -209,8 +211,8 @@ class Flows(QObject):
             selection,
             len(chosen),
             self._bundle_name(place),
-            lambda output, replace, builders, secrets: window.operations.export(
-                place, selection, output, replace, builders, secrets
+            lambda output, replace, builders, secrets, key: window.operations.export(
+                place, selection, output, replace, builders, secrets, key
             ),
             window.here.environments,
         )

@@ -30,6 +30,9 @@ from torchkeeper.link.words import UserError
 LOG_LINES = 5000
 HISTORY = 200
 
+#: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
+SIGNING = "signing"
+
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -93,19 +96,24 @@ class Job:
     @property
     def has_dialog(self) -> bool:
         """Whether there is a dialog that shows how far it is and what came of it."""
-        return self.kind in ("export", "import", "copy", "warm", "verify", "prepare")
+        return self.kind in (
+            "export", "import", "copy", "warm", "verify", "prepare", "sign",
+        )  # fmt: skip
 
     @property
     def made_bundle(self) -> bool:
         """Whether what it wrote is a bundle."""
-        return self.kind == "export" or self.result.get("what") == "bundle"
+        return self.kind in ("export", "sign") or self.result.get("what") == "bundle"
 
     @property
     def fruit(self) -> str | None:
         """The path that came of it: the bundle that was written, or the place that was filled."""
-        if self.state is not State.DONE or self.kind not in ("export", "import", "copy", "warm"):
+        fruitful = ("export", "import", "copy", "warm", "sign")
+        if self.state is not State.DONE or self.kind not in fruitful:
             return None
-        if self.kind in ("import", "warm") or (self.kind == "copy" and not self.made_bundle):
+        if self.kind in ("import", "warm", "sign") or (
+            self.kind == "copy" and not self.made_bundle
+        ):
             return self.place
         if self.kind == "copy":
             return self.place if self.result.get("entries") else None
@@ -172,6 +180,8 @@ def state_text(job: Job) -> str:
         parts.append(cells_text(job))
     elif job.total:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
+    if job.unit == SIGNING:
+        parts.append(job.now or _tr("Signing…"))
     if job.note:
         parts.append(job.note)
     return " · ".join(parts) or _tr("Running")

@@ -5,10 +5,10 @@ thread that may (``gui.asides``). All return the result of a request.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-_FINDING = threading.Lock()
+_FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 
 
 def paths(some: Sequence[str]) -> dict[str, Any]:
@@ -140,3 +140,54 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str,
     from torchkeeper.gui.recipes import known
 
     return known.keep_warmed(counts, place)
+
+
+def keys(file: str) -> dict[str, Any]:
+    """``{"keys": [Key], "without_agent", "wrong"}``: the keys to sign with (``link.keys.found``),
+    before them that of a ``file``, if one is named, and why that is none. Raises UserError.
+    """
+    from torchkeeper.link import keys as every
+    from torchkeeper.link.words import UserError
+
+    known = every.found()
+    first, wrong = [], None
+    try:
+        first = [every.of_file(file)] if file else []
+    except UserError as e:
+        wrong = e
+    keys = [*first, *known.keys]
+    return {"keys": keys, "without_agent": known.without_agent, "wrong": wrong}
+
+
+def signing_command(key: str, target: str, folder: str) -> dict[str, Any]:
+    """``{"command"}``: what signs a file with a key (``link.keys.command``). Raises UserError."""
+    from torchkeeper.link import keys as every
+
+    return {"command": every.command(key, target, folder)}
+
+
+def signature_text(target: str) -> dict[str, Any]:
+    """``{"text"}``: the signature that was made of a file. Raises UserError."""
+    from torchkeeper.link import signing
+
+    return {"text": signing.signature_of(target)}
+
+
+def public_key(path: str) -> dict[str, Any]:
+    """``{"public": PublicKey}``: that of a file. Raises UserError."""
+    from torchkeeper.link import signers as every
+
+    return {"public": every.public_key(path)}
+
+
+def signers(change: Callable[[], object] | None) -> dict[str, Any]:
+    """``{"signers": [Signer], "required", "file"}``: whose signatures are trusted, and whether one
+    is required, after a ``change``. Raises UserError.
+    """
+    from torchkeeper.link import signers as every
+
+    with _TRUSTING:
+        if change is not None:
+            change()
+        found, required = every.signers(), every.required()
+    return {"signers": found, "required": required, "file": every.signers_file()}

@@ -6,7 +6,9 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.link import say
+from torchkeeper.link.words import printable
 
 
 def _tr(text: str) -> str:
@@ -46,6 +48,16 @@ def of_warm(result: dict[str, Any]) -> str:
         cells = say.count(failed + number(result, "done"), "cell", "cells")
         text = _tr("{} of {} failed · ").format(f"{failed:,}", cells) + text
     return text
+
+
+def of_sign(result: dict[str, Any]) -> str:
+    """With which key a bundle was signed, and whose the user knows it to be."""
+    signature = result["signature"]
+    key = printable(short_key(signature), 200)
+    if signature.get("status") == "trusted":
+        who = printable(str(signature.get("signer")), 80)
+        return _tr("Signed by {}, with {}").format(who, key)
+    return _tr("Signed with {}").format(key)
 
 
 def of_prepare(result: dict[str, Any]) -> str:

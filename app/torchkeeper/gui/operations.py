@@ -16,6 +16,7 @@ from torchkeeper.gui.environments import Environment
 from torchkeeper.gui.jobs import Job, JobsModel, State
 from torchkeeper.gui.naming import Carry, Naming
 from torchkeeper.gui.places import Place
+from torchkeeper.gui.signatures import First, Follow, Signing
 from torchkeeper.gui.worker import HOLD
 from torchkeeper.link.words import (
     UserError,
@@ -57,6 +58,8 @@ class _Start(NamedTuple):
     """How a job is asked for.
 
     first: what must be done before; it calls what it is given, with more parameters, to go on.
+    keep: whether the engine stays until the job has ended.
+    then: what must be done with its result; it calls what it is given, with the whole result.
     """
 
     op: str
@@ -66,7 +69,9 @@ class _Start(NamedTuple):
     hold: tuple[tuple[str, str], ...] = ()
     note: Callable[[dict[str, Any]], str] | None = None
     before: Before = ()
-    first: Callable[[Job, Callable[[dict[str, Any]], None]], None] | None = None
+    first: First | None = None
+    keep: bool = False
+    then: Follow | None = None
 
 
 class Operations(QObject):
@@ -76,6 +81,8 @@ class Operations(QObject):
     succeeded = Signal(object)
     failed = Signal(object)
     changed = Signal(str)
+    #: A job's ssh-keygen asks: the job, the ticket that an answer is for, and what (gui.keygens).
+    asked = Signal(object, int, object)
 
     def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -83,6 +90,11 @@ class Operations(QObject):
         self._jobs = jobs
         self._tickets: dict[int, int] = {}
         self._waiting: list[tuple[Job, _Start]] = []
+        #: Requests whose engines stay until their jobs have ended.
+        self._kept: dict[int, int] = {}
+        self._signing = Signing(
+            engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
+        )
 
     # What can be started.
 
@@ -181,12 +193,14 @@ class Operations(QObject):
         replace: bool = True,
         builders: dict[str, Any] | None = None,
         secrets: str | None = None,
+        key: str = "",
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``.
 
         builders: how an environment builds objects (``link.carrying``), which the bundle then says
         of those that it recognises. secrets: what becomes of them (engine.screening); None where
-        the job is to fail because of any.
+        the job is to fail because of any. key: what it is signed with (``link.keys``), before it
+        gets its name.
         """
         params = {
             "place": place,
@@ -197,8 +211,28 @@ class Operations(QObject):
             "secrets": secrets,
         }
         start = _Start("export", params, hold=selection.hold, note=notes.counted)
+        if key:
+            # The engine that has written it holds it until it is signed.
+            params["sign"] = True
+            then = self._signing.of_export(key, output, replace)
+            start = start._replace(keep=True, then=then)
+        asked = {"key": key} if key else {}
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
-        return self._begin(title, "export", None, start)
+        return self._begin(title, "export", None, start, asked)
+
+    def sign(self, file: str, key: str, before: Mapping[str, Any] | None = None) -> Job:
+        """Put a signature into a bundle, in place of one that it has.
+
+        key: as of ``export``. before: who has signed it, as the operation ``signature`` tells.
+        """
+        start = _Start("target", {"path": file}, note=notes.of_sign,
+                       then=self._signing.of_file(key, file, before or {}))  # fmt: skip
+        title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
+        return self._begin(title, "sign", file, start, {"key": key})
+
+    def answer(self, ticket: int, text: str) -> None:
+        """What the ssh-keygen of a job ``asked`` for."""
+        self._engines.answer(ticket, text)
 
     def import_files(
         self,
@@ -330,7 +364,7 @@ class Operations(QObject):
             findings=lambda found: self._findings(job, found),
             rows=lambda rows: self._rows(job, rows),
             log=lambda lines: self._said(job, lines),
-            result=lambda result: self._done(job, start, result),
+            result=lambda result: self._followed(job, start, result),
             failed=lambda error: self._lost(job, error),
             cancelled=lambda: self._stopped(job),
         )
@@ -342,7 +376,10 @@ class Operations(QObject):
             engine_of=start.engine_of,
             hold=start.hold,
             before=start.before,
+            keep=start.keep,
         )
+        if start.keep:
+            self._kept[job.id] = ticket
         self._step(job, ticket)
 
     def _step(self, job: Job, ticket: int) -> None:
@@ -385,6 +422,15 @@ class Operations(QObject):
         )  # fmt: skip
         carry.unpack(file, target, unpacked)
 
+    def _followed(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
+        """Do what is to be done with the result of a request."""
+        if start.then is None:
+            self._done(job, start, result)
+        elif job.state is State.CANCELLING:
+            self._stopped(job)
+        else:
+            start.then(job, result, lambda whole: self._done(job, start, whole))
+
     def _done(self, job: Job, start: _Start, result: dict[str, Any]) -> None:
         if job.kind == "verify":
             from torchkeeper.link import verified
@@ -403,6 +449,8 @@ class Operations(QObject):
             note += self.tr(" · {} left out, see the log").format(f"{job.left:,}")
         if note:
             self._jobs.log(job, [note])
+        if job.kind == "export" and "signature" in result:
+            self._jobs.log(job, [notes.of_sign(result)])
         self._ended(job, State.DONE, note=note, result=result)
         self.succeeded.emit(job)
 
@@ -436,6 +484,8 @@ class Operations(QObject):
         error: UserError | None = None,
     ) -> None:
         self._tickets.pop(job.id, None)
+        if (kept := self._kept.pop(job.id, None)) is not None:
+            self._engines.release(kept)
         job.cells.end(error)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])

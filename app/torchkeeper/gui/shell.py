@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import actions, forms, theme
 from torchkeeper.gui.actions import Actions
-from torchkeeper.gui.bars import ErrorBar, UndoBar
+from torchkeeper.gui.bars import ErrorBar, NoteBar, UndoBar
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import JobsModel
@@ -92,6 +92,7 @@ class Shell(QMainWindow):
         self.head = Head()
         self.owners_bar = OwnersBar()
         self.error_bar = ErrorBar()
+        self.note_bar = NoteBar()
         self.undo_bar = UndoBar()
         self.wing = Wing(self.settings)
         self.totals = forms.label("")
@@ -100,7 +101,7 @@ class Shell(QMainWindow):
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)
         main = forms.column(gap=0)
-        for widget in (self.head, self.owners_bar, self.error_bar, self.undo_bar):
+        for widget in (self.head, self.owners_bar, self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.stack, 1)
         self.upright = QSplitter(Qt.Orientation.Vertical)

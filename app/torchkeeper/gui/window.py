@@ -19,6 +19,7 @@ from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
 from torchkeeper.gui.summary import comparable, empty_state, status_text, trash_text
 from torchkeeper.gui.table.cells import SERVERS
+from torchkeeper.link import cutoff
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.query import TIMES, Query
@@ -114,6 +115,7 @@ class Window(Shell):
         self.head.box.leave.connect(self._go_to_table)
         self.empty.asked.connect(self._asked)
         self.undo_bar.undo.connect(self._undo)
+        self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
@@ -253,7 +255,7 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  self.servers, self.here)  # fmt: skip
+                  flows.signing, self.servers, self.here)  # fmt: skip
         found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 

@@ -43,10 +43,10 @@ HOLD = 2000
 
 #: Operations that take back what they have done when they are cancelled, and the seconds they
 #: have for it before anybody is rude.
-_TAKING_BACK = frozenset({"export", "import", "verify", "prepare"})
+_TAKING_BACK = frozenset({"export", "import", "verify", "prepare", "attach_signature"})
 _TO_TAKE_BACK = 15.0
 #: Those of them that otherwise leave files of our own; what a verification needs is removed here.
-_LEAVING = frozenset({"export", "import"})
+_LEAVING = frozenset({"export", "import", "attach_signature"})
 #: Milliseconds that the end waits for folders to be removed.
 _TO_REMOVE_MS = 20_000
 

@@ -16,19 +16,20 @@ _WHAT = {
 
 
 def ended(told: Mapping[str, object]) -> str:
-    """A sentence; told: a Recovered by the names of its fields."""
+    """Two sentences; told: a Recovered by the names of its fields."""
     what = _WHAT.get(str(told.get("what")), "Something in {place}")
     what = what.format(place=printable(str(told.get("place"))))
     made, files, entries = told.get("made"), _number(told, "files"), _number(told, "entries")
-    when = f" of {say.when(made)}" if isinstance(made, float) else ""
+    when = f" (begun {say.when(made)})" if isinstance(made, float) else ""
     count = say.count(files, "file", "files")
+    were = "was" if files == 1 else "were"
+    done = "It is completed now."
     if told.get("outcome") == "taken-back":
-        done = f"{count} of it taken back" if files else "nothing of it is left"
+        done = f"{count} of it {were} taken back." if files else "Nothing of it is left."
     elif told.get("outcome") == "put-back":
-        done = f"{say.count(entries, 'entry', 'entries')} put back"
-    else:
-        done = "it has been completed now"
-    return f"{what} that was cut off{when}: {done}."
+        were = "was" if entries == 1 else "were"
+        done = f"{say.count(entries, 'entry', 'entries')} {were} put back."
+    return f"{what} was cut off{when}. {done}"
 
 
 def _number(told: Mapping[str, object], name: str) -> int:

@@ -11,8 +11,12 @@ from typing import Any, NamedTuple
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable
 
-#: For whom the default folder is not safe; a default in PyTorch's own terms.
+#: What has PyTorch use another folder; with the second its default one is another, too.
 _OWN = 'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
+_OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cache/tmp"'
+_HEADERS = (
+    " It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
+)
 _NO_NAME = " In a container this may be you under another number; then nothing is wrong."
 
 
@@ -101,6 +105,15 @@ def _hint(one: Mapping[str, Any]) -> str:
     return _NO_NAME if isinstance(who, dict) and not who.get("name") else ""
 
 
+def _elsewhere(one: Mapping[str, Any]) -> str:
+    """The command with which PyTorch uses a folder of one's own."""
+    return _OWN_DEFAULT if one.get("default") else _OWN
+
+
+def _headers(one: Mapping[str, Any]) -> str:
+    return _HEADERS if one.get("default") and one.get("grave") else ""
+
+
 def _text(one: Mapping[str, Any], name: str) -> str:
     return printable(str(one.get(name) or ""))
 
@@ -123,9 +136,9 @@ def _taken(one: Mapping[str, Any]) -> _Said:
     return _Said(
         f"{_text(one, 'place')}, where PyTorch looks for your cache, belongs to {who}.",
         f"Everybody may make folders in {_text(one, 'among')}. PyTorch runs what lies in its "
-        f"cache, so {who} can run programs as you.{_hint(one)}",
-        f"Have PyTorch use a folder of your own: {_OWN}",
-        _OWN,
+        f"cache, so {who} can run programs as you.{_headers(one)}{_hint(one)}",
+        f"Have PyTorch use a folder of your own: {_elsewhere(one)}",
+        _elsewhere(one),
         f"belongs to {who}",
     )
 
@@ -136,8 +149,8 @@ def _owner(one: Mapping[str, Any]) -> _Said:
         f"{_text(one, 'place')} belongs to {who}.",
         f"PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts there."
         f"{_hint(one)}",
-        f"If you do not trust that, use a folder of your own: {_OWN}",
-        _OWN,
+        f"If you do not trust that, use a folder of your own: {_elsewhere(one)}",
+        _elsewhere(one),
         f"belongs to {who}",
     )
 
@@ -148,9 +161,9 @@ def _link(one: Mapping[str, Any]) -> _Said:
     return _Said(
         f"{way} is a link that belongs to {who}.",
         f"{_start(who)} can lead it to another folder at any time, and PyTorch runs what lies "
-        f"there.{_hint(one)}",
-        f"Name the folder itself, or use one of your own: {_OWN}",
-        _OWN,
+        f"there.{_headers(one)}{_hint(one)}",
+        f"Name the folder itself, or use one of your own: {_elsewhere(one)}",
+        _elsewhere(one),
         f"its link belongs to {who}",
     )
 
@@ -161,15 +174,15 @@ def _above(one: Mapping[str, Any]) -> _Said:
     if one.get("owned"):
         return _Said(
             f"{path}, which holds {place}, belongs to {who}.",
-            f"{_start(who)} {why}{_hint(one)}",
-            f"Use a folder of your own: {_OWN}",
-            _OWN,
+            f"{_start(who)} {why}{_headers(one)}{_hint(one)}",
+            f"Use a folder of your own: {_elsewhere(one)}",
+            _elsewhere(one),
             f"the folder it is in belongs to {who}",
         )
     command, remedy = _mending(one, f"chmod go-w {_quoted(one.get('path'))}")
     return _Said(
         f"{_start(who)} may write to {path}, which holds {place}.",
-        f"Whoever may {why}",
+        f"Whoever may {why}{_headers(one)}",
         remedy,
         command,
         f"{who} may write to the folder it is in",
@@ -179,7 +192,7 @@ def _above(one: Mapping[str, Any]) -> _Said:
 def _mending(one: Mapping[str, Any], command: str) -> tuple[str, str]:
     """The command that takes a right away, or leads around it, and the sentence it is in."""
     if not one.get("mine"):
-        return _OWN, f"Use a folder of your own: {_OWN}"
+        return _elsewhere(one), f"Use a folder of your own: {_elsewhere(one)}"
     first = "Take that right away" if one.get("grave") else "If that is not meant, take it away"
     return command, f"{first}: {command}"
 
@@ -195,8 +208,10 @@ def _writable(one: Mapping[str, Any]) -> _Said:
             "PyTorch runs what lies in its cache: whoever may write there can run programs as you."
         )
     else:
-        why = "Whoever is in it can change what programs run that use this cache. Where a team "
-        why += "shares a cache, that is meant."
+        why = f"{_start(who)} can change what runs in programs that use this cache. Where a team "
+        why += "shares one, that is meant."
+    if not one.get("mine"):
+        why += _headers(one)
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one.get("grave"):
         remedy += "\nWith umask 022 in the programs that fill it, it stays so."
@@ -216,9 +231,10 @@ def _entries(one: Mapping[str, Any]) -> _Said:
     verb = "belongs" if folders + files == 1 else "belong"
     whose = _who(one)
     if users > 1:
-        listed = [x for x in one.get("owners") or () if isinstance(x, list) and len(x) == 2]
-        names = [f"{_named(who)} ({count:,})" for who, count in listed
-                 if isinstance(who, dict) and isinstance(count, int)]  # fmt: skip
+        some = one.get("owners")
+        listed = [x for x in (some if isinstance(some, list) else ()) if isinstance(x, list)]
+        names = [f"{_named(x[0])} ({x[1]:,})" for x in listed
+                 if len(x) == 2 and isinstance(x[0], dict) and isinstance(x[1], int)]  # fmt: skip
         whose = f"{users} other users: {', '.join(names)}" + (", …" if users > len(names) else "")
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
     why = "PyTorch runs what lies in a cache: whoever uses this one runs what they put there."

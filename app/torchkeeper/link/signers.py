@@ -29,6 +29,16 @@ _KEY = re.compile(r"(?:^|\s)((?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+) ([A-
 _LARGEST, _MOST_SIGNERS = 64 << 10, 4 << 20
 
 
+class PublicKey(NamedTuple):
+    """A public key, its kind and its text; its fingerprint; and the comment that its owner gave
+    it, of which nothing is proved.
+    """
+
+    key: str
+    fingerprint: str
+    comment: str
+
+
 class Signer(NamedTuple):
     """A line of the allowed signers: a name, or several with commas, which may be patterns; and a
     key with its fingerprint.
@@ -56,12 +66,12 @@ def trust(name: str, key: str) -> Signer:
     """
     if not _NAME.fullmatch(name):
         raise user_error("signer-name", {"name": name})
-    found = _public(key)
-    signer = Signer(name, found, fingerprint(base64.b64decode(found.partition(" ")[2])))
+    public = public_key(key)
+    signer = Signer(name, public.key, public.fingerprint)
     lines = _lines()
     if any(other is not None and other[::2] == signer[::2] for other in map(_signer, lines)):
         raise user_error("signer-there", {"name": name})
-    _write([*lines, f'{name} namespaces="{NAMESPACE}" {found}'])
+    _write([*lines, f'{name} namespaces="{NAMESPACE}" {public.key}'])
     return signer
 
 
@@ -90,6 +100,18 @@ def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
         raise user_error("signer-unknown", {"name": name})
     _write(lines)
     return gone, stays
+
+
+def forget(signer: Signer) -> None:
+    """Take away one of ``signers``: its line, with all the names in that.
+
+    Raises UserError("signer-unknown" | "signers-…").
+    """
+    lines = _lines()
+    stay = [line for line in lines if _signer(line) != signer]
+    if stay == lines:
+        raise user_error("signer-unknown", {"name": signer.name})
+    _write(stay)
 
 
 def required() -> bool:
@@ -150,8 +172,8 @@ def _signer(line: str) -> Signer | None:
     return Signer(line.split(maxsplit=1)[0], f"{match[1]} {match[2]}", fingerprint(blob))
 
 
-def _public(key: str) -> str:
-    """The kind and the text of a public key, of its file or as it stands."""
+def public_key(key: str) -> PublicKey:
+    """A public key, of its file or as it stands. Raises UserError("key-unusable")."""
     text = key
     if not _KEY.match(key):
         try:
@@ -160,14 +182,22 @@ def _public(key: str) -> str:
             raise user_error("key-unusable", {"file": key, "why": e.strerror}) from e
         except ValueError as e:
             raise user_error("key-unusable", {"file": key, "why": "It is not text"}) from e
+    return public_key_in(text, key)
+
+
+def public_key_in(text: str, name: str) -> PublicKey:
+    """The public key that a text begins with, read or pasted. name: what to call it where it is
+    none. Raises UserError("key-unusable").
+    """
     if "PRIVATE KEY" in text:
         why = "It is a private key, which nobody else may see"
-        raise user_error("key-unusable", {"file": key, "why": why})
+        raise user_error("key-unusable", {"file": name, "why": why})
     match = _KEY.match(text)
     try:
         blob = base64.b64decode(match[2], validate=True) if match else b""
     except binascii.Error:
         blob = b""
     if match is None or not blob[4:].startswith(match[1].encode()):
-        raise user_error("key-unusable", {"file": key, "why": "It is no public key of OpenSSH"})
-    return f"{match[1]} {match[2]}"
+        raise user_error("key-unusable", {"file": name, "why": "It is no public key of OpenSSH"})
+    comment = text[match.end() :].partition("\n")[0].strip()
+    return PublicKey(f"{match[1]} {match[2]}", fingerprint(blob), comment)

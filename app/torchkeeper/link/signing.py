@@ -11,25 +11,52 @@ from typing import Any
 
 from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.link import temporary
-from torchkeeper.link.words import user_error
+from torchkeeper.link.process import clean_environment
+from torchkeeper.link.words import UserError, user_error
 
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
 Ask = Callable[..., dict[str, Any]]
 
 #: Characters of an error that are looked at.
-_SAID = 4000
+SAID = 4000
+#: How the two kinds of lines begin that ``askpass`` writes to standard error.
+ASKS, NOTES = b"torchkeeper-ask ", b"torchkeeper-notice "
+
+
+def program() -> str:
+    """What signs. Raises UserError("ssh-keygen-missing")."""
+    found = shutil.which("ssh-keygen")
+    if found is None:
+        raise user_error("ssh-keygen-missing", {})
+    return found
 
 
 def check_key(key: str) -> str:
     """Raise UserError("key-unusable" | "ssh-keygen-missing") where nothing can be signed with a
     key, as far as can be told before it is used; returns the program that signs.
     """
-    program = shutil.which("ssh-keygen")
-    if program is None:
-        raise user_error("ssh-keygen-missing", {})
+    found = program()
     if not os.path.isfile(key):
         raise user_error("key-unusable", {"file": key, "why": "There is no such file"})
-    return program
+    return found
+
+
+def command(key: str, target: str) -> list[str]:
+    """What puts the signature of a file beside it. Raises as ``check_key``.
+
+    key: the file of a private key, or of a public one whose other half is beside it or held by an
+    agent (ssh-keygen(1), -Y sign).
+    """
+    return [check_key(key), "-q", "-Y", "sign", "-n", sshsig.NAMESPACE, "-f", key, target]
+
+
+def signature_of(target: str) -> str:
+    """The text of the signature that ``command`` made of a file. Raises UserError."""
+    try:
+        with open(target + ".sig", encoding="ascii") as stream:
+            return stream.read(sshsig.MAX_SIZE)
+    except (OSError, ValueError) as e:
+        raise user_error("signing-failed", {"why": "ssh-keygen has written no signature"}) from e
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
@@ -41,16 +68,30 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
     Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and what an engine
     says of the file.
     """
-    program = check_key(key)
+    check_key(key)
     source: dict[str, Any] = {"file": file} if file else {"held": True}
     with temporary.folder("sign") as folder:
         target = os.path.join(folder, manifest.NAME)
         digest = ask("copy_manifest", **source, target=target)["manifest"]
-        _run([program, "-q", "-Y", "sign", "-n", sshsig.NAMESPACE, "-f", key, target])
-        with open(target + ".sig", encoding="ascii") as stream:
-            text = stream.read(sshsig.MAX_SIZE)
+        _run(command(key, target))
+        text = signature_of(target)
         ask("attach_signature", **source, signature=text, manifest=digest, output=output,
             replace=replace)  # fmt: skip
+
+
+def environment_asking() -> dict[str, str]:
+    """The environment in which ssh-keygen asks by ``askpass`` instead of on a terminal: questions
+    are lines of its standard error, answers lines of its standard input.
+    """
+    helper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "askpass")
+    return clean_environment({"SSH_ASKPASS": helper, "SSH_ASKPASS_REQUIRE": "force"})
+
+
+def failed(heard: bytes, code: int) -> UserError:
+    """Why ssh-keygen ended with a code other than 0, from what it said last."""
+    lines = heard.decode(errors="replace").strip().splitlines()
+    why = lines[-1].rstrip(".\r") if lines else f"ssh-keygen ended with {code}"
+    return user_error("signing-failed", {"why": why})
 
 
 def _run(command: list[str]) -> None:
@@ -59,10 +100,8 @@ def _run(command: list[str]) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stderr
         while data := os.read(process.stderr.fileno(), 4096):
-            heard = (heard + data)[-_SAID:]
+            heard = (heard + data)[-SAID:]
             sys.stderr.write(data.decode(errors="backslashreplace"))
             sys.stderr.flush()
     if process.returncode:
-        lines = heard.decode(errors="replace").strip().splitlines()
-        why = lines[-1].rstrip(".\r") if lines else f"ssh-keygen ended with {process.returncode}"
-        raise user_error("signing-failed", {"why": why})
+        raise failed(heard, process.returncode)

@@ -14,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 import torchkeeper
+from torchkeeper.link.words import user_error
 from torchkeeper.stores.appearing import appearing
 
 PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
@@ -41,7 +42,10 @@ def _sources() -> list[tuple[str, bytes]]:
 
 @functools.cache
 def archive() -> Path:
-    """The zip, made once per version of the code in the user's cache folder."""
+    """The zip, made once per version of the code in the user's cache folder.
+
+    Raises UserError("cache-unwritable").
+    """
     import hashlib
     import zipfile
 
@@ -50,11 +54,15 @@ def archive() -> Path:
     for name, data in sources:
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     folder = Path(cache_folder())
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
-    if not target.exists():
-        # It can be made again, but would not be where a power cut had left a part of it.
-        with appearing(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
-            for name, data in sources:
-                made.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not target.exists():
+            # It can be made again, but would not be where a power cut had left a part of it.
+            with appearing(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
+                for name, data in sources:
+                    made.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    except OSError as e:
+        about = {"folder": str(folder), "why": e.strerror or str(e)}
+        raise user_error("cache-unwritable", about) from e
     return target

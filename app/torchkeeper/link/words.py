@@ -111,6 +111,12 @@ CATALOGUE: dict[str, Words] = {
         "Check the folder's permissions, and that its disk is not full, then try again. What is "
         "left to be done is in the file .torchkeeper-journal-… in it.",
     ),
+    "undo-full": Words(
+        "{place} is full.",
+        "There is no room to put everything back: {entries} entries are, the others stay in the "
+        "trash.",
+        "Free some room, then undo once more.",
+    ),
     "disk-full": Words(
         "{place} is full.",
         "The file system has no room left; what had been placed was taken back.",
@@ -325,6 +331,11 @@ CATALOGUE: dict[str, Words] = {
     ),
     "output-unwritable": Words(
         "{file} cannot be written.", "{why}.", "Choose another folder, or free some room."
+    ),
+    "cache-unwritable": Words(
+        "Torchkeeper's own cache folder cannot be written.",
+        "{folder}: {why}.",
+        "Check its permissions, and that its disk is not full; XDG_CACHE_HOME names another one.",
     ),
     "output-full": Words(
         "There is no room for {file}.",

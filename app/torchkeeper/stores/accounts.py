@@ -54,7 +54,7 @@ class Accounts:
             with contextlib.suppress(ImportError, KeyError):
                 import pwd
 
-                self._users[uid] = pwd.getpwuid(uid).pw_name
+                self._users[uid] = None if unmapped(uid) else pwd.getpwuid(uid).pw_name
         return Who("user", uid, self._users[uid])
 
     @property
@@ -118,6 +118,15 @@ class Accounts:
             elif tag in (_GROUP, _GROUP_OF_FILE) and not self.alone(gid):
                 found[self.group(gid)] = None
         return list(found)
+
+
+def unmapped(uid: int) -> bool:
+    """Whether an id stands for all that have none in this container (user_namespaces(7))."""
+    try:
+        with open("/proc/sys/kernel/overflowuid") as file, open("/proc/self/uid_map") as mapped:
+            return uid == int(file.read()) and mapped.read().split() != ["0", "0", "4294967295"]
+    except (OSError, ValueError):
+        return False
 
 
 def _listed(path: str) -> list[tuple[int, int]] | None:

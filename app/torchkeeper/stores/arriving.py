@@ -175,6 +175,7 @@ class Arriving:
         self.make_folders(os.path.dirname(lock))
         if not os.path.lexists(lock):
             self._journal.note(["lock", self._relative(lock)])
+            self._journal.sync()
 
         def note(before: list[Listed]) -> None:
             self._journal.note(["list", self._relative(path), item, before])

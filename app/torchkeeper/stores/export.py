@@ -87,12 +87,12 @@ def export(
     Raises Problem("output-unwritable" | "output-full" | "output-exists") and passes Cancelled on;
     nothing stays behind then. What an earlier one has left there is removed first.
     """
+    remove_leftovers(os.path.dirname(output) or ".", report)
     if os.path.lexists(output) and not os.path.isfile(output):
         # A rename would replace a device or a folder by the bundle.
         raise Problem("output-unwritable", file=output, why="It is not a regular file")
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
-    remove_leftovers(os.path.dirname(output) or ".", report)
     alone = Singly(source)
     taken = holdable(chosen, alone, left)
     total = sum(one.item.size for one in taken)

@@ -62,8 +62,7 @@ class Journal:
             self.sync()
             sync_folder(self._root)
         except BaseException:
-            with contextlib.suppress(OSError):
-                self.close()
+            self.close()
             raise
         return self._handle
 
@@ -85,10 +84,11 @@ class Journal:
             self.sync()
 
     def close(self) -> None:
-        """Remove it: there is nothing left to be done. Raises OSError."""
+        """Remove it: there is nothing left to be done. Where it cannot be, the next one will."""
         if self._handle is not None:
             self.leave()
-            remove(self._root)
+            with contextlib.suppress(OSError):
+                remove(self._root)
 
     def leave(self) -> None:
         """Leave it where it is, for the next one that comes: not all could be taken back."""

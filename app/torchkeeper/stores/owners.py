@@ -6,7 +6,9 @@ everybody may make one of that name first. Whoever owns the folder, may write to
 folder it is in, runs code as whoever uses it.
 
 What is found is told as objects ``{what, grave, place, root, path, who, …}``, the words for which
-are in ``torchkeeper.link.owned``; ``root`` is what the place leads to:
+are in ``torchkeeper.link.owned``; ``root`` is what the place leads to, and ``default`` whether it
+is PyTorch's default, where precompiled C++ headers are whatever TORCHINDUCTOR_CACHE_DIR names
+(``_HEADER_DIR`` in torch/_inductor/codecache.py):
 
 - ``taken``: the folder is where PyTorch looks for this user's cache, among folders of everybody,
   and another user made it. ``owner``: it is another user's, which may be meant.
@@ -33,8 +35,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from torchkeeper.artifacts.layout import TRASH
-from torchkeeper.stores.accounts import ALL, Accounts, Who, has_list
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.stores.accounts import ALL, Accounts, Who, has_list, unmapped
 from torchkeeper.stores.walk_process import scan
 
 Finding = dict[str, Any]
@@ -64,7 +66,8 @@ class Seen:
     def note(self, path: str, uid: int, gid: int, mode: int) -> None:
         """Something that is another user's, or that others may write to."""
         folder = stat.S_ISDIR(mode)
-        if not self.accounts.trusted(uid) and path != TRASH:  # which is no entry
+        ours = path == TRASH or path.startswith(JOURNAL)  # Torchkeeper's, and no entries
+        if not ours and not self.accounts.trusted(uid):
             self.foreign[path] = uid
             if folder:
                 self._folders.add(path)
@@ -169,7 +172,8 @@ class _Place:
         return found
 
     def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Any) -> Finding:
-        about = {"place": self._place, "root": self._root, "path": path, "who": who.to_json()}
+        about = {"place": self._place, "root": self._root, "default": _is_default(self._place),
+                 "path": path, "who": who.to_json()}  # fmt: skip
         return {"what": what, "grave": grave, **about, "among": self._among(path), **more}
 
     def _writable(self, root: str, own: os.stat_result, foreign: bool) -> list[Finding]:
@@ -202,7 +206,7 @@ class _Place:
         """What of a folder or link on the way lets others lead it elsewhere."""
         status = self._way[path]
         among = self._among(path)
-        foreign = not self._accounts.trusted(status.st_uid) and not _unmapped(status.st_uid)
+        foreign = not self._accounts.trusted(status.st_uid) and not unmapped(status.st_uid)
         who = self._accounts.user(status.st_uid)
         if stat.S_ISLNK(status.st_mode):
             return [self._finding("link", path, who, bool(among))] if foreign else []
@@ -293,19 +297,26 @@ def _way(path: str) -> tuple[dict[str, os.stat_result], str | None]:
     return found, at
 
 
-def _is_own(place: str) -> bool:
-    """Whether PyTorch or Triton would use a folder here, by a variable or by default."""
+def of_program(place: str) -> list[Finding]:
+    """The same of a folder that a program is to use, and what is grave about PyTorch's default one,
+    from which it takes precompiled headers all the same.
+    """
     from torchkeeper.stores.places import default_folder
 
+    found = glance(place)
+    if not _is_default(place):
+        found += [one for one in glance(default_folder()) if one["grave"]]
+    return found
+
+
+def _is_default(place: str) -> bool:
+    from torchkeeper.stores.places import default_folder
+
+    return os.path.abspath(place) == os.path.abspath(default_folder())
+
+
+def _is_own(place: str) -> bool:
+    """Whether PyTorch or Triton would use a folder here, by a variable or by default."""
     variables = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
     named = [folder for name in variables if (folder := os.environ.get(name))]
-    return os.path.abspath(place) in map(os.path.abspath, [default_folder(), *named])
-
-
-def _unmapped(uid: int) -> bool:
-    """Whether an id stands for all that have none in this container (user_namespaces(7))."""
-    try:
-        with open("/proc/sys/kernel/overflowuid") as file, open("/proc/self/uid_map") as mapped:
-            return uid == int(file.read()) and mapped.read().split() != ["0", "0", "4294967295"]
-    except (OSError, ValueError):
-        return False
+    return _is_default(place) or os.path.abspath(place) in map(os.path.abspath, named)

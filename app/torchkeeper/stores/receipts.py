@@ -31,6 +31,8 @@ _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.
 _MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
 FILES = "files"
+#: What the name of a receipt begins with that is being removed.
+_REMOVING = "removing-"
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
 
 
@@ -99,11 +101,38 @@ def _mode_and_times(path: str) -> list[int]:
     return [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
 
 
-def discard(bin_: str) -> None:
-    """Remove a receipt with all that is left of it, and the trash with the last."""
-    shutil.rmtree(bin_, ignore_errors=True)
+def discard(bin_: str) -> str | None:
+    """Remove a receipt with all that is left of it, and the trash with the last; why it is not
+    gone, or None. What is left then is no receipt any more: nothing is ever put back in part.
+    """
+    trash, name = os.path.split(bin_)
+    aside = os.path.join(trash, f"{_REMOVING}{name}")
+    try:
+        os.rename(bin_, aside)
+    except FileNotFoundError:
+        pass
+    except OSError as e:
+        return e.strerror
+    return clear(os.path.dirname(trash))
+
+
+def clear(root: str) -> str | None:
+    """Remove what is left of receipts that were to be removed, and the trash if it is empty then;
+    why not all of it is gone, or None.
+    """
+    trash = os.path.join(root, TRASH)
+    if os.path.islink(trash):
+        return None
+    why: str | None = None
+    for bin_ in _in(trash):
+        if os.path.basename(bin_).startswith(_REMOVING):
+            try:
+                shutil.rmtree(bin_)
+            except OSError as e:
+                why = e.strerror or str(e)
     with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(bin_))
+        os.rmdir(trash)
+    return why
 
 
 def folders_of(root: str) -> list[str]:
@@ -111,6 +140,10 @@ def folders_of(root: str) -> list[str]:
     trash = os.path.join(root, TRASH)
     if os.path.islink(trash):
         return []
+    return [bin_ for bin_ in _in(trash) if not os.path.basename(bin_).startswith(_REMOVING)]
+
+
+def _in(trash: str) -> list[str]:
     try:
         with os.scandir(trash) as entries:
             names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
@@ -219,6 +252,14 @@ class Folders:
             os.mkdir(path)
             if folder in self.said:
                 os.chmod(path, self.said[folder][0] & 0o7777)
+
+    def prune(self, root: str) -> None:
+        """Remove those that are empty."""
+        for folder in sorted(filter(None, self.said), key=lambda path: -path.count("/")):
+            path = os.path.join(root, folder)
+            if os.path.realpath(path) == path:
+                with contextlib.suppress(OSError):
+                    os.rmdir(path)
 
     def restore_times(self, root: str, folders: set[str]) -> None:
         """Give folders the times they had, the deepest first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from torchkeeper.stores import journal, receipts, steps
 from torchkeeper.stores.durable import sync_folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.journal import CutOff
+from torchkeeper.stores.leftovers import remove_leftovers
 from torchkeeper.stores.restoring import restore
 
 
@@ -79,7 +81,9 @@ def _ended(root: str, cut: CutOff) -> _Ended:
             steps.settle(root, cut.steps)
             return "completed", 0, sum(map(_count, cut.steps))
         case "import":
-            return "taken-back", 0, steps.take_back(root, cut.steps)
+            taken = steps.take_back(root, cut.steps)
+            _sweep(root)
+            return "taken-back", 0, taken
         case "purge":
             return _purge(root, about, cut.done)
         case "undo":
@@ -90,8 +94,33 @@ def _ended(root: str, cut: CutOff) -> _Ended:
             count = sum(len(receipts.trashed(bin_)) for bin_ in bins if bin_)
             for bin_ in filter(None, bins):
                 receipts.discard(bin_)
+            receipts.clear(root)
             return "completed", 0, count
     return _NOTHING  # it was cut off before it had said what it was about to do
+
+
+def _sweep(root: str) -> None:
+    """Remove what is under a temporary name: a power cut may leave it where it takes the end of the
+    journal, which said so; and so does whoever was killed while he wrote a list.
+    """
+    for above, folders, files in os.walk(root, topdown=False):
+        mine = [name for name in files if steps.is_temporary(name)]
+        partial = [name for name in folders if steps.is_temporary(name)]
+        for name in mine:
+            with contextlib.suppress(OSError):
+                if os.lstat(os.path.join(above, name)).st_uid == os.geteuid():
+                    os.unlink(os.path.join(above, name))
+        for name in partial:
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+        lists = os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager"
+        if lists:
+            remove_leftovers(above, Report())
+        while (mine or partial or lists) and above != root:
+            try:
+                os.rmdir(above)
+            except OSError:
+                break
+            above = os.path.dirname(above)
 
 
 def _count(step: journal.Step) -> int:
@@ -108,6 +137,7 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     if not done:
         return "put-back", *_restore(root, bin_)
     count = len(receipts.trashed(bin_))
+    receipts.Folders.of(receipts.said_by(bin_)).prune(root)
     if about.get("now") or not count:
         receipts.discard(bin_)
     return "completed", 0, count
@@ -117,8 +147,12 @@ def _restore(root: str, bin_: str | None) -> tuple[int, int]:
     """Put back what a receipt holds; what cannot be, for something has come into its place, stays
     in the trash.
     """
-    if bin_ is None or not os.path.isdir(bin_) or os.path.islink(os.path.dirname(bin_)):
+    if bin_ is None or os.path.islink(os.path.dirname(bin_)):
         return 0, 0
+    if not os.path.isdir(bin_):
+        receipts.discard(bin_)  # the trash may have been made for it
+        return 0, 0
+    _sweep(root)
 
     def left(_item: Item, _problem: Problem) -> None:
         """It is in the trash, where undo finds it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,18 +13,22 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import withdrawing
 from torchkeeper.stores.items import File, Item, is_group
 from torchkeeper.stores.receipts import FILES, Folders, discard, items_of, said_by, trashed
+from torchkeeper.stores.withdrawing import is_list
 
 Left = Callable[[Item, Problem], None]
 
 
 @dataclass
 class Purged:
-    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None."""
+    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None. full:
+    whether an undo had no room for all.
+    """
 
     entries: int = 0
     files: int = 0
     bytes: int = 0
     receipt: str | None = None
+    full: bool = False
 
 
 def allocated(files: Iterable[File]) -> int:
@@ -34,44 +40,32 @@ def allocated(files: Iterable[File]) -> int:
 
 
 def restore(root: str, bin_: str, files: list[File], report: Report, left: Left) -> Purged:
-    """Put the files of a receipt back, as far as nothing has come into their place; what cannot be
-    goes to ``left``. Of one that is empty then nothing stays.
+    """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
+    be goes to ``left``. Where there is no room no further entry is tried. Of a receipt that is
+    empty then nothing stays.
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
     back: list[File] = []
-    touched: set[str] = {""}
     paths: set[str] = set()
     items = items_of(bin_, files)
-    # Last what says that the others are there: PyTorch takes none of a list of which a library is
-    # missing, and Triton fails where a kernel lacks a file.
-    parts = [(item, file, withdrawing.is_list(file.path)) for item in items for file in item.files]
-    parts.sort(key=lambda part: (part[2], is_group(part[0].kind, part[1].name)))
-    for number, (item, file, lists) in enumerate(parts):
-        report.progress(number, len(parts), "files")
-        if file.path in paths:
-            continue  # it came with another entry that has it, too
+    number = 0
+    # Lists last: PyTorch takes none of one of which a library is missing.
+    for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
         try:
-            merged = lists and os.path.lexists(os.path.join(root, file.path))
-            if merged:
-                kept = os.path.join(bin_, FILES)
-                if not withdrawing.give_back(root, file.path, kept):
-                    raise Problem("path-taken", path=file.path)
-            else:
-                _put_back(root, bin_, file, folders)
-        except Problem as problem:
-            left(item, problem)
+            back += _restore_item(root, bin_, item, folders, paths, left)
         except OSError as e:
-            left(item, Problem("cannot-restore", path=file.path, why=e.strerror))
-        else:
-            if not merged:
-                back.append(file)
-            paths.add(file.path)
-            folder = os.path.dirname(file.path)
-            while folder and folder not in touched:
-                touched.add(folder)
-                folder = os.path.dirname(folder)
+            if e.errno in (errno.ENOSPC, errno.EDQUOT):
+                done.full = True
+                break
+            left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
+        number += len(item.files)
+        report.progress(number, len(files), "files")
     done.entries = sum(all(file.path in paths for file in item.files) for item in items)
+    touched = {""}
+    for path in paths:
+        while (path := os.path.dirname(path)) and path not in touched:
+            touched.add(path)
     if not trashed(bin_):
         # Also of what one that was cut off has put back.
         touched |= folders.said.keys()
@@ -82,6 +76,44 @@ def restore(root: str, bin_: str, files: list[File], report: Report, left: Left)
     done.files = len(back)
     done.bytes = allocated(back)
     return done
+
+
+def _restore_item(
+    root: str, bin_: str, item: Item, folders: Folders, paths: set[str], left: Left
+) -> list[File]:
+    """Put an entry back, whose files come to ``paths``; returns those that were moved.
+
+    Raises OSError, after taking it to the trash again as a whole.
+    """
+    back: list[File] = []
+
+    def order(file: File) -> tuple[bool, bool]:
+        # Last what says that the others are there.
+        return is_list(file.path), is_group(item.kind, file.name)
+
+    for file in sorted(item.files, key=order):
+        if file.path in paths:
+            continue  # it came with another entry that has it, too
+        try:
+            merged = is_list(file.path) and os.path.lexists(os.path.join(root, file.path))
+            if merged:
+                if not withdrawing.give_back(root, file.path, os.path.join(bin_, FILES)):
+                    raise Problem("path-taken", path=file.path)
+            else:
+                _put_back(root, bin_, file, folders)
+        except Problem as problem:
+            left(item, problem)
+            continue
+        except OSError:
+            for one in back:
+                with contextlib.suppress(OSError):
+                    os.rename(os.path.join(root, one.path), os.path.join(bin_, FILES, one.path))
+                    paths.remove(one.path)
+            raise
+        if not merged:
+            back.append(file)
+        paths.add(file.path)
+    return back
 
 
 def _put_back(root: str, bin_: str, file: File, folders: Folders) -> None:
@@ -101,4 +133,5 @@ def _put_back(root: str, bin_: str, file: File, folders: Folders) -> None:
             raise Problem("path-taken", path=file.path) from None
         os.rename(source, target)  # a file system without hard links
     else:
-        os.unlink(source)
+        with contextlib.suppress(OSError):  # it is back, and has two names, as above
+            os.unlink(source)

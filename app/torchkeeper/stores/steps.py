@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -28,6 +29,7 @@ from torchkeeper.stores.locks import ours
 #: What names of temporary files and folders of ours begin with. PyTorch and Triton take no name
 #: that begins with a dot, or a folder of Triton's with ``tmp.``, for an entry.
 _FILE, _FOLDER = ".torchkeeper-", "tmp.torchkeeper-"
+_TEMPORARY = re.compile(r"\.torchkeeper-[0-9a-f]{12}\.tmp|tmp\.torchkeeper-[0-9a-f]{12}")
 
 
 def temporary_file(folder: str) -> str:
@@ -38,6 +40,11 @@ def temporary_file(folder: str) -> str:
 def temporary_folder(folder: str) -> str:
     """A path in a folder for a kernel until it is whole."""
     return os.path.join(folder, f"{_FOLDER}{secrets.token_hex(6)}")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or a folder of this name is one that was to get another."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def stamp_of(path: str) -> list[int]:

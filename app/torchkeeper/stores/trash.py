@@ -9,11 +9,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 from dataclasses import dataclass
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import receipts, withdrawing
 from torchkeeper.stores.durable import sync_folder
@@ -59,50 +57,86 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     all is moved as well, and removed then, so that no part of it is ever lost.
     Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder").
     """
-    done = Purged()
     with changing(plan.root, report):
-        name = receipts.new_name()
-        journal, bin_ = _begin(plan, name, now)
-        if bin_ and not now:
-            done.receipt = name
-        taken: list[File] = []
-        paths: set[str] = set()
-        emptied: set[str] = set()
-        kept = False
+        purging = _Purging(plan, now, left)
         try:
-            items = withdrawing.parted(plan.root, plan.items)
-            # A list that goes as a whole goes before anything is taken off it.
-            items.sort(key=withdrawing.goes_alone)
-            for number, item in enumerate(items):
-                report.check()
-                report.progress(number, len(plan.items), "entries")
-                gone = _purge_item(plan.root, item, bin_, now, left)
-                if gone is None:
-                    continue
-                kept = kept or bool(gone) or withdrawing.goes_alone(item)
-                taken += gone
-                paths.update(file.path for file in gone)
-                # What two of a list have in common has gone with the first of them.
-                done.entries += all(file.path in paths for file in item.files)
-                emptied |= {os.path.dirname(file.path) for file in gone}
+            purging.run(report)
+        except OSError as e:
+            # The trash is full: all or nothing.
+            purging.put_back()
+            raise Problem("trash-full", place=plan.root) from e
         finally:
-            # PyTorch looks whether a graph's folder is there, and fails where it then is not
-            # (iterate_over_candidates in torch/_inductor/codecache.py).
-            for folder in () if plan.insisted else emptied:
-                _prune(plan.root, folder)
-            sync_folder(plan.root)
-            if journal:
-                with contextlib.suppress(OSError):  # the disk is full: it goes at once
-                    journal.done()
-            if bin_ and (now or not kept):
-                receipts.discard(bin_)
-                done.receipt = None
-            if journal:
-                journal.close()
-        done.files = len(taken)
-        done.bytes = allocated(taken)
+            purging.end()
     report.progress(len(plan.items), len(plan.items), "entries")
-    return done
+    return purging.done
+
+
+class _Purging:
+    """A purge that is under way. Raises Problem as ``purge`` when made."""
+
+    def __init__(self, plan: Plan, now: bool, left: Left) -> None:
+        name = receipts.new_name()
+        self.done = Purged()
+        self._plan, self._root, self._now, self._left = plan, plan.root, now, left
+        self._journal, self._bin = _begin(plan, name, now)
+        if self._bin and not now:
+            self.done.receipt = name
+        self._taken: list[File] = []
+        self._emptied: set[str] = set()
+        self._kept = self._unfinished = False
+
+    def run(self, report: Report) -> None:
+        """Take everything. Raises Cancelled, and OSError where the trash is full."""
+        paths: set[str] = set()
+        items = withdrawing.parted(self._root, self._plan.items)
+        # A list that goes as a whole goes before anything is taken off it.
+        items.sort(key=withdrawing.goes_alone)
+        for number, item in enumerate(items):
+            report.check()
+            report.progress(number, len(items), "entries")
+            gone = _purge_item(self._root, item, self._bin, self._now, self._left)
+            if gone is None:
+                continue
+            self._kept = self._kept or bool(gone) or withdrawing.goes_alone(item)
+            self._taken += gone
+            paths.update(file.path for file in gone)
+            # What two of a list have in common has gone with the first of them.
+            self.done.entries += all(file.path in paths for file in item.files)
+            self._emptied |= {os.path.dirname(file.path) for file in gone}
+        self.done.files = len(self._taken)
+        self.done.bytes = allocated(self._taken)
+
+    def put_back(self) -> None:
+        """Put back what was moved; what cannot be now is by the next one that comes."""
+        assert self._bin
+        files = receipts.trashed(self._bin)
+        restore(self._root, self._bin, files, Report(), lambda _item, _problem: None)
+        self._kept = self._unfinished = bool(receipts.trashed(self._bin))
+
+    def end(self) -> None:
+        """Leave no empty folders, and the trash and the journal as they should be."""
+        if self._unfinished and self._journal:
+            self._journal.leave()
+            return
+        # PyTorch looks whether a graph's folder is there, and fails where it then is not
+        # (iterate_over_candidates in torch/_inductor/codecache.py).
+        emptied = () if self._plan.insisted else self._emptied
+        tidy = not [folder for folder in emptied if not _prune(self._root, folder)]
+        with contextlib.suppress(OSError):
+            sync_folder(self._root)
+        said = False
+        with contextlib.suppress(OSError):  # the disk is full: it goes at once
+            if self._journal:
+                self._journal.done()
+                said = True
+        if self._bin and (self._now or not self._kept):
+            if tidy or not said:
+                tidy = receipts.discard(self._bin) is None
+            self.done.receipt = None
+        if self._journal and said and not tidy:
+            self._journal.leave()  # the next one that comes tries again
+        elif self._journal:
+            self._journal.close()
 
 
 def _begin(plan: Plan, name: str, now: bool) -> tuple[Journal | None, str | None]:
@@ -161,6 +195,8 @@ def _take_files(
         left(item, problem)
         return None
     except OSError as e:
+        if _full(e) and bin_ and not now:
+            raise
         left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
         return None
     # Of a kernel the files first that say that the others are there: Triton looks at no other then.
@@ -174,10 +210,29 @@ def _take_files(
         except FileNotFoundError:
             continue  # somebody else was faster; it is gone, as was wished
         except OSError as e:
+            if bin_ is not None:
+                _give_back(root, bin_, item, gone)
+                gone = []
+            if _full(e) and bin_ and not now:
+                raise
             left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
-        else:
-            gone.append(file)
+            return gone or None
+        gone.append(file)
     return gone
+
+
+def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
+    """Have an entry as it was that cannot go as a whole."""
+    for file in reversed(gone):
+        with contextlib.suppress(OSError):
+            os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
+    if withdrawing.goes_alone(item):
+        with contextlib.suppress(OSError, Problem):
+            withdrawing.give_back(root, withdrawing.list_of(item), os.path.join(bin_, FILES))
+
+
+def _full(e: OSError) -> bool:
+    return e.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _move(path: str, target: str, now: bool) -> None:
@@ -185,7 +240,7 @@ def _move(path: str, target: str, now: bool) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.rename(path, target)
     except OSError as e:
-        if not now or e.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EXDEV):
+        if not now or not (_full(e) or e.errno == errno.EXDEV):
             raise
         os.unlink(path)  # it would be removed in the end
 
@@ -194,14 +249,15 @@ def _same(file: File, now: File) -> bool:
     return (file.size, file.mtime_ns, file.inode) == (now.size, now.mtime_ns, now.inode)
 
 
-def _prune(root: str, folder: str) -> None:
-    """Remove a folder and what is above it, as far as they are empty."""
+def _prune(root: str, folder: str) -> bool:
+    """Remove a folder and what is above it, as far as they are empty; whether that was possible."""
     while folder:
         try:
             os.rmdir(os.path.join(root, folder))
-        except OSError:
-            return
+        except OSError as e:
+            return e.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY)
         folder = os.path.dirname(folder)
+    return True
 
 
 def undo(place: str, report: Report, left: Left) -> Purged:
@@ -209,11 +265,12 @@ def undo(place: str, report: Report, left: Left) -> Purged:
     that was cut off is put back by that alone.
 
     A file whose path is taken again stays in the trash and goes to ``left``.
-    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable").
+    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
+    there is no room for all: the other entries stay in the trash.
     """
     root = Folder(place).root
     with changing(root, report) as recovered:
-        if recovered and recovered.outcome == "put-back":
+        if recovered and (recovered.what == "undo" or recovered.outcome == "put-back"):
             return Purged(recovered.entries, recovered.files)
         done = Purged()
         bins = receipts.folders_of(root)
@@ -230,21 +287,28 @@ def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
     files = receipts.trashed(bin_)
     try:
         journal = begun(root, "undo", receipt=os.path.basename(bin_))
+        try:
+            done = restore(root, bin_, files, report, left)
+            sync_folder(root)
+        except BaseException:
+            if journal:
+                journal.leave()
+            raise
     except OSError as e:
         raise Problem("place-unwritable", place=root, why=e.strerror) from e
-    try:
-        done = restore(root, bin_, files, report, left)
-        sync_folder(root)
-    finally:
-        if journal:
-            journal.close()
+    if journal and (done.full or receipts.clear(root) is not None):
+        journal.leave()  # the next one that comes does the rest, if it can
+    elif journal:
+        journal.close()
+    if done.full:
+        raise Problem("undo-full", place=root, entries=done.entries)
     return done
 
 
 def empty(place: str, report: Report) -> Purged:
     """Remove everything in the trash for good.
 
-    Raises Problem("trash-unremovable", why=…) if something stays.
+    Raises Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
     """
     root = Folder(place).root
     done = Purged()
@@ -260,16 +324,15 @@ def empty(place: str, report: Report) -> Purged:
                 report.progress(number, len(bins), "entries")
                 files = receipts.trashed(bin_)
                 entries = len(receipts.items_of(bin_, files))
-                shutil.rmtree(bin_)
+                if (why := receipts.discard(bin_)) is not None:
+                    raise Problem("trash-unremovable", place=place, why=why)
                 done.entries += entries
                 done.files += len(files)
                 done.bytes += allocated(files)
-        except OSError as e:
-            raise Problem("trash-unremovable", place=place, why=e.strerror) from e
+            if (why := receipts.clear(root)) is not None:
+                raise Problem("trash-unremovable", place=place, why=why)
         finally:
             if journal:
                 journal.close()
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.join(root, TRASH))
     report.progress(len(bins), len(bins), "entries")
     return done

@@ -51,13 +51,18 @@ def scan(
                 each()
             path = prefix + entry.name
             try:
-                status = entry.stat(follow_symlinks=False)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
+                    status = entry.stat(follow_symlinks=False)
                 else:
+                    status = entry.stat(follow_symlinks=False)
                     files.append(make(path, status))
             except FileNotFoundError:
                 continue  # it vanished meanwhile
+            except OSError:
+                if folders[-1:] == [path]:
+                    continue  # whoever looks into it is told why
+                raise
             uid = status.st_uid
             if (uid != me and uid) or status.st_mode & _OTHERS:
                 found.append((path, uid, status.st_gid, status.st_mode))

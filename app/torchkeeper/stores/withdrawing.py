@@ -43,7 +43,7 @@ def parted(root: str, items: Iterable[Item]) -> list[Item]:
     lists: dict[str, list[Listed]] = {}
     for item in every:
         if (one := listed_of(item)) is not None:
-            lists.setdefault(item.path.partition(MARK)[0], []).append(one)
+            lists.setdefault(list_of(item), []).append(one)
     kept: dict[str, set[str]] = {}
     for path, going in lists.items():
         try:
@@ -53,7 +53,7 @@ def parted(root: str, items: Iterable[Item]) -> list[Item]:
         left = Counter(map(_text, there)) - Counter(map(_text, going))
         if left:
             kept[path] = {path, *(_stem(path, json.loads(text)) for text in left)}
-    return [_without(item, kept.get(item.path.partition(MARK)[0])) for item in every]
+    return [_without(item, kept.get(list_of(item))) for item in every]
 
 
 def _without(item: Item, kept: set[str] | None) -> Item:
@@ -79,9 +79,14 @@ def _text(one: Listed) -> str:
     return json.dumps(one, sort_keys=True)
 
 
+def list_of(item: Item) -> str:
+    """The path of the list that an item is of."""
+    return item.path.partition(MARK)[0]
+
+
 def goes_alone(item: Item) -> bool:
     """Whether an item is to be taken off its list, which stays: as ``parted`` has made it."""
-    listed = item.path.partition(MARK)[0]
+    listed = list_of(item)
     return listed_of(item) is not None and all(file.path != listed for file in item.files)
 
 
@@ -91,7 +96,7 @@ def withdraw(root: str, item: Item, trash: str | None) -> bool:
 
     Raises Problem as ``merging.take``, and OSError.
     """
-    path = item.path.partition(MARK)[0]
+    path = list_of(item)
     one = listed_of(item)
     assert one is not None
     here = os.path.join(root, path)

@@ -216,12 +216,16 @@ def choose_folder(parent: QWidget, title: str, above: str, then: Callable[[str],
 
 
 def choose_files(
-    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[list[str]], object]
-) -> None:
-    """Ask for files to read; ``first``: the folder to look in, or the file chosen at first."""
+    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[list[str]], object],
+    *, several: bool = True,
+) -> None:  # fmt: skip
+    """Ask for files to read; ``first``: the folder to look in, or the file chosen at first.
+    Without ``several``, for one.
+    """
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    modes = QFileDialog.FileMode
+    dialog.setFileMode(modes.ExistingFiles if several else modes.ExistingFile)
     dialog.setDirectory(os.path.dirname(first))
     if os.path.basename(first):
         dialog.selectFile(first)

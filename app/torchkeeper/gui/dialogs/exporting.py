@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.asking import Latest, file_text, replace_text
 from torchkeeper.gui.dialogs.base import choose_target
+from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.kindtable import KindTable
 from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.secretchoice import SecretChoice
@@ -28,9 +29,9 @@ from torchkeeper.link.words import UserError, printable
 #: Torch versions and devices that are named one by one.
 _NAMED = 4
 
-#: The file, whether it may be replaced, how an environment builds native objects, and what becomes
-#: of secrets.
-Start = Callable[[str, bool, dict[str, Any] | None, str | None], Job]
+#: The file, whether it may be replaced, how an environment builds native objects, what becomes of
+#: secrets, and the key to sign with.
+Start = Callable[[str, bool, dict[str, Any] | None, str | None, str], Job]
 
 
 class ExportDialog(WorkDialog):
@@ -52,6 +53,7 @@ class ExportDialog(WorkDialog):
         """environments: one of them may have built the native objects."""
         super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Export"))
+        self._engines = engines
         self._settings = settings
         self._place = place
         self._selection = selection
@@ -74,7 +76,7 @@ class ExportDialog(WorkDialog):
         self.file.textChanged.connect(lambda *_: self._look())
         self._ask()
         room = self.screen().availableSize()
-        self.resize(min(680, room.width() - 40), min(600, room.height() - 80))
+        self.resize(min(680, room.width() - 40), min(680, room.height() - 80))
         self.file.setFocus()
 
     def _make(self) -> None:
@@ -86,12 +88,14 @@ class ExportDialog(WorkDialog):
             self.tr("What goes into the bundle, by kind"),
             [self.tr("Kind"), self.tr("Entries"), self.tr("Size")],
         )
-        self.table.room_for(3)
+        self.table.room_for(1)
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         self.secrets = SecretChoice()
         self.secrets.changed.connect(self._say)
+        self.key = KeyChoice(self._engines, self._settings)
+        self.key.changed.connect(self._say)
         self.file = QLineEdit()
         self.browse = forms.button(self.tr("&Browse…"))
         self.browse.setAutoDefault(False)
@@ -125,6 +129,8 @@ class ExportDialog(WorkDialog):
         layout.addLayout(line)
         layout.addWidget(self.check)
         layout.addWidget(self.replace)
+        layout.addSpacing(4)
+        forms.field(layout, self.tr("Sign &with"), self.key)
         layout.addLayout(button_row(self.cancel, self.go))
         self.add_choice(page_of(layout), self.go)
 
@@ -335,7 +341,7 @@ class ExportDialog(WorkDialog):
             return self.tr("A file is there already. Say that it is to be replaced.")
         if self.secrets.undecided:
             return self.tr("Secrets were found. Say what is to become of them.")
-        return ""
+        return self.key.why_not
 
     # What is done.
 
@@ -354,7 +360,12 @@ class ExportDialog(WorkDialog):
             return
         self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
         builders = carrying.builders(self._maker)
-        self.follow(self._start(path, self.replace.isChecked(), builders, self.secrets.value))
+        self.key.keep()
+        self.follow(
+            self._start(
+                path, self.replace.isChecked(), builders, self.secrets.value, self.key.value
+            )
+        )
 
     def choose_again(self) -> None:
         super().choose_again()
@@ -365,6 +376,7 @@ class ExportDialog(WorkDialog):
     def done(self, result: int) -> None:
         self._plan_of.forget()
         self._target_of.forget()
+        self.key.stop()
         super().done(result)
 
 

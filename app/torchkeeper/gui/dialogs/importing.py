@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.pages import button_row, page_of
 from torchkeeper.gui.dialogs.prospects import Prospects
 from torchkeeper.gui.dialogs.stays import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
+from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.environments import Environments
@@ -67,6 +68,10 @@ class ImportDialog(WorkDialog):
         self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         self._tickets: list[int] = []
+        #: Whether only what trusted signers have signed is imported.
+        self._required = False
+        listener = Listener(result=self._told_signers)
+        self._tickets.append(engines.signers(listener))
         self._tree = self._make_tree()
         self._detail = KindTable(
             self.tr("What is inside, by kind"),
@@ -76,6 +81,8 @@ class ImportDialog(WorkDialog):
         self._detail.room_for(4)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
+        self.signer = UnknownSigner(engines)
+        self.signer.trusted.connect(self._trusts)
         self.verdicts = forms.label("", wrap=True)
         self.verdicts.hide()
         self.target = PlaceChoice(places, current)
@@ -125,6 +132,7 @@ class ImportDialog(WorkDialog):
         body.addSpacing(4)
         body.addWidget(self._heading)
         body.addWidget(self._made_in)
+        body.addWidget(self.signer)
         body.addWidget(self.verdicts)
         body.addWidget(self._detail, 1)
         body.addSpacing(4)
@@ -228,6 +236,30 @@ class ImportDialog(WorkDialog):
             self.prospects.begin([file.path for file in self.chosen])
             self._say_prospects()
         self._allow()
+
+    def _told_signers(self, found: dict[str, Any]) -> None:
+        self._required = bool(found["required"])
+        self._allow()
+
+    def _trusts(self) -> None:
+        """A signer is trusted from now on, who may have signed any of the files."""
+        for number, file in enumerate(self.files):
+            if file.signature.get("status") == "unknown":
+                self._ask_signature(number)
+
+    def _ask_signature(self, number: int) -> None:
+        file = self.files[number]
+
+        def seen(signature: dict[str, Any]) -> None:
+            # Of another file that has its name by now, what was looked at says nothing.
+            if signature.get("manifest") == file.signature.get("manifest"):
+                file.signature = signature
+            self._say_trust()
+            self._show_file()
+            self._allow()
+
+        about = {"file": file.path, "signers": signers_file()}
+        self._tickets.append(self._engines.ask("signature", about, Listener(result=seen)))
 
     def _say_trust(self) -> None:
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""
@@ -356,6 +388,7 @@ class ImportDialog(WorkDialog):
         else:
             self._heading.setText(file.title())
             self._made_in.setText(file.origin())
+        self.signer.show_signature(file.signature)
         nothing = self.tr("Nothing to import") if file.ready else self.tr("Reading…")
         self._detail.say(nothing)
         marks = self._marks(file)
@@ -430,6 +463,10 @@ class ImportDialog(WorkDialog):
             return self.target.wrong
         if self._odd() and not self.anyway.isChecked():
             return self.tr("It names what PyTorch never writes. Say that you want it all the same.")
+        if self._required and (other := [file for file in self.chosen if file.signer is None]):
+            said = self.tr("{} is not signed by anybody you trust, and you import nothing else: "
+                           "File > Trusted signers.")  # fmt: skip
+            return said.format(printable(os.path.basename(other[0].path), 80))
         if self._compare_error is not None:
             return self._compare_error.what
         if self.names.busy or self.environment.waiting:

@@ -131,7 +131,7 @@ class Inspected:
         else:
             lines.append(_tr("It does not say in which environment it was made."))
         if self.signature:
-            lines.append(printable(_signed(self.signature)))
+            lines.append(printable(signed(self.signature)))
         if objects := carrying.lines(self.claims):
             lines.append(
                 " · ".join(f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
@@ -146,7 +146,7 @@ class Inspected:
         return "\n".join(lines)
 
 
-def _signed(signature: dict[str, Any]) -> str:
+def signed(signature: dict[str, Any]) -> str:
     """Who signed it, in words."""
     key = short_key(signature)
     status = signature.get("status")

@@ -1,4 +1,4 @@
-"""What came of an export, an import or a copy, in words."""
+"""What came of an export, a signing, an import or a copy, in words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 
 from PySide6.QtCore import QCoreApplication
 
+from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.gui.dialogs.ending import Outcome, compiled, took
 from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.notes import of_sign
 from torchkeeper.link import say
 from torchkeeper.link.words import printable
 from torchkeeper.stores.names import is_server
@@ -21,7 +23,7 @@ def _tr(text: str) -> str:
 
 
 def outcome(job: Job) -> Outcome:
-    """How an export, an import or a copy ended."""
+    """How an export, a signing, an import or a copy ended."""
     if job.state is State.CANCELLED:
         left = _tr("Nothing was left behind.")
         if job.kind == "warm":
@@ -38,6 +40,8 @@ def outcome(job: Job) -> Outcome:
         return compiled(job)
     if job.kind == "copy":
         return _copied(job)
+    if job.kind == "sign":
+        return _signed(job)
     return _exported(job) if job.kind == "export" else _imported(job)
 
 
@@ -63,7 +67,28 @@ def _exported(job: Job) -> Outcome:
         ),
         printable(os.path.dirname(output), 4096),
     ]
-    return Outcome("done", "good", _tr("Exported"), [*lines, *took(job)])
+    if "signature" not in job.result:
+        return Outcome("done", "good", _tr("Exported"), [*lines, *took(job)])
+    lines += _trusting(job)
+    return Outcome("done", "good", _tr("Exported and signed"), [*lines, *took(job)])
+
+
+def _signed(job: Job) -> Outcome:
+    name = printable(os.path.basename(job.place or ""), 60)
+    before = job.result.get("before") or {}
+    replaced = []
+    if before.get("key") and before.get("fingerprint") != job.result["signature"]["fingerprint"]:
+        replaced = [_tr("The signature that it had, with {}, was replaced.").format(
+            printable(short_key(before), 200)
+        )]  # fmt: skip
+    title = _tr("{} is signed").format(name)
+    return Outcome("done", "good", title, [*_trusting(job), *replaced, *took(job)])
+
+
+def _trusting(job: Job) -> list[str]:
+    """With which key a bundle was signed, and what others need to trust it."""
+    others = _tr("Others import it unasked once your public key is among their signers.")
+    return [f"{of_sign(job.result)}.", others]
 
 
 def _copied(job: Job) -> Outcome:

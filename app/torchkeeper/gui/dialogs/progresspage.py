@@ -10,7 +10,15 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
-from torchkeeper.gui.jobs import Job, State, cells_text, lap_text, progress_text, state_text
+from torchkeeper.gui.jobs import (
+    SIGNING,
+    Job,
+    State,
+    cells_text,
+    lap_text,
+    progress_text,
+    state_text,
+)
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -96,4 +104,6 @@ class ProgressPage(QWidget):
             return self.tr("Reading the entries, {} of {}").format(
                 f"{job.done:,.0f}", f"{job.total:,.0f}"
             )
+        if job.state is State.RUNNING and job.unit == SIGNING:
+            return self.tr("Signing…")
         return self.tr("Starting…") if job.state is State.RUNNING else state_text(job)

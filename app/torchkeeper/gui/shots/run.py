@@ -28,6 +28,7 @@ from torchkeeper.gui.shots import (
     scenes_recipes,
     scenes_runs,
     scenes_servers,
+    scenes_signing,
     scenes_verdicts,
     scenes_verifying,
     scenes_warming,
@@ -52,6 +53,7 @@ SCENES = {
     **scenes_verifying.SCENES,
     **scenes_warming.SCENES,
     **scenes_recipes.SCENES,
+    **scenes_signing.SCENES,
 }
 
 

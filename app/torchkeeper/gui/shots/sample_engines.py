@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QTimer
@@ -12,7 +12,14 @@ from PySide6.QtCore import QTimer
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.recipes.known import looked
-from torchkeeper.gui.shots import sample_compare, sample_leaks, sample_recipes, sample_runs, samples
+from torchkeeper.gui.shots import (
+    sample_compare,
+    sample_keys,
+    sample_leaks,
+    sample_recipes,
+    sample_runs,
+    samples,
+)
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -33,6 +40,8 @@ class SampleEngines(Engines):
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
     cells: what is known of the cells of recipes before they are warmed.
     no_recipes: there is none but the built-in one.
+    no_keys, no_signers: there is nothing to sign with, nobody who is trusted.
+    signers_required: only what signers have signed is imported.
     all_answer: there is no interpreter that hangs.
     verifications: what places were last verified to be, and whether they have changed since.
     in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
@@ -63,6 +72,7 @@ class SampleEngines(Engines):
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.no_recipes = False
+        self.no_keys = self.no_signers = self.signers_required = False
         self.cells: list[Any] = []
         self.all_answer = False
         self._places = places
@@ -146,6 +156,23 @@ class SampleEngines(Engines):
         """What a text really comes to."""
         return self._tell(looked(text, path), listener)
 
+    def keys(self, listener: Listener, file: str = "") -> int:
+        """Those of the samples."""
+        keys = [] if self.no_keys else sample_keys.KEYS
+        why = "" if keys else "No ssh-agent is running."
+        told: dict[str, Any] = {"keys": keys, "without_agent": why, "wrong": None}
+        if file:
+            about = {"file": file, "why": "There is no such file"}
+            told["wrong"] = user_error("key-unusable", about)
+        return self._tell_or_fail("keys", told, listener)
+
+    def signers(self, listener: Listener, change: Callable[[], object] | None = None) -> int:
+        """Those of the samples, whatever is to be changed."""
+        signers = [] if self.no_signers or change is not None else sample_keys.SIGNERS
+        told = {"signers": signers, "required": self.signers_required,
+                "file": "/home/ada/.config/torchkeeper/allowed_signers"}  # fmt: skip
+        return self._tell_or_fail("signers", told, listener)
+
     def verified(self, places: Sequence[str], listener: Listener) -> int:
         """What the samples say of places."""
         found = {place: self.verifications[place] for place in places
@@ -155,6 +182,13 @@ class SampleEngines(Engines):
     def mark(self, place: str, listener: Listener) -> int:
         """No place ever changes."""
         return self._tell({"mark": place}, listener)
+
+    def _tell_or_fail(self, name: str, result: dict[str, Any], listener: Listener) -> int:
+        error = self.failing.get(name)
+        if error is None:
+            return self._tell(result, listener)
+        QTimer.singleShot(0, self, lambda: listener.failed and listener.failed(error))
+        return self._ticket(listener)
 
     def _tell(self, result: dict[str, Any], listener: Listener) -> int:
         QTimer.singleShot(0, self, lambda: listener.result and listener.result(result))
@@ -206,6 +240,8 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             return self.cells, {}
+        if op == "signature":
+            return [], _signature(str(params["file"]))
         if op == "runnable":
             return [], sample_leaks.runnable("strange" in place)
         if op == "suggest":
@@ -284,7 +320,7 @@ class SampleEngines(Engines):
             rows = [entry for entry in rows if entry.kind != "lock"]
             more = {"made_in": samples.MADE_IN, "format": "torchcache", "trash": None,
                     **samples.CLAIMS}  # fmt: skip
-            more["signature"] = samples.SIGNATURE if "signed" in place else {"status": "none"}
+            more["signature"] = _signature(place)
             if "64-cores" in place:
                 more["made_in"] = {**samples.MADE_IN, "threads": 64}
             if place.endswith(".bin"):
@@ -298,6 +334,12 @@ class SampleEngines(Engines):
         files = sum(entry.files for entry in rows)
         size = sum(entry.size for entry in rows)
         return rows, {"entries": len(rows), "files": files, "bytes": size, **more}
+
+
+def _signature(file: str) -> dict[str, Any]:
+    if "stranger" in file:
+        return sample_keys.UNKNOWN
+    return samples.SIGNATURE if "signed" in file else sample_keys.NOBODY
 
 
 def _foretold(

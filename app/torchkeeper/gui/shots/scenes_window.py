@@ -82,6 +82,14 @@ def _bars(stage: Stage) -> None:
     window = stage.window(SampleEngines(found={"list": closed}))
     stage.take("window-partly", window)
     stage.close(window)
+    cut_off = {
+        "place": samples.PLACE, "what": "purge", "outcome": "put-back", "made": 1_795_356_000.0,
+        "entries": 412, "files": 1730,
+    }  # fmt: skip
+    window = stage.window()
+    window.engines.recovered.emit(cut_off)
+    stage.take("window-cut-off", window)
+    stage.close(window)
 
 
 def _owners(stage: Stage) -> None:
@@ -93,6 +101,7 @@ def _owners(stage: Stage) -> None:
         "path": place,
         "among": place.rpartition("/")[0],
         "mine": True,
+        "default": True,
     }
     everybody = {"what": "writable", "grave": True, **about, "who": {"kind": "all"},
                  "folders": 41, "files": 118}  # fmt: skip

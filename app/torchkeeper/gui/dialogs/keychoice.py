@@ -1,0 +1,212 @@
+"""The choice of a key to sign with: one of the user's, one that an agent holds, or a file's."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.link.keys import Key
+from torchkeeper.link.words import UserError, printable
+
+#: Where the name of the key is remembered that was chosen last: a path, or a public key.
+SIGN_WITH = "sign/key"
+
+
+class KeyChoice(QWidget):
+    """Looks for the keys itself; ``value`` is the name of the chosen one (``link.keys``)."""
+
+    changed = Signal()
+
+    def __init__(self, engines: Engines, settings: QSettings, *, needed: bool = False) -> None:
+        """needed: there is no way without a key."""
+        super().__init__()
+        self._engines = engines
+        self._settings = settings
+        self._needed = needed
+        self._keys: list[Key] = []
+        self._ticket: int | None = None
+        self._error: UserError | None = None
+        #: The name of the key that is chosen, as far as it goes before the keys are known.
+        self._wanted = str(settings.value(SIGN_WITH) or "")
+        #: Why the file that was chosen holds no key.
+        self._wrong: UserError | None = None
+        self._without_agent = ""
+        self.combo = QComboBox()
+        self.combo.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.combo.setMinimumContentsLength(30)
+        self.combo.activated.connect(lambda *_: self._chosen())
+        self.file = forms.button(self.tr("Other &key…"))
+        self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
+        self.file.setAutoDefault(False)
+        self.file.clicked.connect(self._browse)
+        self.said = forms.label("", "muted", wrap=True)
+        line = forms.row()
+        line.addWidget(self.combo, 1)
+        line.addWidget(self.file)
+        whole = forms.column(gap=4)
+        whole.addLayout(line)
+        whole.addWidget(self.said)
+        self.setLayout(whole)
+        self.setFocusProxy(self.combo)
+        self._look("")
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        self.combo.setAccessibleName(name)
+
+    @property
+    def value(self) -> str:
+        """The name of the key; empty for none."""
+        return self._wanted if self._error is None else ""
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing can be signed as it was chosen; empty where it can, or need not."""
+        if self._ticket is not None:
+            return self.tr("Your keys are still being looked for.") if self._wanted else ""
+        if self._error is not None:
+            return self._error.what if self._needed else ""
+        if self._wanted and self._key is None:
+            return self.said.text()
+        if self._needed and not self._wanted:
+            return self.tr("Choose the key to sign with.")
+        return ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether the keys are still being looked for."""
+        return self._ticket is not None
+
+    def keep(self) -> None:
+        """Remember what is chosen."""
+        if self._error is None and (self._key is not None or not self._wanted):
+            self._settings.setValue(SIGN_WITH, self._wanted)
+
+    def stop(self) -> None:
+        """Nobody waits for keys any more."""
+        self._engines.forget(self._ticket)
+        self._ticket = None
+
+    @property
+    def _key(self) -> Key | None:
+        return next((key for key in self._keys if key.name == self._wanted), None)
+
+    def _look(self, file: str) -> None:
+        """Look for the keys; file: one that was chosen, which is to be among them."""
+        self._engines.forget(self._ticket)
+        self._ticket = self._engines.keys(
+            Listener(result=lambda found: self._found(found, file), failed=self._failed), file
+        )
+        self._fill()
+
+    def _found(self, found: dict[str, Any], file: str) -> None:
+        self._ticket = self._error = None
+        self._wrong = found["wrong"]
+        keys: dict[str, Key] = {}
+        for key in found["keys"]:
+            keys.setdefault(key.name, key)
+        self._keys = list(keys.values())
+        self._without_agent = str(found["without_agent"])
+        if file:
+            self._wanted = file
+        elif self._wanted and self._key is None and os.path.isabs(self._wanted):
+            # It was chosen as a file once, from wherever that is.
+            self._look(self._wanted)
+            return
+        elif self._needed and not self._wanted and self._keys:
+            self._wanted = self._keys[0].name
+        self._fill()
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket, self._error = None, error
+        self._fill()
+
+    def _fill(self) -> None:
+        self.combo.clear()
+        if not self._needed:
+            self.combo.addItem(self.tr("No signature"), "")
+        for key in self._keys:
+            self.combo.addItem(_title(key), key.name)
+        row = self.combo.findData(self._wanted)
+        if row < 0 and self._wanted and self._error is None:
+            self.combo.addItem(_short(self._wanted), self._wanted)
+            row = self.combo.count() - 1
+        self.combo.setCurrentIndex(row if self._error is None else 0 if not self._needed else -1)
+        able = self._error is None
+        self.combo.setPlaceholderText(self.tr("No key") if self._ticket is None else "")
+        self.combo.setEnabled(able and self.combo.count() > 0)
+        self.file.setEnabled(able)
+        self._say()
+
+    def _chosen(self) -> None:
+        self._wrong = None
+        self._wanted = str(self.combo.currentData() or "")
+        self._say()
+
+    def _say(self) -> None:
+        role = "muted"
+        key = self._key
+        if self._error is not None:
+            text = f"{self._error.what} {self._error.why} {self._error.remedy}".strip()
+        elif self._ticket is not None:
+            text = self.tr("Looking for your keys…") if self._wanted or self._needed else ""
+        elif key is not None:
+            text = _about(key, self.tr("held by ssh-agent"), self.tr("to be touched"))
+        elif self._wanted:
+            text, role = self.tr("Neither ~/.ssh nor ssh-agent has this key now."), "error"
+            if self._wrong is not None:
+                text = f"{self._wrong.what} {self._wrong.why}"
+        elif not self._keys:
+            text = self.tr("There is no key in ~/.ssh. {} “ssh-keygen -t ed25519” makes one.")
+            text = text.format(self._without_agent).replace("  ", " ")
+        else:
+            text = ""
+        forms.set_role(self.said, role)
+        self.said.setText(text)
+        self.said.setVisible(bool(text))
+        hint = self.tr("A signature shows others that the bundle is yours, and as you made it.")
+        self.combo.setToolTip(text or hint)
+        self.combo.setAccessibleDescription(text or hint)
+        self.changed.emit()
+
+    def _browse(self) -> None:
+        dialog = QFileDialog(self, self.tr("Key to sign with"), os.path.expanduser("~/.ssh"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(self.choose_file)
+        dialog.open()
+
+    def choose_file(self, path: str) -> None:
+        """Sign with the key in a file."""
+        self._wanted = path
+        self._look(path)
+
+
+def _short(name: str) -> str:
+    """The name of a key, for people."""
+    if not os.path.isabs(name):
+        return printable(name.partition(" ")[0], 60)
+    home = os.path.expanduser("~").rstrip("/") + "/"
+    return printable(f"~/{name[len(home) :]}" if name.startswith(home) else name, 200)
+
+
+def _title(key: Key) -> str:
+    if not os.path.isabs(key.name):
+        return printable(key.comment or key.kind, 80)
+    return _short(key.name)
+
+
+def _about(key: Key, held: str, touched: str) -> str:
+    """Of what kind it is, its fingerprint, and what else there is to know."""
+    first = [key.kind, key.fingerprint]
+    more = [key.comment if os.path.isabs(key.name) else "", held if key.agent else "",
+            touched if key.hardware else ""]  # fmt: skip
+    lines = (" · ".join(part for part in parts if part) for parts in (first, more))
+    return "\n".join(printable(line, 300) for line in lines if line)

@@ -1,0 +1,202 @@
+"""The dialog about whose signatures are trusted, and whether nothing else is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
+
+from torchkeeper.gui import forms, theme, trees
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
+from torchkeeper.gui.dialogs.trusting import TrustDialog
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.link import signers
+from torchkeeper.link.words import UserError, printable
+
+_NAME, _KIND, _FINGERPRINT = range(3)
+
+
+class SignersDialog(Dialog):
+    """Lists the allowed signers of ``link.signers``; each change is made at once."""
+
+    def __init__(self, parent: QWidget | None, engines: Engines) -> None:
+        super().__init__(parent, "", 820)
+        self.setWindowTitle(self.tr("Trusted signers"))
+        self.setAcceptDrops(True)
+        self._engines = engines
+        self._ticket: int | None = None
+        self._signers: list[signers.Signer] = []
+        self._required = self.known = False
+        what = forms.label(
+            self.tr("What they have signed is imported without asking; anything else asks first."),
+            wrap=True,
+        )
+        self.list = QTreeWidget()
+        self.list.setAccessibleName(self.tr("Trusted signers"))
+        self.list.setRootIsDecorated(False)
+        self.list.setUniformRowHeights(True)
+        self.list.setAllColumnsShowFocus(True)
+        self.list.setHeaderLabels([self.tr("Name"), self.tr("Key"), self.tr("Fingerprint")])
+        trees.columns(self.list, (180, 180, 0), _FINGERPRINT)
+        self.list.setMinimumHeight(170)
+        self.list.itemSelectionChanged.connect(self._chosen)
+        theme.follow(self, self._paint)
+        self.nothing = forms.label("", "muted", wrap=True)
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        over = forms.column(margin=16)
+        over.addWidget(self.nothing)
+        self.list.viewport().setLayout(over)
+        self.add = forms.button(self.tr("&Add…"))
+        self.add.clicked.connect(self.open_trust)
+        self.remove = forms.button(self.tr("&Remove…"))
+        self.remove.clicked.connect(self._remove)
+        self.required = QCheckBox(self.tr("&Import only what a trusted signer has signed"))
+        self.required.clicked.connect(self._require)
+        self.what_then = forms.label("", "muted", wrap=True)
+        self.problem = forms.label("", "error", wrap=True)
+        self.problem.hide()
+        self.kept_in = forms.label("", "muted", wrap=True)
+        self.kept_in.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.kept_in.hide()
+        self.close_ = forms.button(self.tr("Close"), primary=True)
+        self.close_.clicked.connect(self.accept)
+        for button in (self.add, self.remove):
+            button.setAutoDefault(False)
+        self.close_.setDefault(True)
+        QShortcut(QKeySequence.StandardKey.Delete, self.list, self._remove,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+        line = forms.row()
+        line.addWidget(self.add)
+        line.addWidget(self.remove)
+        line.addStretch(1)
+        self.body.addWidget(what)
+        self.body.addWidget(self.list, 1)
+        self.body.addLayout(line)
+        self.body.addSpacing(forms.GAP)
+        self.body.addWidget(self.required)
+        self.body.addWidget(self.what_then)
+        self.body.addWidget(self.problem)
+        self.body.addWidget(self.kept_in)
+        self.buttons(self.close_)
+        self._ask(None)
+        self.add.setFocus()
+
+    @property
+    def current(self) -> signers.Signer | None:
+        """The signer that is chosen."""
+        rows = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
+        return self._signers[rows[0]] if rows else None
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.open_trust().read_file(paths[0])
+
+    def done(self, result: int) -> None:
+        if self._ticket is not None:
+            # A change comes to its end all the same.
+            self._engines.leave(self._ticket, cancel=False)
+        super().done(result)
+
+    def open_trust(self) -> TrustDialog:
+        """Ask which key is to be trusted."""
+        dialog = TrustDialog(self, self._engines)
+        dialog.trusted.connect(self._told)
+        dialog.open()
+        return dialog
+
+    def _ask(self, change: Callable[[], object] | None) -> None:
+        self._ticket = self._engines.signers(
+            Listener(result=self._told, failed=self._failed), change
+        )
+        self._allow()
+
+    def _told(self, found: dict[str, Any]) -> None:
+        self._ticket, self.known = None, True
+        self.problem.hide()
+        self._signers = list(found["signers"])
+        self.list.clear()
+        for one in self._signers:
+            kind = one.key.partition(" ")[0].removesuffix("@openssh.com")
+            texts = [printable(text, 200) for text in (one.name, kind, one.fingerprint)]
+            item = QTreeWidgetItem(texts)
+            item.setToolTip(_NAME, forms.tip(texts[_NAME]))
+            item.setToolTip(_FINGERPRINT, forms.tip(texts[_FINGERPRINT]))
+            self.list.addTopLevelItem(item)
+        self._paint()
+        self._required = bool(found["required"])
+        self.required.setChecked(self._required)
+        self.kept_in.show()
+        self.kept_in.setText(self.tr("Kept in {}").format(printable(str(found["file"]), 4096)))
+        self._allow()
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket = None
+        self.problem.setText(" ".join(x for x in (error.what, error.why, error.remedy) if x))
+        self.problem.show()
+        self.required.setChecked(self._required)  # it has switched itself
+        self._allow()
+
+    def _chosen(self) -> None:
+        self._allow()
+
+    def _allow(self) -> None:
+        idle = self.known and self._ticket is None
+        self.add.setEnabled(idle)
+        self.required.setEnabled(idle)
+        self.remove.setEnabled(idle and self.current is not None)
+        none = self.known and not self._signers
+        self.list.setAccessibleDescription(self._nothing())
+        self.nothing.setText(self._nothing())
+        self.nothing.setVisible(not self._signers)
+        on = self.required.isChecked()
+        said = self.tr("Other bundles are refused, by the window and by commands.")
+        if on and none:
+            said = self.tr("As you trust nobody, nothing can be imported.")
+        elif not on:
+            said = self.tr("Other bundles are imported if you say that you trust them.")
+        self.what_then.setText(said)
+        self.what_then.setVisible(self.known)
+        forms.set_role(self.what_then, "warning" if on and none else "muted")
+
+    def _nothing(self) -> str:
+        """What the list says while it has no rows."""
+        if self._ticket is not None and not self.known:
+            return self.tr("Reading…")
+        if not self.known:
+            return self.tr("Nothing to show")
+        return self.tr(
+            "You trust nobody yet.\nAdd the public key of somebody whose bundles you take, or drop "
+            "its file here."
+        )
+
+    def _paint(self) -> None:
+        for row in range(self.list.topLevelItemCount()):
+            item = self.list.topLevelItem(row)
+            if item is not None:
+                item.setFont(_FINGERPRINT, theme.monospace())
+
+    def _remove(self) -> ConfirmDialog | None:
+        one = self.current
+        if one is None or not self.remove.isEnabled():
+            return None
+        return confirm(
+            self,
+            self.tr("Remove signer"),
+            self.tr("Trust {} no longer?").format(printable(one.name, 80)),
+            self.tr("{} What this key has signed is not imported unasked any more; what was "
+                    "imported stays.").format(one.fingerprint + "."),
+            self.tr("Remove"),
+            lambda: self._ask(lambda: signers.forget(one)),
+        )  # fmt: skip
+
+    def _require(self, on: bool) -> None:
+        self._ask(lambda: signers.require(on))

@@ -1,0 +1,51 @@
+"""The offer to trust whoever has signed a bundle, where that is nobody whom the user knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.engines import Engines
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.dialogs.trusting import TrustDialog
+
+
+class UnknownSigner(QWidget):
+    """A button, seen only where there is a key to be trusted."""
+
+    #: The key is trusted from now on.
+    trusted = Signal()
+
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
+        self._engines = engines
+        self._key = ""
+        self.button = forms.button(self.tr("Trust this &signer…"))
+        self.button.setToolTip(self.tr("Have what this key signs imported without being asked"))
+        self.button.setAutoDefault(False)
+        self.button.clicked.connect(self.open_trust)
+        line = forms.row()
+        line.addWidget(self.button)
+        line.addStretch(1)
+        self.setLayout(line)
+        self.hide()
+
+    def show_signature(self, signature: Mapping[str, Any]) -> None:
+        """Offer it where a signature is good and by an unknown key."""
+        unknown = signature.get("status") == "unknown"
+        self._key = str(signature.get("key") or "") if unknown else ""
+        self.setVisible(bool(self._key))
+
+    def open_trust(self) -> TrustDialog:
+        """Show the key and its fingerprint, and ask whose it is."""
+        from torchkeeper.gui.dialogs.trusting import TrustDialog
+
+        dialog = TrustDialog(self.window(), self._engines, self._key)
+        dialog.trusted.connect(lambda _: self.trusted.emit())
+        dialog.open()
+        return dialog
