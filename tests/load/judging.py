@@ -20,7 +20,7 @@ _LEFT = {
 #: Why a command may be refused.
 _REFUSED = ("is being changed by another Torchkeeper", "nothing to undo", "is in use")
 #: What PyTorch writes without saying what it is: it must be whole, and that is all.
-UNTOLD = ("code", "lock", "aoti_eager", "header", "unknown")
+UNTOLD = ("code", "lock", "aoti_eager", "header", "unknown", "pgo")
 
 
 def judged(
@@ -72,9 +72,6 @@ def _tell(ledger: Ledger, call: dict[str, Any]) -> None:
     """What PyTorch wrote, by what it says of it."""
     if "eager" in call:
         return
-    wrote = {"fxgraph": call["misses"], "aotautograd": call["aot_misses"], "pgo": 1}
+    wrote = {"fxgraph": call["misses"], "aotautograd": call["aot_misses"]}
     names: list[Name] = [name_of(row) for row in call["artifacts"] if wrote.get(str(row[0]))]
-    # A profile that has not changed is not written.
-    for name in names:
-        surely = name[0] != "pgo"
-        ledger.add([name], call["began"], call["ended"], surely, f"torch, {call['number']}")
+    ledger.add(names, call["began"], call["ended"], True, f"torch, {call['number']}")
