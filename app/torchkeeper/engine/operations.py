@@ -10,9 +10,9 @@ folder is still as it was. One of a server that is told ``times`` says when entr
 last used, and with ``facts`` also what only their payloads tell; one of a bundle that is told
 ``signers``, a file, says who signed it (``bundles.signing.signature_of``). A selection or a
 ``list`` with ``envs``, names of environments that ``know`` told, gives entries the best of their
-verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and ``check`` say of a
-folder who else can change what lies in it, as ``owners`` (folders.owners); what writes into one or
-runs what is in it finds that first.
+verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and
+``check`` say of a folder who else can change what lies in it, as ``owners`` (folders.owners); what
+writes into one or runs what is in it finds that first.
 """
 
 from __future__ import annotations
