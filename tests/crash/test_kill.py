@@ -67,7 +67,7 @@ def test_a_write_that_is_torn(case: Case, stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("case", RECOVERED, ids=lambda case: case.name)
-@pytest.mark.parametrize("most", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_recovery_is_killed_too(case: Case, most: int, stage: Stage) -> None:
     calls = stage.known(case).calls
     points, wrong = 0, []

@@ -109,7 +109,7 @@ CATALOGUE: dict[str, Words] = {
         "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
         "{why}.",
         "Check the folder's permissions, and that its disk is not full, then try again. What is "
-        "left to be done is in the file .torchkeeper-journal-… in it.",
+        "left to be done is in {file}; removed, it is left as it is.",
     ),
     "undo-full": Words(
         "{place} is full.",
@@ -1274,7 +1274,7 @@ def waiting_for(said: Mapping[str, object]) -> str:
 
 
 def leftovers_gone(told: Mapping[str, object]) -> str:
-    """That something was removed which an earlier export had left (stores/leftovers.py)."""
+    """That something was removed which an earlier export had left (stores/bundles/leftovers.py)."""
     size = told.get("bytes")
     much = say.size(size) if isinstance(size, int) and 0 <= size < _MOST_BYTES else "some files"
     return f"Removed what an export that was cut off had left: {much}."
