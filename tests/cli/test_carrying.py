@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
 from tests.stores.building import pairs
-from tests.stores.test_bundle import edit
+from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
 from torchkeeper.link import probes
 from torchkeeper.link.process import Engine

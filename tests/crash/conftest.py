@@ -18,8 +18,8 @@ from tests.crash.faulty import Driver, build
 from tests.crash.stage import Stage, chosen_of
 from torchkeeper.artifacts import sshsig
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import signing
-from torchkeeper.stores.export import export
+from torchkeeper.stores.bundles import signing
+from torchkeeper.stores.bundles.export import export
 
 #: A file system in memory, and bytes that are to be free there.
 SHM, ROOM = "/dev/shm", 100 << 20

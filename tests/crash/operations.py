@@ -11,13 +11,14 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
-from torchkeeper.stores import signing, trash
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles import signing
+from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.export import export
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.folders import trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

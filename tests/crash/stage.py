@@ -15,7 +15,7 @@ from tests.crash.oracle import State, differences, files_of, furnished, is_list,
 from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.reader import Reader
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.stores.building import NATIVE, pairs, rename
-from tests.stores.test_bundle import edit
+from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import carrying

@@ -12,7 +12,7 @@ from torchkeeper.artifacts import manifest
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 
 
 def test_a_selection_of_a_server_is_exported(tmp_path: Path) -> None:

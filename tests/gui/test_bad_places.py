@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.conftest import SlowDisk
 from tests.gui.conftest import PATIENCE, OpenWindow, listed, settle
-from tests.stores.test_bundle import make
+from tests.stores.bundles.test_bundle import make
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.start import CURRENT

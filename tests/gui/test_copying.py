@@ -19,12 +19,12 @@ from tests.gui.test_dragging import drag, mouse, scratch
 from tests.gui.test_exporting import MB, big_cache
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import make
+from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.report import Report
 from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ from torchkeeper.gui.jobs import State
 from torchkeeper.gui.places import EXPORTED_TO
 from torchkeeper.gui.window import Window
 from torchkeeper.link.process import Engine
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 
 MB = 1 << 20
 

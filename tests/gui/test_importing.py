@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_exporting import MB, big_cache
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import make
-from tests.stores.test_signing import sign
+from tests.stores.bundles.test_bundle import make
+from tests.stores.bundles.test_signing import sign
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window

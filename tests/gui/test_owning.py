@@ -18,8 +18,8 @@ from torchkeeper.gui.inspector.details import sections
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.window import Window
-from torchkeeper.stores import owners
-from torchkeeper.stores.accounts import Accounts
+from torchkeeper.stores.folders import owners
+from torchkeeper.stores.folders.accounts import Accounts
 
 #: Another user of every system.
 OTHER = 1

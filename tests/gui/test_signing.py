@@ -22,8 +22,8 @@ from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_importing import look
 from tests.link.test_keys import make
-from tests.stores.test_bundle import make as bundle
-from tests.stores.test_signing import sign
+from tests.stores.bundles.test_bundle import make as bundle
+from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -38,7 +38,7 @@ from torchkeeper.gui.jobs import State
 from torchkeeper.gui.window import Window
 from torchkeeper.link import signers
 from torchkeeper.link import signing as link_signing
-from torchkeeper.stores import signing
+from torchkeeper.stores.bundles import signing
 
 SECRET = "a passphrase with 'quotes' and \\"
 

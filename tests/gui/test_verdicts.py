@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from tests.gui.test_models import entry
 from tests.redis_server import dump, serving
-from tests.stores.test_bundle import make
+from tests.stores.bundles.test_bundle import make
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.gui import verdicts as gui_verdicts
 from torchkeeper.gui.environments import KEY, Environment, State

@@ -23,8 +23,8 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.recipes.words import FORM
 from torchkeeper.gui.table.cells import NAME, SIZE
 from torchkeeper.link.process import Engine
-from torchkeeper.stores import receipts
-from torchkeeper.stores.journal import Journal
+from torchkeeper.stores.folders import receipts
+from torchkeeper.stores.folders.journal import Journal
 
 
 def test_lists_what_torch_2_9_wrote(open_window: OpenWindow, fixture_cache: Path) -> None:

@@ -14,11 +14,11 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
 from torchkeeper.link.words import CATALOGUE, user_error
-from torchkeeper.stores import exact, signing
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles import exact, signing
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

@@ -24,7 +24,7 @@ from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.link.words import CATALOGUE
-from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.describing import FromServer, described

@@ -27,8 +27,8 @@ from torchkeeper.link import (
     warmed,
 )
 from torchkeeper.link.words import UserError
-from torchkeeper.stores import receipts
-from torchkeeper.stores.index import Index
+from torchkeeper.stores.folders import receipts
+from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import File, Item
 from torchkeeper.warm.recipes.recipe import checked
 

@@ -45,7 +45,7 @@ _NEVER = (
     "ftplib.connect", "urllib.Request", "smtplib.connect",
 )  # fmt: skip
 #: The programs that may be started: those that read, and those that walk a folder.
-_READERS = ("torchkeeper.stores.reader_process", "torchkeeper.stores.walk_process")
+_READERS = ("torchkeeper.stores.reader_process", "torchkeeper.stores.folders.walk_process")
 
 
 class Fired(BaseException):

@@ -6,7 +6,6 @@ the file ``WORK/stop`` is there. Every command goes to ``WORK/WHO.jsonl`` as a `
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
@@ -175,8 +174,7 @@ def main(who: str, place: str, work: str, seed: str, *bundles: str) -> None:
         for step in steps:
             if terminal.stop.exists():
                 break
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                step()
+            step()
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ from typing import Any
 from tests.load.commands import Ran, Rows
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import trash
-from torchkeeper.stores.bundle import Bundle
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.folders import trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.importing import import_bundle
 from torchkeeper.stores.items import Item
 
 KINDS = (

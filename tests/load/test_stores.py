@@ -1,4 +1,6 @@
-"""Several processes change one folder as fast as they can, and some of them are killed."""
+"""Several processes change one folder as fast as they can, and some of them are killed; or a
+PyTorch compiles into it meanwhile. For how long, see test_together.py.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from tests.load.judging import UNTOLD
 from tests.load.ledger import Ledger, name_of
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import journal, receipts
-from torchkeeper.stores.guard import mended
+from torchkeeper.stores.folders import journal, receipts
+from torchkeeper.stores.folders.guard import mended
 
 HAMMERS = 3
 SECONDS = float(os.environ.get("TORCHKEEPER_LOAD_SECONDS", "60"))

@@ -16,7 +16,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +120,6 @@ def work_together(
     report(calls, every, hand, pulse)
     rows = rows_of(tk("ls", place))
     in_trash = tk("trash", place)[-1]["result"]["entries"]
-    kept = {"beginning": beginning, "rows": rows, "in_trash": in_trash,
-            "window": list(map(asdict, hand.done))}  # fmt: skip
-    (work / "kept.json").write_text(json.dumps(kept))
     faults = judged(beginning, calls, every, rows, in_trash)
     tk("trash", place, "--empty", "--yes")
     faults += wholeness.faults(place)

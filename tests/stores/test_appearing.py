@@ -13,25 +13,25 @@ from typing import Any
 
 import pytest
 
-from tests.stores.test_bundle import Left, described
+from tests.stores.bundles.test_bundle import Left, described
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.link import travel, whole
 from torchkeeper.link.words import UserError, leftovers_gone, user_error
 from torchkeeper.stores import appearing as module
-from torchkeeper.stores import export as exporting
-from torchkeeper.stores import leftovers, signing
 from torchkeeper.stores.appearing import Appearing, appearing
-from torchkeeper.stores.leftovers import remove_leftovers
+from torchkeeper.stores.bundles import export as exporting
+from torchkeeper.stores.bundles import leftovers, signing
+from torchkeeper.stores.bundles.leftovers import remove_leftovers
 
 #: Exports over an old file, and kills itself before the n-th time that it asks the system to open,
 #: link, rename, lock or remove something; the last line of each is what it has left.
 _KILLED = """if True:
     import os, signal, sys
     from pathlib import Path
-    from tests.stores.test_bundle import Left, described
+    from tests.stores.bundles.test_bundle import Left, described
     from torchkeeper.artifacts.report import Report
-    from torchkeeper.stores import export as exporting
+    from torchkeeper.stores.bundles import export as exporting
 
     place, target, way, replace = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
     if way == "named":

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import Left
+from tests.stores.bundles.test_bundle import Left
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Carried, Described, describe
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.index import Index
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import Store, opened
 

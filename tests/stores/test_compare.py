@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.snapshots import snapshot
-from tests.stores.test_bundle import Left, Stops, bring, edit, first_code, make
+from tests.stores.bundles.test_bundle import Left, Stops, bring, edit, first_code, make
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.compare import OUTCOMES, Compared, compare
-from torchkeeper.stores.importing import import_bundles
+from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.space import space
 
@@ -274,8 +274,8 @@ def test_space_that_may_not_be_used(tmp_path: Path) -> None:
 def test_a_file_is_replaced_only_if_that_is_wanted(
     kept_291: Path, tmp_path: Path, replace: bool
 ) -> None:
-    from tests.stores.test_bundle import described
-    from torchkeeper.stores import export as exporting
+    from tests.stores.bundles.test_bundle import described
+    from torchkeeper.stores.bundles import export as exporting
 
     folder, ones = described(kept_291)
     output = tmp_path / "o"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RunPlain
-from tests.stores.test_bundle import Left
+from tests.stores.bundles.test_bundle import Left
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.beforehand import check_target

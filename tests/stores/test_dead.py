@@ -15,10 +15,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.uses import rests_on, uses
 from torchkeeper.stores.needs import Living, known_as, needed
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.uses import rests_on, uses
 
 DAY = 86_400.0
 

@@ -18,19 +18,20 @@ from filelock import FileLock
 from tests.conftest import RunPlain
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE
-from tests.stores.test_bundle import Left, described, edit, make, rewrite
+from tests.stores.bundles.test_bundle import Left, described, edit, make, rewrite
 from tests.stores.test_compare import look
 from torchkeeper.artifacts.aoti_eager import digest
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.link.words import CATALOGUE
-from torchkeeper.stores import export_plan, merging
-from torchkeeper.stores.building import Told, claims, environment
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles import export_plan
+from torchkeeper.stores.bundles.building import Told, claims, environment
+from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
-from torchkeeper.stores.export import export
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.importing import Imported, import_bundle
+from torchkeeper.stores.folders import merging
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.importing import Imported, import_bundle
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.store import read

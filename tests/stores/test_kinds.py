@@ -20,16 +20,17 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import Details, Full
 from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.link.facts import told
-from torchkeeper.stores import places, receipts, trash
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores import places
+from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.export import export
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.importing import import_bundle
+from torchkeeper.stores.folders import receipts, trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.importing import import_bundle
+from torchkeeper.stores.folders.locks import in_use
+from torchkeeper.stores.folders.withdrawing import parted
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.locks import in_use
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.withdrawing import parted
 
 
 def described(place: Path, full: bool = False) -> list[Described]:

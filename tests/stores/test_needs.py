@@ -16,10 +16,10 @@ from filelock import FileLock
 from torchkeeper.artifacts import code
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import trash
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.index import Index
+from torchkeeper.stores.folders import trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.needs import OLD, YOUNG, Living, relatives
 from torchkeeper.stores.reader import Reader
 

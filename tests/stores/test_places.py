@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import RunPlain, objects_of
 from tests.redis_server import Server, serving
-from tests.stores.test_bundle import Left
+from tests.stores.bundles.test_bundle import Left
 from tests.stores.test_copying import StopAfter, carry, files
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.layout import flat_pgo_key, payload_name

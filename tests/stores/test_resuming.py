@@ -11,16 +11,16 @@ import pytest
 
 from tests.proxy import Proxy, between
 from tests.redis_server import Server, dump, serving
+from tests.stores.bundles.test_bundle import Left
 from tests.stores.redis.test_changing import contents
 from tests.stores.redis.test_listing import fx_key
-from tests.stores.test_bundle import Left
 from tests.stores.test_copying import carry, files
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.needs import needed

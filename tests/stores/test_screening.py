@@ -22,9 +22,9 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError, user_error
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.screening import Screen

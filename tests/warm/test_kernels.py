@@ -17,7 +17,7 @@ from tests.conftest import DATA, once
 from tests.warm.conftest import Recorder
 from torchkeeper.link import verified
 from torchkeeper.link.words import user_error
-from torchkeeper.stores.folder import survey
+from torchkeeper.stores.folders.folder import survey
 from torchkeeper.warm import supervise
 from torchkeeper.warm.verify import verify
 

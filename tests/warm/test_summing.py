@@ -13,7 +13,7 @@ from tests.warm.conftest import Filled, Recorder
 from torchkeeper.engine import wire
 from torchkeeper.link import verified, verifying
 from torchkeeper.link.process import Engine
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.ground import Ground
 from torchkeeper.warm.options import RUNS

@@ -21,7 +21,7 @@ from torchkeeper.artifacts import beside
 from torchkeeper.artifacts.entry import Problem
 
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
-#: it (stores/journal.py); never part of a listing.
+#: it (stores/folders/journal.py); never part of a listing.
 TRASH = ".torchkeeper-trash"
 JOURNAL = ".torchkeeper-journal-"
 #: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).

@@ -1,7 +1,7 @@
 """What a signature of OpenSSH says: which key made it, and in words whose that is.
 
 The format is openssh's PROTOCOL.sshsig. Whether a signature fits is for ssh-keygen to say
-(``stores.signing``).
+(``bundles.signing``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchkeeper.cli import output
 from torchkeeper.link import owned
-from torchkeeper.stores import owners
+from torchkeeper.stores.folders import owners
 
 
 def note(found: object) -> None:

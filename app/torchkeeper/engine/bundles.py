@@ -26,14 +26,14 @@ from torchkeeper.engine.session import (
     tell_left,
     tell_refused,
 )
-from torchkeeper.stores.building import Makers, Told, environment
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.building import Makers, Told, environment
+from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.export import export
+from torchkeeper.stores.bundles.export_plan import plan
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.copying import be_patient, broke_off, for_bundle
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.export import export
-from torchkeeper.stores.export_plan import plan
-from torchkeeper.stores.importing import import_bundles
+from torchkeeper.stores.folders.importing import import_bundles
 from torchkeeper.stores.items import Item, Source
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.naming import Named
@@ -104,7 +104,7 @@ def export_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 
 def plan_export(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What ``export`` of a selection would write: a stores.export_plan.Planned, the ``maker`` and
+    """What ``export`` of a selection would write: a bundles.export_plan.Planned, the ``maker`` and
     the ``leaks`` as of ``export``, and ``left`` findings for what would stay out.
     """
     store = session.store(place_of(params, "place"), report)
@@ -201,9 +201,9 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 
 def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Report) -> None:
-    """Where a request has ``vouched``, a file of allowed signers: as ``stores.signing.check``."""
+    """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``."""
     if params.get("vouched"):
-        from torchkeeper.stores.signing import check
+        from torchkeeper.stores.bundles.signing import check
 
         for bundle in bundles:
             check(bundle, path_of(params, "vouched"), report)

@@ -21,7 +21,7 @@ from torchkeeper.engine.session import (
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.owners import Finding
+from torchkeeper.stores.folders.owners import Finding
 from torchkeeper.stores.query import Query
 from torchkeeper.verdict.judging import Verdict
 

@@ -24,7 +24,7 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores import query
 from torchkeeper.stores.beforehand import check_target, what_is
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered

@@ -8,11 +8,11 @@ with ``hold``, for selections that are too long for one line. ``detail``, ``text
 the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no rows where a
 folder is still as it was. One of a server that is told ``times`` says when entries expire and were
 last used, and with ``facts`` also what only their payloads tell; one of a bundle that is told
-``signers``, a file, says who signed it (``stores.signing.signature_of``). A selection or a ``list``
-with ``envs``, names of environments that ``know`` told, gives entries the best of their verdicts in
-these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and ``check`` say of a
-folder who else can change what lies in it, as ``owners`` (stores.owners); what writes into one or
-runs what is in it finds that first.
+``signers``, a file, says who signed it (``bundles.signing.signature_of``). A selection or a
+``list`` with ``envs``, names of environments that ``know`` told, gives entries the best of their
+verdicts in these; without, no filter can ask for verdicts. ``places``, ``list``, ``du`` and
+``check`` say of a folder who else can change what lies in it, as ``owners`` (folders.owners); what
+writes into one or runs what is in it finds that first.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ from torchkeeper.engine.session import (
     with_times,
     with_verdicts,
 )
-from torchkeeper.stores import owners, places, query, receipts, trash
+from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.index import signature
+from torchkeeper.stores.folders import owners, receipts, trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Name, Relatives, needed, relatives
@@ -114,9 +115,9 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     store.close()
     if is_server(store.place):
         return {**totals, "trash": None, "format": "redis", **others_in(store)}
-    from torchkeeper.stores.building import claims
-    from torchkeeper.stores.bundle import Bundle
-    from torchkeeper.stores.export import common_origin
+    from torchkeeper.stores.bundles.building import claims
+    from torchkeeper.stores.bundles.bundle import Bundle
+    from torchkeeper.stores.bundles.export import common_origin
 
     assert isinstance(store, Bundle)
     tell_refused(store, report)
@@ -124,7 +125,7 @@ def _list(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     made_in = common_origin(seen) or store.made_in
     about = {"format": store.format, "made_in": made_in, **claims(store)}
     if params.get("signers"):
-        from torchkeeper.stores.signing import signature_of
+        from torchkeeper.stores.bundles.signing import signature_of
 
         signers = path_of(params, "signers")
         about["signature"] = signature_of(store.path, signers, report)._asdict()

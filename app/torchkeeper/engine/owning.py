@@ -1,4 +1,4 @@
-"""Who else can change what lies in a folder (stores.owners), as operations tell it."""
+"""Who else can change what lies in a folder (folders.owners), as operations tell it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
-from torchkeeper.stores import owners, places
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores import places
+from torchkeeper.stores.folders import owners
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 

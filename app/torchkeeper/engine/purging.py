@@ -15,13 +15,13 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import suggesting, wire
 from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
-from torchkeeper.stores import trash
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.in_use import InUse, users
+from torchkeeper.stores.folders import trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.in_use import InUse, users
+from torchkeeper.stores.folders.withdrawing import parted
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
-from torchkeeper.stores.withdrawing import parted
 
 if TYPE_CHECKING:
     from torchkeeper.stores.redis.packed import Packed
@@ -141,7 +141,7 @@ def _keep(session: Session, plan: trash.Plan | ServerPlan) -> int:
 
 
 def purge(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Carry a plan out: a stores.trash.Done; from a server there is no receipt."""
+    """Carry a plan out: a folders.trash.Done; from a server there is no receipt."""
     plan = session.plans.pop(params["plan"], None)
 
     def left(item: Item, problem: Problem) -> None:

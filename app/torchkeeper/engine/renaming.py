@@ -14,8 +14,8 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, environments, path_of
-from torchkeeper.stores.building import claims, has_object
-from torchkeeper.stores.bundle import Bundle
+from torchkeeper.stores.bundles.building import claims, has_object
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.naming import Named
 from torchkeeper.stores.store import read

@@ -14,10 +14,10 @@ from torchkeeper.artifacts.leakforms import Leak
 from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, entries_of, place_of, tell_left
-from torchkeeper.stores.accounts import Accounts
 from torchkeeper.stores.beforehand import what_is
-from torchkeeper.stores.building import Makers
+from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.copying import be_patient, for_bundle
+from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.screening import CHOICES, Left, Screen
 

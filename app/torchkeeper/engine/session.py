@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import READ, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, wire
-from torchkeeper.stores import journal, query
+from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
-from torchkeeper.stores.folder import Folder
-from torchkeeper.stores.index import Index
+from torchkeeper.stores.folders import journal
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.needs import TELLING, Living, Told
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.relating import Named
     from torchkeeper.engine.running import Held
     from torchkeeper.stores.appearing import Appearing
-    from torchkeeper.stores.bundle import Bundle
+    from torchkeeper.stores.bundles.bundle import Bundle
 
 
 #: What a probe tells (verdict.environment.probe).
@@ -71,7 +72,7 @@ class Session:
         stores.store.opened.
         """
         if not is_server(place) and journal.lies_in(place):
-            from torchkeeper.stores.guard import mended
+            from torchkeeper.stores.folders.guard import mended
 
             mended(place, report)
         return opened(place, report, self.secrets.get(place))

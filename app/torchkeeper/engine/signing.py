@@ -11,7 +11,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, path_of
-from torchkeeper.stores import signing
+from torchkeeper.stores.bundles import signing
 
 
 def signature(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -22,12 +22,12 @@ from torchkeeper.engine.session import (
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.restoring import allocated
+from torchkeeper.stores.folders.uses import uses
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
-from torchkeeper.stores.restoring import allocated
 from torchkeeper.stores.store import Store
-from torchkeeper.stores.uses import uses
 
 #: What a selection may ask for.
 _NAMES = ("stale", "broken", "orphans", "older", "keep")
@@ -37,7 +37,7 @@ _NAMES = ("stale", "broken", "orphans", "older", "keep")
 class Look:
     """What a place was found to be.
 
-    rests: what last uses rest on, one of stores.uses.RESTS; None where nobody knows them.
+    rests: what last uses rest on, one of folders.uses.RESTS; None where nobody knows them.
     judged: in which environments entries have their verdicts.
     """
 

@@ -41,7 +41,7 @@ class Engines(QObject):
     """The main thread's handle on the worker."""
 
     trouble = Signal(object)
-    #: What was cut off in a place and is at its end now (stores.recovering).
+    #: What was cut off in a place and is at its end now (folders.recovering).
     recovered = Signal(object)
     stopped = Signal()
 

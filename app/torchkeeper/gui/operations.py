@@ -244,7 +244,7 @@ class Operations(QObject):
         """Put what files hold into a place: all of it or, cancelled, nothing.
 
         named: the environment whose PyTorch has named the objects, and the names. abouts: what the
-        files say of their objects (``stores.building.claims``), and the sha256 of the ``manifest``
+        files say of their objects (``bundles.building.claims``), and the sha256 of the ``manifest``
         that was looked at: what has another by now is not imported.
         """
         params: dict[str, Any] = {"files": list(files), "into": into}

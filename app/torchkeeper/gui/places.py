@@ -289,7 +289,7 @@ class PlacesModel(QAbstractListModel):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
     def told_owners(self, found: Mapping[str, object]) -> None:
-        """Who else can change what lies in these places (stores.owners)."""
+        """Who else can change what lies in these places (folders.owners)."""
         for path, told in found.items():
             kept = told if isinstance(told, list) else []
             if kept == self._owners.get(path, []):

@@ -1,4 +1,4 @@
-"""Words for an operation that was cut off, and what has become of it (stores.recovering)."""
+"""Words for an operation that was cut off, and what has become of it (folders.recovering)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words for who else can change what lies in a folder (stores.owners): what it is, why it
+"""The words for who else can change what lies in a folder (folders.owners): what it is, why it
 matters, and what to do, with the command.
 """
 

@@ -126,7 +126,7 @@ def require(on: bool) -> None:
 
 def vouched(op: str, always: bool = False) -> dict[str, str]:
     """What is to be said with an operation so that an engine holds it to what the user requires,
-    or ``always`` to signatures: nothing, or the ``vouched`` of ``stores.signing.check``.
+    or ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``.
 
     Raises UserError.
     """

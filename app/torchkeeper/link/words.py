@@ -1274,7 +1274,7 @@ def waiting_for(said: Mapping[str, object]) -> str:
 
 
 def leftovers_gone(told: Mapping[str, object]) -> str:
-    """That something was removed which an earlier export had left (stores/leftovers.py)."""
+    """That something was removed which an earlier export had left (stores/bundles/leftovers.py)."""
     size = told.get("bytes")
     much = say.size(size) if isinstance(size, int) and 0 <= size < _MOST_BYTES else "some files"
     return f"Removed what an export that was cut off had left: {much}."

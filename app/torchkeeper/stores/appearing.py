@@ -3,7 +3,7 @@ leaves nothing.
 
 Where the file system can do so (O_TMPFILE of open(2)), it has no name until then: whoever writes it
 may be killed at any moment. Elsewhere it lies beside its place under a name of ours, locked, so
-that who comes later can tell what is being written from what was left (``stores.leftovers``).
+that who comes later can tell what is being written from what was left (``bundles.leftovers``).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import zipfile
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folders.placing import Plan, Target, check_whole, deliver, in_order
 from torchkeeper.stores.items import Item, Offered
-from torchkeeper.stores.placing import Plan, Target, check_whole, deliver, in_order
 from torchkeeper.stores.pouring import Pouring, drop
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.space import needed

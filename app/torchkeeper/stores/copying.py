@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.beforehand import check_other, what_is
-from torchkeeper.stores.building import Makers
+from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.placing import ORDER
 from torchkeeper.stores.items import Item, Offered, Source
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.offering import Chosen, FromFolder
-from torchkeeper.stores.placing import ORDER
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.store import Store
 
@@ -78,8 +78,8 @@ def copy(
     ``placed`` hears of each entry that was put into a folder, and its path there. ``makers`` tell
     a bundle how objects were built, ``names`` a folder under which names it gets them. ``screen``
     looks at what goes, and holds back what should not.
-    Raises Problem as beforehand.check_other and as the target's writer does (stores.importing,
-    stores.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
+    Raises Problem as beforehand.check_other and as the target's writer does (folders.importing,
+    bundles.export, stores.redis.publishing), and passes Cancelled on; a folder or a bundle is then
     as it was, in a server stays what has arrived. A server that breaks off is waited for; where it
     does not come back, raises Problem("server-broke-off"), and what has arrived stays, or
     ("server-broke-off-bundle"), for a bundle is whole or not at all.
@@ -111,7 +111,7 @@ def _copy(
     screen: Screen | None,
 ) -> Copied:
     if what == "bundle":
-        from torchkeeper.stores.export import export
+        from torchkeeper.stores.bundles.export import export
 
         chosen, where = for_bundle(source, chosen, left)
         if screen:
@@ -123,7 +123,7 @@ def _copy(
     offered = offer(source, chosen, report, left)
     offered = screen.offered(offered) if screen else offered
     offered = names(offered) if names else offered
-    from torchkeeper.stores.importing import import_bundle
+    from torchkeeper.stores.folders.importing import import_bundle
 
     done = import_bundle(offered, target, report, left, placed)
     return Copied(what, done.entries, done.files, done.bytes, done.exists)
@@ -168,7 +168,7 @@ def _foretold(
     screen: Screen | None,
 ) -> Foretold:
     if what == "bundle":
-        from torchkeeper.stores.export_plan import plan
+        from torchkeeper.stores.bundles.export_plan import plan
 
         chosen, where = for_bundle(source, chosen, left)
         if screen:

@@ -13,7 +13,7 @@ from torchkeeper.artifacts import alone, code, elf
 from torchkeeper.artifacts.entry import PORTABLE, READ, Entry
 from torchkeeper.artifacts.layout import is_code_stem, payload_name
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.index import Index, Known, signature
+from torchkeeper.stores.folders.index import Index, Known, signature
 from torchkeeper.stores.items import (
     CHUNK,
     File,

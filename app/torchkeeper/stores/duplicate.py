@@ -15,7 +15,7 @@ from typing import BinaryIO
 from torchkeeper.artifacts import triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import CHUNK, File, Item, is_group
 from torchkeeper.stores.progress import Progress
 from torchkeeper.stores.space import needed

@@ -21,7 +21,7 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry, Problem
-from torchkeeper.stores.accounts import Accounts
+from torchkeeper.stores.folders.accounts import Accounts
 
 #: Which of many entries a term lets through, in their order.
 Mask = Callable[[Sequence[Entry]], Iterable[bool]]

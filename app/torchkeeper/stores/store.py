@@ -69,9 +69,9 @@ def opened(place: str, report: Report, password: str | None = None) -> Store:
 
         return Redis(place, report, password)
     if os.path.isfile(place):
-        from torchkeeper.stores.bundle import Bundle
+        from torchkeeper.stores.bundles.bundle import Bundle
 
         return Bundle(place, report)
-    from torchkeeper.stores.folder import Folder
+    from torchkeeper.stores.folders.folder import Folder
 
     return Folder(place)

@@ -13,7 +13,7 @@ from typing import Any
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.duplicate import duplicate
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import ran

@@ -27,7 +27,7 @@ from dataclasses import asdict
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.locks import take
+from torchkeeper.stores.folders.locks import take
 from torchkeeper.warm import sweep
 from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.devices import check_compiler

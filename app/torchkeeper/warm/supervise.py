@@ -16,7 +16,8 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import folder, places
+from torchkeeper.stores import places
+from torchkeeper.stores.folders import folder
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.crew import Crew, Means
 from torchkeeper.warm.devices import check_place

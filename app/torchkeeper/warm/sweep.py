@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from torchkeeper.artifacts import elf
 from torchkeeper.artifacts.layout import HEADERS, is_code_stem, is_triton_key
-from torchkeeper.stores.locks import alive, take
+from torchkeeper.stores.folders.locks import alive, take
 
 #: What a path looked like: time of last change, size, inode.
 Mark = tuple[int, int, int]

@@ -29,7 +29,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.duplicate import room
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.space import space
 from torchkeeper.stores.temporary import remove

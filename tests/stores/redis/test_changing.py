@@ -17,7 +17,7 @@ from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.lost import Lost
 from torchkeeper.stores.reader import Reader

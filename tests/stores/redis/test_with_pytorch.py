@@ -14,7 +14,7 @@ from tests.stores.redis.test_changing import contents
 from tests.stores.redis.test_listing import none_left
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folder import Folder
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.redis.payloads import portable
 from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.store import Redis

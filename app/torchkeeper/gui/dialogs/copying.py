@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
     """What is to be copied: entries of a place, how many and how big (bytes).
 
     bundle: whether the place is a bundle, which others may have made. claims: what it says of its
-    native objects then (stores/building.py).
+    native objects then (stores/bundles/building.py).
     """
 
     place: str

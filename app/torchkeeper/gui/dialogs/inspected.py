@@ -13,7 +13,7 @@ from torchkeeper.gui.dialogs import environment
 from torchkeeper.link import carrying, runnable, say
 from torchkeeper.link.words import UserError, printable, user_error
 
-#: What a listing tells of native objects (stores/building.py).
+#: What a listing tells of native objects (stores/bundles/building.py).
 _CLAIMS = ("native", "objects", "built", "headers", "portable")
 
 

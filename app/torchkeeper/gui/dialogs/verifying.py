@@ -45,7 +45,7 @@ class VerifyDialog(WorkDialog):
         recipes: Sequence[str] = (),
     ) -> None:
         """last: what the last verification came to, in words; empty without one. about: where a
-        bundle was made, and what it says of its objects (``made_in``, stores/building.py).
+        bundle was made, and what it says of its objects (``made_in``, stores/bundles/building.py).
         recipes: files and folders to begin with.
         """
         super().__init__(parent, jobs, 720)

@@ -44,7 +44,7 @@ class SampleEngines(Engines):
     signers_required: only what signers have signed is imported.
     all_answer: there is no interpreter that hangs.
     verifications: what places were last verified to be, and whether they have changed since.
-    in_use: what a plan to purge says of processes (stores/in_use.py); they keep two entries.
+    in_use: what a plan to purge says of processes (folders/in_use.py); they keep two entries.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SampleEngines(Engines):
         self.progress = dict(progress or {})
         self.found = dict(found or {})
         self.in_use: dict[str, Any] = {}
-        #: Who else can change what lies in the places (stores.owners).
+        #: Who else can change what lies in the places (folders.owners).
         self.owners: list[dict[str, Any]] = []
         #: Whether what is to leave holds secrets.
         self.leaky = False

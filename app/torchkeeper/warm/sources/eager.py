@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores import merging
+from torchkeeper.stores.folders import merging
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.cells import Cell
 from torchkeeper.warm.sources import Step, Work, inputs, operators

@@ -1,0 +1,1 @@
+"""Bundles and mega-caches: one file of entries, read, written and signed."""

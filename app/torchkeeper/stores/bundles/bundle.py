@@ -1,0 +1,430 @@
+"""A bundle as a store: a ``.torchcache`` file, or a raw mega-cache made by anyone.
+
+Everything in it is hostile until checked: names become paths only through ``artifacts.layout``,
+sizes and digests are compared with the manifest, and nothing is unpacked before it is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+from torchkeeper.artifacts import alone, layout, manifest, megacache
+from torchkeeper.artifacts.builds import Build
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.megacache import Artifact
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles.building import is_pair
+from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
+from torchkeeper.stores.items import CHUNK, File, Item, digest_of, in_order, payload_digest
+
+#: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
+BOMB_SIZE = 8 << 20
+BOMB_RATIO = 100
+
+#: Of a member in front of its bytes: a magic number, flags, and how long its name and what follows
+#: are.
+_LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
+#: Bytes of a name that one of ours may have.
+_MAX_NAME = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something in a bundle that cannot be an entry of any place, and why."""
+
+    kind: str
+    key: str
+    code: str
+    params: dict[str, str | int | float | None]
+
+
+class Bundle:
+    """A bundle that is open for reading.
+
+    format: "torchcache" or "mega-cache". made_in, native: as the manifest says, or None.
+    built: how objects were made, by the paths of their items, as far as the manifest tells and
+    what it says fits the files (``built_with``). refused: what no place can hold.
+
+    Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged",
+    "bundle-newer", "mega-cache-damaged", "not-a-bundle".
+    """
+
+    def __init__(self, path: str, report: Report) -> None:
+        self.path = path
+        self.made_in: dict[str, Any] | None = None
+        self.native: dict[str, Any] | None = None
+        self.built: dict[str, Build] = {}
+        self.refused: list[Refused] = []
+        self.manifest_sha256 = ""
+        self._items: list[Item] = []
+        self._homes: set[tuple[str, str]] = set()
+        self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
+        self._mega_start = 0
+        # Where the headers of members are that are stored as they are, and the other members.
+        self._stored: dict[str, int] = {}
+        self._packed: dict[str, zipfile.ZipInfo] = {}
+        self._zip: zipfile.ZipFile | None = None
+        self._file = open_file(path)
+        try:
+            self._read(report)
+        except BaseException as e:
+            self.close()
+            if isinstance(e, Problem):
+                # Of several that are read, this is the one.
+                e.params.setdefault("file", path)
+            raise
+
+    def _read(self, report: Report) -> None:
+        head = self._file.read(12)
+        if megacache.looks_like(head):
+            self.format = "mega-cache"
+            self._take_mega_cache(self._file, report, None)
+        elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+            self.format = "torchcache"
+            self._take_bundle(report)
+        else:
+            raise Problem("not-a-bundle", file=self.path)
+        self._items = in_order(self._items)
+
+    def __enter__(self) -> Bundle:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._zip:
+            self._zip.close()
+        self._file.close()
+
+    def items(self, _report: Report | None = None) -> list[Item]:
+        """Everything in it that a place can hold, in the order of ``items.group``."""
+        return self._items
+
+    def stream(self, _report: Report) -> Iterator[Item]:
+        """The same, one by one."""
+        return iter(self._items)
+
+    def items_beside(self, _path: str, _report: Report) -> list[Item]:
+        """All of it: nothing is nearer than anything else."""
+        return self._items
+
+    @property
+    def place(self) -> str:
+        """Its path."""
+        return self.path
+
+    @property
+    def whole(self) -> bool:
+        """Whether a place can hold everything in it."""
+        return not self.refused
+
+    @property
+    def total(self) -> int | None:
+        """How many items it holds."""
+        return len(self._items)
+
+    def open(self, file: File) -> BinaryIO:
+        """One of its files. Raises OSError where the zip does not hold what it says."""
+        # Unbuffered, as those of a folder: whoever reads a file reads it in large pieces.
+        place = self._offsets.get((file.path, file.sha256 or ""))
+        if place is not None:
+            offset, size = place
+            return cast(BinaryIO, Slice(self._file, self._mega_start + offset, size))
+        assert self._zip
+        try:
+            header = self._stored.get(file.path)
+            if header is not None:
+                # Whoever reads it compares its sha256, which says more than the CRC of the zip.
+                start = self._member_start(manifest.FILES + file.path, header)
+                return cast(BinaryIO, Slice(self._file, start, file.size))
+            return io.BufferedReader(Member(self._zip.open(self._packed[file.path])), CHUNK)
+        except (KeyError, Problem, *ZIP_ERRORS) as e:
+            raise OSError(f"the bundle cannot be read: {e}") from e
+
+    def _take_bundle(self, report: Report) -> None:
+        try:
+            self._zip = zipfile.ZipFile(self._file)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+            why = "It is not a whole zip file, its end may be missing"
+            raise Problem("bundle-damaged", why=why) from e
+        members = members_of(self._zip)
+        if manifest.NAME not in members:
+            raise Problem("bundle-damaged", why="It has no manifest")
+        listed = members[manifest.NAME]
+        check_size(listed)
+        whole = self._read_member(manifest.NAME)
+        self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
+        said = manifest.begin(whole)
+        del whole
+        self.made_in, self.native = said.made_in, said.native
+        promised = {}
+        for entry in said.entries:
+            report.check()
+            if entry.files:
+                self._take_files(entry, members)
+            else:
+                promised[entry.kind, entry.key, entry.sha256] = entry
+        if manifest.MEGA_CACHE in members:
+            info = members[manifest.MEGA_CACHE]
+            if not _as_it_is(info):
+                why = f"{info.filename} is compressed or encrypted"
+                raise Problem("bundle-damaged", why=why)
+            self._mega_start = self._member_start(info.filename, info.header_offset)
+            part = Slice(self._file, self._mega_start, info.file_size)
+            self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
+        found = {(item.kind, item.key) for item in self._items}
+        for (kind, key, _), entry in promised.items():
+            # A profile from a server has its key with colons, and one here that names a file.
+            if (kind, layout.flat_pgo_key(key) if kind == "pgo" else key) not in found:
+                self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
+        # A hundred thousand of them are many; what is needed of them is known.
+        self._zip.filelist.clear()
+        self._zip.NameToInfo.clear()
+        self._homes.clear()
+
+    def _read_member(self, name: str) -> bytes:
+        assert self._zip
+        try:
+            return self._zip.read(name)
+        except (OSError, *ZIP_ERRORS) as e:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
+
+    def _member_start(self, name: str, offset: int) -> int:
+        """Where in the file the bytes of a stored member start whose header is at an offset.
+
+        Raises Problem("bundle-damaged") where the header is not that of a member of this name.
+        """
+        try:
+            header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
+            magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
+        except (OSError, struct.error) as e:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read") from e
+        said = header[30 : 30 + length].decode("utf-8" if flags & 0x800 else "cp437", "replace")
+        if magic != b"PK\x03\x04" or said != name:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read")
+        return offset + 30 + int(length) + int(extra)
+
+    def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
+        files = []
+        found: dict[str, layout.Located] = {}
+        try:
+            for file in entry.files:
+                path = file.path
+                if not path.startswith(manifest.FILES):
+                    raise Problem("name-refused", kind=entry.kind, name=path[:200])
+                path = layout.checked_path(entry.kind, path[len(manifest.FILES) :])
+                info = members.get(file.path)
+                if info is None:
+                    raise Problem("promised-but-missing", path=file.path[:200])
+                if info.file_size != file.size:
+                    raise Problem("size-wrong", path=file.path[:200])
+                files.append(File(path, file.size, sha256=file.sha256))
+                found[path] = layout.locate(path)
+            if entry.kind == "aoti_eager":
+                found = dict.fromkeys(found, alone.located(list(found)))
+            homes = {(at.kind, at.entry_path) for at in found.values()}
+            if len(homes) != 1 or len(found) != len(files):
+                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
+            kind, home = homes.pop()
+            if (kind, home) in self._homes:
+                raise Problem("listed-twice")
+            parts = [(file.name, file.sha256 or "") for file in files]
+            if payload_digest(parts) != entry.sha256:
+                raise Problem("checksum-wrong")
+            if kind != entry.kind or found[files[0].path].key != entry.key:
+                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
+        except Problem as problem:
+            self._refuse(entry.kind, entry.key, problem)
+            return
+        self._homes.add((kind, home))
+        for part in files:
+            info = members[manifest.FILES + part.path]
+            if _as_it_is(info):
+                self._stored[part.path] = info.header_offset
+            else:
+                self._packed[part.path] = info
+        files.sort()
+        path = files[0].path if kind == "code" else home
+        self._items.append(Item(kind, entry.key, path, files))
+        if entry.built and self.native:
+            self._take_build(entry.built, self._items[-1], self.native)
+
+    def _take_build(self, built: Build, item: Item, native: dict[str, Any]) -> None:
+        """Remember how an object was made, where that can be so; else nobody has said it."""
+        paths = [manifest.FILES + file.path for file in item.files]
+        if item.kind == "aoti_eager":
+            text, library = manifest.FILES + item.path, built.object
+            if built.command is None and built.source == text and library in paths:
+                self.built[item.path] = built
+                item.torch = native["torch"]
+            return
+        named = [built.source, built.object] == paths and is_pair(item)
+        if named and built.command is not None and built.command < len(native["commands"]):
+            self.built[item.path] = built
+
+    def built_with(self, item: Item) -> tuple[File, str] | None:
+        """The source of an item's object, and the portable text of the command that built it, as
+        the manifest claims; None where it does not tell.
+        """
+        built = self.built.get(item.path)
+        if built is None or built.command is None or self.native is None:
+            return None
+        return item.files[0], self.native["commands"][built.command]
+
+    def claim(self, item: Item) -> dict[str, Any] | None:
+        """What the manifest claims of where an item's object was made, as of ``origin_from``, but
+        for a CPU that the object itself belies; None where it does not tell.
+        """
+        built = self.built.get(item.path)
+        if built is None or self.native is None:
+            return None
+        return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
+
+    def _take_mega_cache(
+        self,
+        stream: BinaryIO,
+        report: Report,
+        promised: dict[tuple[str, str, str], manifest.Listed] | None,
+    ) -> None:
+        """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
+        listed = {item.path for item in self._items}
+        try:
+            artifacts = megacache.artifacts(stream, report)
+        except Problem as damage:
+            if promised and (part := _altered(stream, promised, report)):
+                raise Problem("bundle-altered", file=self.path, part=part) from damage
+            raise
+        known = _known(artifacts, promised or {})
+        for artifact in artifacts:
+            report.check()
+            kind = megacache.KIND_OF_TYPE.get(artifact.type)
+            if kind is None:
+                problem = Problem("type-unknown", type=artifact.type[:80])
+                self._refuse("unknown", artifact.key, problem)
+                continue
+            if kind == "autotune" and artifact.key in listed:
+                continue  # also under files/, for places without torch
+            key = artifact.key
+            sha256 = known.get((kind, key, artifact.size)) or _digest(stream, artifact, report)
+            if promised is not None and (kind, key, sha256) not in promised:
+                self._refuse(kind, key, Problem("not-in-manifest"))
+                continue
+            try:
+                path = layout.payload_path(kind, key, sha256)
+            except Problem as problem:
+                self._refuse(kind, key, problem)
+                continue
+            if (path, sha256) in self._offsets:
+                continue
+            self._offsets[path, sha256] = (artifact.offset, artifact.size)
+            at = layout.locate(path)
+            file = File(path, artifact.size, sha256=sha256)
+            self._items.append(Item(kind, at.key, at.entry_path, [file]))
+
+    def _refuse(self, kind: str, key: str, problem: Problem) -> None:
+        self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
+
+
+def _altered(
+    stream: BinaryIO, promised: dict[tuple[str, str, str], manifest.Listed], report: Report
+) -> str | None:
+    """Of a mega-cache that is damaged, the first payload that is not as promised, in words."""
+    try:
+        artifacts = megacache.artifacts(stream, report, summed=False)
+    except Problem:
+        return None
+    for one in artifacts:
+        kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
+        if (kind, one.key, _digest(stream, one, report)) not in promised:
+            return f"{kind} {one.key}"[:200]
+    return None
+
+
+def _known(
+    artifacts: Sequence[Artifact], promised: dict[tuple[str, str, str], manifest.Listed]
+) -> dict[tuple[str, str, int], str]:
+    """The sha256 that a manifest promises of artifacts, by kind, key and size, where no other has
+    the same name. Whoever reads one of them compares it.
+    """
+    counts = Counter((artifact.type, artifact.key) for artifact in artifacts)
+    names = Counter((kind, key) for kind, key, _ in promised)
+    return {
+        (kind, key, entry.size): sha256
+        for (kind, key, sha256), entry in promised.items()
+        if names[kind, key] == counts[megacache.TYPE_OF_KIND.get(kind, ""), key] == 1
+    }
+
+
+def _digest(stream: BinaryIO, artifact: Artifact, report: Report) -> str:
+    here = stream.tell()
+    stream.seek(artifact.offset)
+    digest = digest_of(stream, report, artifact.size)
+    stream.seek(here)
+    return digest
+
+
+def open_file(path: str) -> BinaryIO:
+    """A file that may be a bundle. Raises Problem("file-missing" | "bundle-unreadable")."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as e:
+        raise Problem("file-missing", file=path) from e
+    except OSError as e:
+        raise Problem("bundle-unreadable", file=path, why=e.strerror) from e
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Problem("bundle-unreadable", file=path, why="It is not a regular file")
+    return os.fdopen(handle, "rb")
+
+
+def _as_it_is(info: zipfile.ZipInfo) -> bool:
+    """Whether a member's bytes lie in the file as they are."""
+    return info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
+
+
+def check_size(listed: zipfile.ZipInfo) -> None:
+    """Raises Problem("bundle-damaged") for a manifest that is too large to be read."""
+    most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
+    if listed.file_size > most:
+        raise Problem("bundle-damaged", why="Its manifest is too large")
+
+
+def _is_bomb(size: int, packed: int) -> bool:
+    return size > BOMB_SIZE and size > BOMB_RATIO * packed
+
+
+def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members of a zip by name. Raises Problem("bundle-damaged") for what none of ours has."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    end = -1
+    infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if _is_bomb(sum(i.file_size for i in infos), sum(i.compress_size for i in infos)):
+        raise Problem("bundle-damaged", why="It unpacks out of proportion")
+    for info in infos:
+        name = info.filename
+        if name in found:
+            raise Problem("bundle-damaged", why=f"It holds {name[:200]} twice")
+        if name.startswith("/") or "\\" in name or ".." in name.split("/") or "\x00" in name:
+            raise Problem("bundle-damaged", why=f"It holds the path {name[:200]}")
+        if info.header_offset < end:
+            raise Problem("bundle-damaged", why="Parts of it overlap, as in a zip bomb")
+        if _is_bomb(info.file_size, info.compress_size):
+            raise Problem("bundle-damaged", why=f"{name[:200]} unpacks out of proportion")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Problem("bundle-damaged", why=f"{name[:200]} is compressed in an unusual way")
+        end = info.header_offset + info.compress_size
+        if info.header_offset < 0 or end > archive.start_dir:
+            raise Problem("bundle-damaged", why=f"{name[:200]} would lie outside of it")
+        found[name] = info
+    return found

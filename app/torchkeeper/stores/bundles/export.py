@@ -1,0 +1,356 @@
+"""Writing a bundle from a store: the same entries give the same bytes."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from io import BufferedRandom
+from typing import Any, BinaryIO, cast
+
+import torchkeeper
+from torchkeeper.artifacts import layout, manifest, megacache
+from torchkeeper.artifacts.builds import Build
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.manifest import Listed, ListedFile
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.appearing import Appearing
+from torchkeeper.stores.bundles.building import Makers, Record
+from torchkeeper.stores.bundles.leftovers import remove_leftovers
+from torchkeeper.stores.bundles.members import Members, info
+from torchkeeper.stores.describe import Described
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Source,
+    digest_of,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
+from torchkeeper.stores.offering import homes, mega_key
+from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
+from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.singly import Singly
+from torchkeeper.stores.space import unwritable
+
+#: The kinds whose payloads a mega-cache holds, in the order of its sections.
+MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
+#: The kinds that lie under files/. Autotune results are in both: a mega-cache serves torch.
+FILES = frozenset({"code", "triton", "autotune", "aoti_eager"})
+#: Bytes of small members that are written at once; a piece of a large one goes past it.
+_BUFFER = CHUNK // 4
+#: Bytes that a file takes besides its content, about: its headers, and its lines in the manifest.
+_ABOUT = 512
+
+Left = Callable[[Item, Problem], None]
+
+
+@dataclass
+class Exported:
+    """What went into a bundle; objects and described: as of ``building.Record``; size: of all of
+    it. held: the file, where it is not to appear yet.
+    """
+
+    entries: int = 0
+    files: int = 0
+    bytes: int = 0
+    objects: int = 0
+    described: int = 0
+    size: int = 0
+    held: Appearing | None = None
+    listed: list[Listed] = field(default_factory=list)
+
+
+def export(
+    chosen: list[Described],
+    source: Source,
+    output: str,
+    report: Report,
+    left: Left,
+    replace: bool = True,
+    makers: Makers | None = None,
+    hold: bool = False,
+) -> Exported:
+    """Write the entries to a bundle at ``output``, which appears when it is whole and on the disk.
+
+    What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
+    nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
+    that is there stays too. ``makers`` tell how objects were built. With ``hold`` it does not
+    appear, and is for the caller to close.
+    Raises Problem("output-unwritable" | "output-full" | "output-exists") and passes Cancelled on;
+    nothing stays behind then. What an earlier one has left there is removed first.
+    """
+    remove_leftovers(os.path.dirname(output) or ".", report)
+    if os.path.lexists(output) and not os.path.isfile(output):
+        # A rename would replace a device or a folder by the bundle.
+        raise Problem("output-unwritable", file=output, why="It is not a regular file")
+    if not replace and os.path.lexists(output):
+        raise Problem("output-exists", file=output)
+    alone = Singly(source)
+    taken = holdable(chosen, alone, left)
+    total = sum(one.item.size for one in taken)
+    made: Appearing | None = None
+    try:
+        made = Appearing(output, buffering=_BUFFER)
+        done = Progress(report, total)
+        out = cast(BufferedRandom, made.stream)
+        exported = _write(taken, alone, out, done, report, left, Record(makers))
+        done.end()
+        if exported.entries:
+            made.stream.flush()
+            exported.size = os.fstat(made.stream.fileno()).st_size
+            if hold:
+                exported.held, made = made, None
+            else:
+                made.appear(replace)
+    except FileExistsError:
+        raise Problem("output-exists", file=output) from None
+    except OSError as e:
+        if made is not None:
+            made.close()  # or the room that is free would be without what it has taken
+        files = sum(len(one.item.files) for one in taken)
+        raise unwritable(output, e, total + _ABOUT * files) from e
+    finally:
+        if made is not None:
+            made.close()
+    return exported
+
+
+def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:
+    """Those that a bundle can hold, in the order it holds them, each on its own; the others go to
+    ``left``.
+    """
+    taken = []
+    seen: set[tuple[str, str]] = set()
+    for one in chosen:
+        try:
+            # Two of a place's may have one home, where caches lie inside it.
+            home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
+            if home in seen:
+                raise Problem("same-place")
+            whole = alone.of(one)
+            seen.add(home)
+        except Problem as problem:
+            left(one.item, problem)
+        else:
+            taken.append(whole)
+    # Sorted, so that the same entries give the same bytes whatever the folder's order was.
+    return sorted(taken, key=_order)
+
+
+def _order(one: Described) -> tuple[str, str, str]:
+    return one.entry.kind, one.entry.key, one.entry.sha256 or ""
+
+
+def _write(
+    taken: list[Described],
+    source: Source,
+    stream: BufferedRandom,
+    done: Progress,
+    report: Report,
+    left: Left,
+    record: Record,
+) -> Exported:
+    exported = Exported()
+    reading = _Reading(source, Pouring(done))
+    taken = _settled(taken, reading, left)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        members = Members(archive, stream)
+        mega = [one for one in taken if one.entry.kind in MEGA]
+        digest: str | None = None
+        if mega:
+
+            def fill(stream: BufferedRandom) -> tuple[int, int]:
+                nonlocal digest
+                start = stream.tell()
+                writer = megacache.Writer(stream)
+                for one in _mega_cache(mega, reading, writer, done, left):
+                    _account(exported, one, one.entry.sha256 or "", manifest.MEGA_CACHE, ())
+                sums = writer.close(report)
+                stream.seek(start)  # its counts and sizes are filled in by now
+                digest = digest_of(stream, report)
+                return sums
+
+            members.add_written(manifest.MEGA_CACHE, fill)
+        for one in taken:
+            if one.entry.kind in FILES:
+                done.begin(one.item)
+                mark = members.mark()
+                try:
+                    sha256, files = _files(one, reading, members)
+                except Problem as problem:
+                    members.take_back(mark)
+                    left(one.item, problem)
+                else:
+                    built = record.add(one.item, source, files)
+                    path = bundled(one.item.kind, one.item.path)
+                    _account(exported, one, sha256, path, files, built)
+        exported.objects, exported.described = record.objects, record.described
+        made = manifest.Manifest(
+            f"torchkeeper {torchkeeper.__version__}",
+            common_origin(one.facts.get("made_in") for one in taken),
+            tuple(exported.listed),
+            record.native,
+            digest,
+        )
+        with archive.open(info(manifest.NAME), "w") as member:
+            size = 0
+            for piece in made.pieces():
+                report.check()
+                size += len(piece)
+                if size > manifest.MAX_SIZE:
+                    raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
+                member.write(piece)
+    return exported
+
+
+def _settled(taken: list[Described], reading: _Reading, left: Left) -> list[Described]:
+    """The entries, with the digests of those whose order depends on them."""
+    names = Counter((one.entry.kind, one.entry.key) for one in taken)
+    found = []
+    for one in taken:
+        if one.unhashed and names[one.entry.kind, one.entry.key] > 1:
+            try:
+                parts = [(file.name, reading.pour(one, file, drop)) for file in one.item.files]
+            except Problem as problem:
+                left(one.item, problem)
+                continue
+            entry = one.entry._replace(sha256=payload_digest(parts))
+            one = replace(one, entry=entry, unhashed=False)
+        found.append(one)
+    return sorted(found, key=_order)
+
+
+def _account(
+    exported: Exported,
+    one: Described,
+    sha256: str,
+    path: str,
+    files: tuple[ListedFile, ...],
+    built: Build | None = None,
+) -> None:
+    entry = one.entry
+    if entry.kind == "autotune" and not files:
+        return  # listed once, with its file
+    exported.entries += 1
+    exported.files += len(one.item.files)
+    exported.bytes += entry.size
+    # What the bundle holds: a kernel's group file has another size in each folder.
+    size = sum(file.size for file in files) if files else entry.size
+    if files and files[0].path == path:
+        path = files[0].path  # one text for both
+    exported.listed.append(Listed(entry.kind, entry.key, sha256, size, path, files, built))
+
+
+def _mega_cache(
+    mega: list[Described],
+    reading: _Reading,
+    writer: megacache.Writer,
+    done: Progress,
+    left: Left,
+) -> list[Described]:
+    """Write the mega-cache; returns what is in it."""
+    written = []
+    for kind in MEGA:
+        writer.section(megacache.TYPE_OF_KIND[kind])
+        for one in mega:
+            if one.entry.kind == kind:
+                done.begin(one.item)
+                try:
+                    writer.filled(mega_key(one), partial(reading.payload, one))
+                except Problem as problem:
+                    left(one.item, problem)
+                else:
+                    written.append(one)
+    return written
+
+
+class _Reading:
+    """Reads what goes into a bundle, once."""
+
+    def __init__(self, source: Source, pouring: Pouring) -> None:
+        self._source = source
+        self._pouring = pouring
+
+    def payload(self, one: Described, take: Take) -> None:
+        """The bytes of an entry of one file. Raises Problem as ``pour``."""
+        if self.pour(one, one.item.files[0], take) != one.entry.sha256:
+            raise Problem("entry-changed")
+
+    def pour(self, one: Described, file: File, take: Take) -> str:
+        """The bytes of one of an entry's files, as a bundle holds them; returns their sha256.
+
+        Raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
+        """
+        try:
+            stream = self._source.open(file)
+        except OSError as e:
+            raise unreadable(e) from e
+        with stream:
+            if is_group(one.item.kind, file.name) and file.size <= CHUNK:
+                digest = self._group(one.item.kind, file, stream, take)
+            else:
+                digest, size = self._pouring.pour(stream, file.size, take)
+                if size > file.size or (one.unhashed and size < file.size):
+                    raise Problem("entry-changed")
+            if one.unhashed and not unchanged(file, stream):
+                raise Problem("entry-changed")
+        if file.sha256 not in (None, digest):
+            raise Problem("checksum-wrong")
+        return digest
+
+    def _group(self, kind: str, file: File, stream: BinaryIO, take: Take) -> str:
+        try:
+            data = portable_bytes(kind, file.name, stream.read(CHUNK))
+        except OSError as e:
+            raise unreadable(e) from e
+        return self._pouring.pour(io.BytesIO(data), len(data), take)[0]
+
+
+def bundled(kind: str, path: str) -> str:
+    """The path in the bundle of a file that is at a path of the place."""
+    return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
+
+
+def _files(
+    one: Described, reading: _Reading, members: Members
+) -> tuple[str, tuple[ListedFile, ...]]:
+    """Write the files of an entry; returns its sha256, and them as the manifest lists them.
+
+    Raises Problem as ``_Reading.pour``, also when some of them are written.
+    """
+    parts, listed = [], []
+    for file in one.item.files:
+        path = bundled(one.item.kind, file.path)
+        digest, size = members.add(path, file.size, partial(reading.pour, one, file))
+        parts.append((file.name, digest))
+        listed.append(ListedFile(path, size, digest))
+    sha256 = payload_digest(parts)
+    if not one.unhashed and sha256 != one.entry.sha256:
+        raise Problem("entry-changed")
+    listed.sort(key=lambda file: file.path)
+    return sha256, tuple(listed)
+
+
+def common_origin(made_in: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """The environment the FX graphs say they were made in; None where they do not tell or agree.
+
+    torch decides: of entries by several torch versions nothing is said. Other facts that differ
+    are None.
+    """
+    said = [facts for facts in made_in if facts]
+    versions = {repr(facts.get("torch")) for facts in said}
+    if not said or len(versions) > 1 or said[0].get("torch") is None:
+        return None
+    common = {}
+    for name in sorted(said[0]):
+        values = [facts.get(name) for facts in said]
+        common[name] = values[0] if all(value == values[0] for value in values) else None
+    return common

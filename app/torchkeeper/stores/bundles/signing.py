@@ -1,0 +1,217 @@
+"""Signatures of bundles: made and checked by OpenSSH, over the manifest.
+
+A signed bundle has one member more, ``manifest.json.sig``, which is what ``ssh-keygen -Y sign -n
+torchcache`` writes for its manifest (openssh, PROTOCOL.sshsig); the stock ``ssh-keygen -Y verify``
+takes both as they are. The manifest has a sha256 for every payload and file, and what is around
+these has to be as an export writes it (``bundles.exact``).
+"""
+
+from __future__ import annotations
+
+import binascii
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import IO, BinaryIO, NamedTuple
+
+from torchkeeper.artifacts import manifest, megacache, sshsig
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.sshsig import Signature
+from torchkeeper.stores.appearing import Appearing
+from torchkeeper.stores.bundles import exact
+from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
+from torchkeeper.stores.bundles.leftovers import remove_leftovers
+from torchkeeper.stores.bundles.members import info
+from torchkeeper.stores.bundles.parts import ZIP_ERRORS
+from torchkeeper.stores.items import CHUNK
+from torchkeeper.stores.progress import Progress
+from torchkeeper.stores.space import unwritable
+
+#: Seconds that ssh-keygen may take to check one.
+_PATIENCE = 30
+#: Bytes that a signature takes besides its own, and the directory behind it, about.
+_ABOUT = 4096
+
+
+class _Opened(NamedTuple):
+    stream: BinaryIO
+    members: Mapping[str, zipfile.ZipInfo]
+    manifest: bytes
+    signature: bytes | None
+
+
+def signature_of(path: str, signers: str | None, report: Report) -> Signature:
+    """Who signed a bundle. signers: a file of allowed signers as of ssh-keygen(1), which need not
+    be there, or None.
+
+    Raises as ``Bundle``, and of one that is signed Problem("signature-wrong", file=…, why=…),
+    Problem("bundle-altered", file=…, part=…) where anything in it is not as it was signed.
+    Payloads are not read for it: whoever reads one compares its sha256.
+    """
+    with _opened(path) as opened:
+        if opened is None:
+            return Signature("none", None, None, None, "")
+        digest = hashlib.sha256(opened.manifest).hexdigest()
+        if opened.signature is None:
+            return Signature("none", None, None, None, digest)
+        try:
+            blob = sshsig.public_key(opened.signature)
+        except ValueError as e:
+            raise Problem("signature-wrong", file=path, why=str(e)) from e
+        status, signer = _asked(path, opened, signers)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
+
+
+def check(bundle: Bundle, signers: str, report: Report) -> None:
+    """Raise Problem("signature-required", file=…, how=…) unless one of these signed a bundle,
+    Problem("bundle-changed") where its file is another one by now, and as ``signature_of``.
+    """
+    signature = signature_of(bundle.path, signers, report)
+    if signature.status != "trusted":
+        how = sshsig.signed_by(signature._asdict())
+        raise Problem("signature-required", file=bundle.path, how=how)
+    if signature.manifest != bundle.manifest_sha256:
+        raise Problem("bundle-changed", file=bundle.path)
+
+
+def copy_manifest(path: str, target: str, report: Report) -> str:
+    """Write the manifest of a bundle to a new file, to be signed; returns its sha256.
+
+    Raises as ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…).
+    """
+    with _opened(path) as opened:
+        if opened is None:
+            raise Problem("not-a-bundle", file=path)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        # In a folder of its own, which goes when it is signed.
+        with open(target, "xb") as out:
+            out.write(opened.manifest)
+        return hashlib.sha256(opened.manifest).hexdigest()
+
+
+def attach(
+    path: str, signature: bytes, digest: str, report: Report, output: str = "", replace: bool = True
+) -> None:
+    """Put a signature into a bundle whose manifest has this sha256, in place of one it has.
+
+    The file is written anew, and appears in its place when it is whole; with ``output``, it gets
+    that name instead, as ``export`` with ``replace``. Raises as ``copy_manifest``,
+    Problem("signature-wrong" | "bundle-changed" | "output-unwritable" | "output-full" |
+    "output-exists"). What an earlier one has left there is removed first.
+    """
+    # Of a link, the file that it leads to is signed.
+    target = output or os.path.realpath(path)
+    if not sshsig.looks_like(signature):
+        raise Problem("signature-wrong", file=target, why="It is no signature of OpenSSH")
+    with _opened(path) as opened:
+        if opened is None:
+            raise Problem("not-a-bundle", file=path)
+        if hashlib.sha256(opened.manifest).hexdigest() != digest:
+            raise Problem("bundle-changed", file=target)
+        members, end = exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        if members[-1].filename == manifest.SIGNATURE:
+            end = members.pop().header_offset
+        remove_leftovers(os.path.dirname(target) or ".", report)
+        try:
+            mode = os.fstat(opened.stream.fileno()).st_mode & 0o777
+            with Appearing(target, mode) as made:
+                _write(made.stream, opened.stream, end, members, signature, report)
+                made.appear(replace)
+        except FileExistsError:
+            raise Problem("output-exists", file=target) from None
+        except OSError as e:
+            raise unwritable(target, e, end + _ABOUT + len(signature)) from e
+
+
+def _write(
+    out: IO[bytes],
+    stream: BinaryIO,
+    end: int,
+    kept: list[zipfile.ZipInfo],
+    signature: bytes,
+    report: Report,
+) -> None:
+    """Write what a bundle has until ``end``, and its signature."""
+    done = Progress(report, end)
+    stream.seek(0)
+    past = 0
+    while past < end and (data := stream.read(min(CHUNK, end - past))):
+        out.write(data)
+        past += len(data)
+        done.reach(past)
+    done.end()
+    made = info(manifest.SIGNATURE)
+    made.CRC, made.file_size = binascii.crc32(signature), len(signature)
+    made.compress_size, made.header_offset = made.file_size, end
+    out.write(made.FileHeader(False) + signature)
+    out.write(exact.directory([*kept, made], out.tell()))
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[_Opened | None]:
+    """A bundle's manifest and signature; None for a mega-cache."""
+    with open_file(path) as stream:
+        head = stream.read(12)
+        if megacache.looks_like(head):
+            yield None
+            return
+        if head[:2] != b"PK":
+            raise Problem("not-a-bundle", file=path)
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                members = members_of(archive)
+                listed, signed = members.get(manifest.NAME), members.get(manifest.SIGNATURE)
+                if listed is None:
+                    raise Problem("bundle-damaged", file=path, why="It has no manifest")
+                check_size(listed)
+                if signed is not None and signed.file_size > sshsig.MAX_SIZE:
+                    raise Problem("signature-wrong", file=path, why="It is too large for one")
+                whole = archive.read(listed)
+                signature = None if signed is None else archive.read(signed)
+        except Problem as problem:
+            problem.params.setdefault("file", path)
+            raise
+        except ZIP_ERRORS as e:
+            raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
+        yield _Opened(stream, members, whole, signature)
+
+
+def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
+    """The status of a signature and its signer, as ssh-keygen sees them."""
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        return "unchecked", None
+    with tempfile.TemporaryDirectory(prefix="torchkeeper-signature-") as folder:
+        file = os.path.join(folder, "signature")
+        with open(file, "xb") as out:
+            out.write(opened.signature or b"")
+
+        def asked(how: str, *more: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+            command = [program, "-Y", how, "-s", file, *more]
+            try:
+                return subprocess.run(
+                    command, input=data, capture_output=True, check=False, timeout=_PATIENCE
+                )
+            except (OSError, subprocess.TimeoutExpired) as e:
+                why = "ssh-keygen could not check it"
+                raise Problem("signature-wrong", file=path, why=why) from e
+
+        fits = asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest)
+        if fits.returncode:
+            why = "It is not one of this manifest"
+            raise Problem("signature-wrong", file=path, why=why)
+        if signers is None or not os.path.exists(signers):
+            return "unknown", None
+        named = asked("find-principals", "-f", signers)
+        for name in named.stdout.decode("utf-8", "replace").splitlines():
+            more = ("-f", signers, "-I", name, "-n", sshsig.NAMESPACE)
+            if asked("verify", *more, data=opened.manifest).returncode == 0:
+                return "trusted", name
+        return "unknown", None

@@ -1,0 +1,177 @@
+"""What is done to a folder, written down before it is done, so that nothing stays half done.
+
+``<root>/.torchkeeper-journal-<uid>.jsonl`` lies there while an import, a purge, an undo or an
+emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
+free finds an operation that was cut off (``folders.recovering``). Its first line says what is done,
+each other line is a step that is about to be taken, and the last one that all of them were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.stores.durable import sync_folder
+
+#: A step: its name, and what it is done to; paths relative to the folder.
+Step = list[Any]
+#: Bytes of a journal that are read. An import of a million files writes a third of that.
+_LARGEST = 1 << 30
+_DONE = ["done"]
+
+
+def path_in(root: str) -> str:
+    """Where the journal of this user lies while there is one."""
+    return os.path.join(root, f"{JOURNAL}{os.geteuid()}.jsonl")
+
+
+def lies_in(place: str) -> bool:
+    """Whether a folder holds a journal: of what is at work there, or of what was cut off."""
+    return os.path.lexists(path_in(place))
+
+
+class Journal:
+    """The journal of an operation. ``about`` is said in its first line; the file is there from the
+    first step on.
+
+    steps: those noted so far. Raises OSError by ``open``, ``note``, ``sync`` and ``done``.
+    """
+
+    def __init__(self, root: str, what: str, **about: object) -> None:
+        self.steps: list[Step] = []
+        self._root, self._about = root, {"version": 1, "what": what, **about}
+        self._handle: int | None = None
+
+    def open(self) -> int:
+        """Begin it, if it is not begun: it is on the disk before anything happens."""
+        if self._handle is not None:
+            return self._handle
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        with _times_of(self._root):
+            self._handle = os.open(path_in(self._root), flags, 0o600)
+        try:
+            _write(self._handle, [{**self._about, "made": time.time()}])
+            self.sync()
+            sync_folder(self._root)
+        except BaseException:
+            self.close()
+            raise
+        return self._handle
+
+    def note(self, *steps: Step) -> None:
+        """Write down what is done next: it outlives this process, after ``sync`` a power cut."""
+        handle = self.open()
+        self.steps += steps
+        _write(handle, steps)
+
+    def sync(self) -> None:
+        """Have all of it on the disk."""
+        if self._handle is not None:
+            os.fsync(self._handle)
+
+    def done(self) -> None:
+        """Write down that all was done: from here on nothing is taken back."""
+        if self._handle is not None:
+            _write(self._handle, [_DONE])
+            self.sync()
+
+    def close(self) -> None:
+        """Remove it: there is nothing left to be done. Where it cannot be, the next one will."""
+        if self._handle is not None:
+            self.leave()
+            with contextlib.suppress(OSError):
+                remove(self._root)
+
+    def leave(self) -> None:
+        """Leave it where it is, for the next one that comes: not all could be taken back."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+
+def _write(handle: int, lines: Sequence[object]) -> None:
+    data = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def begun(root: str, what: str, **about: object) -> Journal | None:
+    """A journal that is begun, or None where there is no room for one, and the operation can do
+    without. Raises OSError.
+    """
+    journal = Journal(root, what, **about)
+    try:
+        journal.open()
+    except OSError as e:
+        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+            return None
+        raise
+    return journal
+
+
+@dataclass
+class CutOff:
+    """What a journal says that was left: ``about`` is its first line; done: whether all steps were
+    taken.
+    """
+
+    about: dict[str, Any] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    done: bool = False
+
+
+def found(root: str) -> CutOff | None:
+    """What the journal says that lies in a folder; None where there is none.
+
+    Only one that this user wrote and nobody else can write to: what it says is carried out. A line
+    that was cut off is a step that was never taken. Raises OSError.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path_in(root), flags)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(handle, "rb") as stream:
+        at = os.fstat(handle)
+        mine = at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if not (mine and stat.S_ISREG(at.st_mode)):
+            raise PermissionError(errno.EPERM, "Somebody else wrote it")
+        if at.st_size > _LARGEST:
+            raise OSError(errno.EFBIG, "It is too large")
+        lines = stream.read().split(b"\n")[:-1]
+    cut = CutOff()
+    for number, line in enumerate(lines):
+        try:
+            said = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if number == 0 and isinstance(said, dict):
+            cut.about = said
+        elif said == _DONE:
+            cut.done = True
+        elif isinstance(said, list) and said and isinstance(said[0], str):
+            cut.steps.append(said)
+    return cut
+
+
+def remove(root: str) -> None:
+    """Remove the journal of an operation that is at its end. Raises OSError."""
+    with _times_of(root), contextlib.suppress(FileNotFoundError):
+        os.unlink(path_in(root))
+
+
+@contextlib.contextmanager
+def _times_of(root: str) -> Iterator[None]:
+    """Leave a folder the times that it has: a journal is no change of a cache."""
+    at = os.stat(root)
+    yield
+    with contextlib.suppress(OSError):  # somebody else's
+        os.utime(root, ns=(at.st_atime_ns, at.st_mtime_ns))

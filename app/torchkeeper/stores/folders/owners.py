@@ -1,0 +1,322 @@
+"""Who else can change what lies in a cache folder, or put another in its place.
+
+PyTorch unpickles and runs what it finds in its cache. By default that is
+``<tmp>/torchinductor_<user>`` (torch/_inductor/runtime/cache_dir_utils.py), in a folder where
+everybody may make one of that name first. Whoever owns the folder, may write to it, or may rename a
+folder it is in, runs code as whoever uses it.
+
+What is found is told as objects ``{what, grave, place, root, path, who, …}``, the words for which
+are in ``torchkeeper.link.owned``; ``root`` is what the place leads to, and ``default`` whether it
+is PyTorch's default, where precompiled C++ headers are whatever TORCHINDUCTOR_CACHE_DIR names
+(``_HEADER_DIR`` in torch/_inductor/codecache.py):
+
+- ``taken``: the folder is where PyTorch looks for this user's cache, among folders of everybody,
+  and another user made it. ``owner``: it is another user's, which may be meant.
+- ``link``: a link on the way, ``path``, is another user's. ``above``: so is the folder ``path`` on
+  the way (``owned``), or others may write to it: they can rename what is in it.
+- ``writable``: others may write to so many of its ``folders`` and ``files``, ``path`` being the
+  first; ``sticky``: to the folder itself, but only add to it.
+- ``entries``: so many of its ``folders`` and ``files`` are of other users, ``owners`` being
+  ``[[who, how many], …]``, the most first.
+
+``grave`` is what lies among folders of everybody, as in /tmp (``among`` names it), or what
+everybody may write to: there nobody has meant it. Elsewhere a group may well share a cache.
+``mine`` is whether this user can change the modes.
+
+Where others cannot get to a folder, because they may not pass one above it, they
+cannot write to it either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.stores.folders.accounts import ALL, Accounts, Who, has_list, unmapped
+from torchkeeper.stores.folders.walk_process import scan
+
+Finding = dict[str, Any]
+
+#: Links that are followed on the way to a place, as the kernel does (MAXSYMLINKS).
+_HOPS = 40
+#: Lists of who may write that are looked at in a place, and owners that are named.
+_LISTS, _NAMED = 500, 5
+
+
+class Seen:
+    """What a walk has seen in a place that is another user's, or that others may write to.
+
+    foreign: the owners of files, links and folders, by their paths in the place.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.foreign: dict[str, int] = {}
+        self.accounts = Accounts()
+        #: By who may write: folders, files, and the first of them.
+        self.writable: dict[Who, tuple[int, int, str]] = {}
+        self._root = root
+        self._alone: dict[int, bool] = {}
+        self._folders: set[str] = set()
+        self._lists = 0
+
+    def note(self, path: str, uid: int, gid: int, mode: int) -> None:
+        """Something that is another user's, or that others may write to."""
+        folder = stat.S_ISDIR(mode)
+        ours = path == TRASH or path.startswith(JOURNAL)  # Torchkeeper's, and no entries
+        if not ours and not self.accounts.trusted(uid):
+            self.foreign[path] = uid
+            if folder:
+                self._folders.add(path)
+        if stat.S_ISLNK(mode):
+            return
+        if mode & stat.S_IWOTH:
+            self._count(ALL, path, folder)
+        elif mode & stat.S_IWGRP:
+            if gid not in self._alone:
+                self._alone[gid] = self.accounts.alone(gid)
+            if not self._alone[gid]:
+                self._count(self.accounts.group(gid), path, folder)
+            elif self._lists < _LISTS:
+                self._lists += 1
+                self._look(path, folder)
+
+    def _look(self, path: str, folder: bool) -> None:
+        whole = f"{self._root}/{path}"
+        if not has_list(whole):
+            return
+        try:
+            status = os.lstat(whole)
+        except OSError:
+            return
+        for who in self.accounts.writers(whole, status):
+            self._count(who, path, folder)
+
+    def _count(self, who: Who, path: str, folder: bool) -> None:
+        folders, files, first = self.writable.get(who, (0, 0, path))
+        self.writable[who] = folders + folder, files + (not folder), min(first, path)
+
+    def owner(self, paths: Iterable[str]) -> str | None:
+        """The name of another user who owns one of some files or the folder it is in, or "uid N"
+        where there is no name; None where none does.
+        """
+        for path in paths:
+            uid = self.foreign.get(path, self.foreign.get(path.rpartition("/")[0]))
+            if uid is not None:
+                return self.accounts.user(uid).name or f"uid {uid}"
+        return None
+
+    def owners(self, but: int) -> list[tuple[Who, int]]:
+        """Other users than that one who own something in it, and how many."""
+        counts = Counter(self.foreign.values())
+        del counts[but]
+        return [(self.accounts.user(uid), count) for uid, count in counts.most_common()]
+
+    def foreign_folders(self, but: int) -> int:
+        """How many folders are of others than that one."""
+        return sum(self.foreign[path] != but for path in self._folders)
+
+
+def glance(place: str) -> list[Finding]:
+    """What can be said of a folder, there or not, by the way to it and what is right in it."""
+    root = os.path.realpath(place)
+    seen = Seen(root)
+    try:
+        for one in scan(root, "", lambda path, _: path)[2]:
+            seen.note(*one)
+    except OSError:
+        pass  # not there, or not for us to read
+    return findings(place, seen)
+
+
+def findings(place: str, seen: Seen) -> list[Finding]:
+    """What can be said of a folder of which so much was seen, what is grave first."""
+    found = _Place(place, seen).findings()
+    return sorted(found, key=lambda one: not one["grave"])
+
+
+class _Place:
+    """One folder, and the folders and links on the way to it."""
+
+    def __init__(self, place: str, seen: Seen) -> None:
+        self._place = place
+        self._seen = seen
+        self._accounts = seen.accounts
+        self._way, self._root = _way(os.path.abspath(place))
+
+    def findings(self) -> list[Finding]:
+        found = [one for path in self._way if path != self._root for one in self._above(path)]
+        if self._root is None:
+            return found
+        own = self._way[self._root]
+        foreign = not self._accounts.trusted(own.st_uid)
+        among = self._among(self._root)
+        if foreign:
+            who = self._accounts.user(own.st_uid)
+            taken = bool(among) and _is_own(self._place)
+            what = "taken" if taken else "owner"
+            found.append(self._finding(what, self._root, who, taken))
+        found += self._writable(self._root, own, foreign)
+        owners = self._seen.owners(but=own.st_uid)
+        if owners:
+            everything = sum(count for _, count in owners)
+            folders = self._seen.foreign_folders(but=own.st_uid)
+            found.append(self._finding(
+                "entries", self._root, owners[0][0], bool(among) and not foreign,
+                folders=folders, files=everything - folders, users=len(owners),
+                owners=[[who.to_json(), count] for who, count in owners[:_NAMED]],
+            ))  # fmt: skip
+        return found
+
+    def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Any) -> Finding:
+        about = {"place": self._place, "root": self._root, "default": _is_default(self._place),
+                 "path": path, "who": who.to_json()}  # fmt: skip
+        return {"what": what, "grave": grave, **about, "among": self._among(path), **more}
+
+    def _writable(self, root: str, own: os.stat_result, foreign: bool) -> list[Finding]:
+        if self._closed(root):
+            return []
+        counts = dict(self._seen.writable)
+        for who in self._accounts.writers(root, own):
+            folders, files, _ = counts.get(who, (0, 0, ""))
+            counts[who] = folders + 1, files, ""
+        narrow = self._narrow(root)
+        open_to_all = bool(self._among(root)) and not narrow
+        found: dict[Who, Finding] = {}
+        for who, (folders, files, first) in sorted(counts.items()):
+            who = narrow if who == ALL and narrow else who
+            # Of another's folder the other is to be told, or root.
+            grave = (who == ALL or open_to_all) and (not foreign or self._accounts.me == 0)
+            sticky = bool(own.st_mode & stat.S_ISVTX) and not first and (folders, files) == (1, 0)
+            before = found.get(who, {"folders": 0, "files": 0})
+            found[who] = self._finding(
+                "writable", f"{root}/{first}" if first else root, who, grave, sticky=sticky,
+                folders=folders + before["folders"], files=files + before["files"],
+                mine=self._mine(own),
+            )  # fmt: skip
+        return list(found.values())
+
+    def _mine(self, status: os.stat_result) -> bool:
+        return self._accounts.me in (0, status.st_uid)
+
+    def _above(self, path: str) -> list[Finding]:
+        """What of a folder or link on the way lets others lead it elsewhere."""
+        status = self._way[path]
+        among = self._among(path)
+        foreign = not self._accounts.trusted(status.st_uid) and not unmapped(status.st_uid)
+        who = self._accounts.user(status.st_uid)
+        if stat.S_ISLNK(status.st_mode):
+            return [self._finding("link", path, who, bool(among))] if foreign else []
+        found = []
+        # Elsewhere it is somebody who looks after the machine.
+        if foreign and among and not self._of_same(status.st_uid):
+            found.append(self._finding("above", path, who, True, owned=True))
+        if status.st_mode & stat.S_ISVTX or self._closed(path):
+            return found
+        for who in self._accounts.writers(path, status):
+            narrow = self._narrow(path)
+            who = narrow if who == ALL and narrow else who
+            grave = who == ALL or (bool(among) and not narrow)
+            more = {"owned": False, "mine": self._mine(status)}
+            found.append(self._finding("above", path, who, grave, **more))
+        return found
+
+    def _of_same(self, uid: int) -> bool:
+        """Whether the place itself is that user's, which is said of it."""
+        return self._root is not None and self._way[self._root].st_uid == uid
+
+    def _among(self, path: str) -> str:
+        """The innermost folder above another where everybody may make what they want; or ""."""
+        above = os.path.dirname(path)
+        found = [folder for folder, status in self._doors(above)
+                 if status.st_mode & stat.S_IWOTH and not self._closed(folder)]  # fmt: skip
+        return found[-1] if found else ""
+
+    def _doors(self, folder: str) -> Iterable[tuple[str, os.stat_result]]:
+        """All that a folder on the way is in, from the top, and itself."""
+        names = folder.split("/")[1:] if folder != "/" else []
+        for depth in range(len(names) + 1):
+            path = "/" + "/".join(names[:depth])
+            status = self._way.get(path)
+            if status and stat.S_ISDIR(status.st_mode):
+                yield path, status
+
+    def _closed(self, folder: str) -> bool:
+        """Whether no other user gets to what is in a folder on the way."""
+        return any(
+            not status.st_mode & stat.S_IXOTH
+            and not (
+                status.st_mode & stat.S_IXGRP
+                and (not self._accounts.alone(status.st_gid) or has_list(path))
+            )
+            for path, status in self._doors(folder)
+        )
+
+    def _narrow(self, folder: str) -> Who | None:
+        """The group that alone gets there, if only one does."""
+        found = None
+        for _, status in self._doors(folder):
+            if not status.st_mode & stat.S_IXOTH and not self._accounts.alone(status.st_gid):
+                found = self._accounts.group(status.st_gid)
+        return found
+
+
+def _way(path: str) -> tuple[dict[str, os.stat_result], str | None]:
+    """The folders and links on the way to an absolute path, with what it leads to, as far as they
+    are there; and that, None where it is not.
+    """
+    found: dict[str, os.stat_result] = {}
+    at, hops = "/", 0
+    pending = ["/", *path.split("/")][::-1]
+    while pending:
+        name = pending.pop()
+        if name == "..":
+            at = os.path.dirname(at)
+            continue
+        here = os.path.join(at, name) if name not in ("", ".") else at
+        if here in found and not stat.S_ISLNK(found[here].st_mode):
+            at = here
+            continue
+        try:
+            found[here] = status = os.lstat(here)
+            target = os.readlink(here) if stat.S_ISLNK(status.st_mode) else None
+        except OSError:
+            return found, None
+        if target is None:
+            at = here
+            continue
+        hops += 1
+        if hops > _HOPS:
+            return found, None
+        if target.startswith("/"):
+            at = "/"
+        pending += reversed(target.split("/"))
+    return found, at
+
+
+def of_program(place: str) -> list[Finding]:
+    """The same of a folder that a program is to use, and what is grave about PyTorch's default one,
+    from which it takes precompiled headers all the same.
+    """
+    from torchkeeper.stores.places import default_folder
+
+    found = glance(place)
+    if not _is_default(place):
+        found += [one for one in glance(default_folder()) if one["grave"]]
+    return found
+
+
+def _is_default(place: str) -> bool:
+    from torchkeeper.stores.places import default_folder
+
+    return os.path.abspath(place) == os.path.abspath(default_folder())
+
+
+def _is_own(place: str) -> bool:
+    """Whether PyTorch or Triton would use a folder here, by a variable or by default."""
+    variables = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+    named = [folder for name in variables if (folder := os.environ.get(name))]
+    return _is_default(place) or os.path.abspath(place) in map(os.path.abspath, named)

@@ -1,0 +1,326 @@
+"""Where entries go in a cache folder, and what is there already.
+
+Only reading: what is planned here, ``folders.importing`` writes and ``stores.compare`` counts.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torchkeeper.artifacts import alone, aoti_eager, elf, layout, triton
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores.folders import merging
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Offered,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
+from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.naming import Named
+from torchkeeper.stores.pouring import Pouring, Take, drop, unchanged, unreadable
+
+#: Payloads that name others come last, so that torch never finds one whose needs are missing.
+ORDER = (
+    "triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile", "aoti_eager",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What placing one entry comes to.
+
+    home: its path in the folder. todo: the files to be written, in this order, with their full
+    paths; none where everything is there. replaced: those paths that hold something broken.
+    folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
+    there, so that its folder can appear at once. there: the digests of the files that are there,
+    by name. listed: what is to be put into which list, after the files: the full path of that and
+    the item, None for nothing.
+    """
+
+    home: str
+    todo: tuple[tuple[File, str], ...] = ()
+    replaced: frozenset[str] = frozenset()
+    folder: str = ""
+    whole: bool = False
+    there: tuple[tuple[str, str], ...] = ()
+    listed: tuple[str, dict[str, Any]] | None = None
+
+    @property
+    def new(self) -> bool:
+        """Whether something of the entry is not there."""
+        return bool(self.todo or self.listed)
+
+
+def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
+    """The entries in the order in which they are placed, and why one is not."""
+    items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
+    last = {item.path: item for item in items if item.kind == "pgo"}
+    return [
+        (item, None if last.get(item.path, item) is item else Problem("superseded"))
+        for item in items
+    ]
+
+
+class Target:
+    """A cache folder that entries are to be placed in, which need not exist yet."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._style = _style(root)
+        # What entries before would have placed, where they are not placed in fact.
+        self._claimed: dict[str, str | None] = {}
+        self._listed: dict[str, list[dict[str, Any]]] = {}
+
+    def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
+        """What is to be done for an entry.
+
+        Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, as
+        ``alone.checked`` and ``merging.lacks`` for what goes into a list, and why it must not be
+        placed (``Named.why_not``) where it is not there, and OSError for what cannot be read in the
+        folder.
+        """
+        plan = self._plan(item, offered, pouring)
+        why = offered.why_not(item) if plan.new and isinstance(offered, Named) else None
+        if why is not None:
+            raise why
+        return plan
+
+    def _plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
+        if item.kind == "triton":
+            return self._plan_kernel(item, offered, pouring)
+        todo, replaced, there = [], [], []
+        inner = "inductor_cache/" if self._style == "vllm" else ""
+        listed = None
+        if item.kind == "aoti_eager":
+            listed = self._plan_listed(item, inner, offered, pouring)
+            text = next(file for file in item.files if file.path == item.path)
+            there.append((text.name, text.sha256 or ""))
+        for file in item.files:
+            if file.path == item.path and item.kind == "aoti_eager":
+                continue
+            target = os.path.join(self.root, inner + file.path)
+            known = self._digest(target, "", pouring)
+            if known is not None:
+                if known == _promised(offered, item, file, target, pouring):
+                    there.append((file.name, known))
+                    continue
+                if not _surely_broken(item, target):
+                    raise Problem("key-taken", path=file.path)
+                replaced.append(target)
+            missing_folders(os.path.dirname(target), self.root)
+            todo.append((file, target))
+        # Sources before objects: PyTorch takes an object that exists for finished.
+        todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
+        return Plan(
+            inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there), listed=listed
+        )
+
+    def _plan_listed(
+        self, item: Item, inner: str, offered: Offered, pouring: Pouring
+    ) -> tuple[str, dict[str, Any]] | None:
+        """What is to be put into a list for an entry, as of Plan."""
+        text: list[bytes] = []
+        [file] = [file for file in item.files if file.path == item.path]
+        if file.size > aoti_eager.MAX_LIST:
+            raise Problem("kernel-unloadable", why="it is larger than any that PyTorch writes")
+        deliver(offered, item, file, pouring, lambda data: text.append(bytes(data)))
+        library = [one.path for one in item.files if one is not file]
+        made = alone.checked(b"".join(text), item.path, library).item
+        path = os.path.join(self.root, inner + item.path.partition(MARK)[0])
+        missing_folders(os.path.dirname(path), self.root)
+        there = merging.listed(path)
+        for one in self._listed.get(path, ()):
+            there = merging.merged(there, one)
+        return (path, made) if merging.lacks(path, there, made, self._exists) else None
+
+    def _plan_kernel(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
+        home = item.path
+        if self._style == "triton":
+            home = item.key
+        elif self._style == "vllm":
+            home = f"triton_cache/{item.key}"
+        elif self._style == "inductor" and home == item.key:
+            home = f"triton/0/{item.key}"
+        folder = os.path.join(self.root, home)
+        if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
+            raise Problem("key-taken", path=home)
+        files = [(file, os.path.join(folder, file.name)) for file in item.files]
+        if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
+            missing_folders(os.path.dirname(folder), self.root)
+            return Plan(home, tuple(files), folder=folder, whole=True)
+        missing, replaced, there = [], [], []
+        for file, target in files:
+            known = self._digest(target, item.kind, pouring)
+            if known is None:
+                missing.append((file, target))
+            elif known != _promised(offered, item, file, target, pouring):
+                raise Problem("key-taken", path=item.path)
+            elif is_group(item.kind, file.name) and not _leads_to_files(target):
+                missing.append((file, target))
+                replaced.append(target)
+            else:
+                there.append((file.name, known))
+        # The group files last: they say that the others are there.
+        missing.sort(key=lambda pair: is_group(item.kind, pair[0].name))
+        return Plan(home, tuple(missing), frozenset(replaced), folder=folder, there=tuple(there))
+
+    def claim(self, plan: Plan) -> None:
+        """Take a plan for carried out, where it is not: what follows finds its files there."""
+        if plan.folder:
+            self._claimed[plan.folder] = None
+        for file, target in plan.todo:
+            self._claimed[target] = file.sha256
+        if plan.listed:
+            path, item = plan.listed
+            self._listed.setdefault(path, []).append(item)
+
+    def _exists(self, path: str) -> bool:
+        return path in self._claimed or os.path.exists(path)
+
+    def _digest(self, path: str, kind: str, pouring: Pouring) -> str | None:
+        return self._claimed.get(path) or _digest_at(path, kind, pouring)
+
+
+def _style(root: str) -> str | None:
+    """Whose layout a folder has: "inductor", "triton", "vllm" for that of a rank with a cache of
+    each, or None where nothing tells.
+    """
+    try:
+        with os.scandir(root) as entries:
+            names = {entry.name for entry in entries}
+    except FileNotFoundError:
+        return None
+    if names & {"fxgraph", "aotautograd", "triton"}:
+        return "inductor"
+    if names & {"inductor_cache", "triton_cache"}:
+        return "vllm"
+    return "triton" if any(map(layout.is_triton_key, names)) else None
+
+
+def _surely_broken(item: Item, target: str) -> bool:
+    """Whether what has an entry's place is of no use to anybody, so that it may be replaced.
+
+    A payload is named after its content; an object that is not complete was never finished.
+    """
+    if not os.path.isfile(target) or os.path.islink(target):
+        return False
+    if item.kind in ("fxgraph", "aotautograd"):
+        return True
+    if not target.endswith(".so"):
+        return False
+    with open(target, "rb") as stream:
+        return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
+
+
+def _leads_to_files(path: str) -> bool:
+    """Whether the files are there that a group file names. They are not where its folder was
+    copied or moved as it is, and Triton then compiles the kernel anew.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return all(map(os.path.lexists, triton.paths(stream.read(CHUNK))))
+    except FileNotFoundError:
+        return True  # it is not written yet: what comes before would do it
+
+
+def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
+    """The portable sha256 of what lies at a path; None if nothing does, "" if it is no file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            return ""
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return ""
+    with os.fdopen(handle, "rb", buffering=0) as stream:
+        name = os.path.basename(path)
+        size = os.fstat(handle).st_size
+        if is_group(kind, name) and size <= CHUNK:
+            return hashlib.sha256(portable_bytes(kind, name, stream.read(size))).hexdigest()
+        try:
+            return pouring.pour(stream, size, drop, counted=False)[0]
+        except Problem as problem:
+            raise problem.__cause__ or problem from None
+
+
+def deliver(
+    offered: Offered, item: Item, file: File, pouring: Pouring, take: Take, folder: str = ""
+) -> str:
+    """Give the bytes of a file to ``take`` as they are to be written; returns the sha256 that
+    they have in every place.
+
+    Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and as
+    ``pouring.unreadable``; "checksum-wrong" after the last byte.
+    """
+    try:
+        source = offered.open(file)
+    except OSError as e:
+        raise unreadable(e) from e
+    group: list[bytes] = []
+    with source:
+        if is_group(item.kind, file.name):
+            digest, size = pouring.pour(source, file.size, lambda data: group.append(bytes(data)))
+        else:
+            digest, size = pouring.pour(source, file.size, take)
+        if size > file.size:
+            raise Problem("size-wrong", path=file.path)
+        if file.sha256 is None and not (size == file.size and unchanged(file, source)):
+            raise Problem("entry-changed")
+    if file.sha256 not in (None, digest):
+        # A bundle promises; a folder is listed, and may change afterwards.
+        raise Problem("checksum-wrong" if file.mtime_ns is None else "entry-changed")
+    if group:
+        try:
+            take(triton.group_for(b"".join(group), folder))
+        except (ValueError, TypeError, RecursionError) as e:
+            raise Problem("payload-unreadable") from e
+    return digest
+
+
+def check_whole(plan: Plan, item: Item, digests: Sequence[str]) -> None:
+    """Compare an entry with what was promised of all its files, when what a plan says is
+    delivered: ``digests`` are those of its ``todo``. Raises Problem("entry-changed").
+    """
+    if plan.todo and item.sha256:
+        parts = [(file.name, digest) for (file, _), digest in zip(plan.todo, digests, strict=True)]
+        if payload_digest([*plan.there, *parts]) != item.sha256:
+            raise Problem("entry-changed")
+
+
+def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Pouring) -> str:
+    """The sha256 of a file that is offered, to be compared with that of what is at a path."""
+    if file.sha256:
+        return file.sha256
+    if os.path.getsize(target) != file.size:
+        return ""  # of no file
+    return deliver(offered, item, file, pouring, drop)
+
+
+def missing_folders(path: str, root: str | None = None) -> list[str]:
+    """A folder and those above it that are not there, the lowest first.
+
+    Below ``root``, links are refused: raises Problem("link-in-place").
+    """
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    while root is not None and path != root and len(path) > len(root):
+        if os.path.islink(path):
+            raise Problem("link-in-place", path=path)
+        path = os.path.dirname(path)
+    return missing

@@ -1,0 +1,171 @@
+"""Bringing an operation to an end that was cut off: by a kill, a power cut, a disk that was full.
+
+Its journal (folders.journal) says what it was. An import is taken back, unless all was placed; a
+purge is put back, unless all was moved; an undo and the emptying of the trash are completed. What
+was done is told by a finding ``recovered``, a Recovered by the names of its fields.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles.leftovers import remove_leftovers
+from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.folders import journal, receipts, steps
+from torchkeeper.stores.folders.journal import CutOff
+from torchkeeper.stores.folders.restoring import restore
+from torchkeeper.stores.items import Item
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What was cut off in a place, and what has become of it.
+
+    what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back".
+    made: when it was begun, in seconds since the epoch, None where that is not known. entries: of
+    what was put back; files: that were put back, taken back, or are completed with it.
+    """
+
+    place: str
+    what: str
+    outcome: str
+    made: float | None
+    entries: int
+    files: int
+
+
+#: An outcome, and how many entries and files it was about.
+_Ended = tuple[str, int, int]
+_NOTHING: _Ended = ("", 0, 0)
+
+
+def recover(root: str, report: Report) -> Recovered | None:
+    """Bring what was cut off in a folder to its end, whose lock is ours; None where nothing was.
+
+    Once it was begun it cannot be cancelled. Raises Problem("place-unfinished") where it cannot be
+    done; then everything is as it was, for the next time.
+    """
+    try:
+        cut = journal.found(root)
+        if cut is None:
+            return None
+        outcome, entries, files = _ended(root, cut)
+        sync_folder(root)
+        journal.remove(root)
+    except OSError as e:
+        raise Problem("place-unfinished", place=root, why=e.strerror or str(e)) from e
+    except Problem as problem:
+        why = "A list of eager kernels cannot be changed now"
+        raise Problem("place-unfinished", place=root, why=why) from problem
+    _remove_above(root, cut)
+    if not outcome:
+        return None
+    made = cut.about.get("made")
+    when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
+    told = Recovered(root, str(cut.about["what"]), outcome, when, entries, files)
+    report.finding(recovered=asdict(told))
+    return told
+
+
+def _ended(root: str, cut: CutOff) -> _Ended:
+    about = cut.about
+    match about.get("what"):
+        case "import" if cut.done:
+            steps.settle(root, cut.steps)
+            return "completed", 0, sum(map(_count, cut.steps))
+        case "import":
+            taken = steps.take_back(root, cut.steps)
+            _sweep(root)
+            return "taken-back", 0, taken
+        case "purge":
+            return _purge(root, about, cut.done)
+        case "undo":
+            return "completed", *_restore(root, receipts.at(root, about.get("receipt")))
+        case "empty":
+            names = about.get("receipts")
+            bins = [receipts.at(root, name) for name in names] if isinstance(names, list) else []
+            count = sum(len(receipts.trashed(bin_)) for bin_ in bins if bin_)
+            for bin_ in filter(None, bins):
+                receipts.discard(bin_)
+            receipts.clear(root)
+            return "completed", 0, count
+    return _NOTHING  # it was cut off before it had said what it was about to do
+
+
+def _sweep(root: str) -> None:
+    """Remove what is under a temporary name: a power cut may leave it where it takes the end of the
+    journal, which said so; and so does whoever was killed while he wrote a list.
+    """
+    for above, folders, files in os.walk(root, topdown=False):
+        mine = [name for name in files if steps.is_temporary(name)]
+        partial = [name for name in folders if steps.is_temporary(name)]
+        for name in mine:
+            with contextlib.suppress(OSError):
+                if os.lstat(os.path.join(above, name)).st_uid == os.geteuid():
+                    os.unlink(os.path.join(above, name))
+        for name in partial:
+            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
+        lists = os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager"
+        if lists:
+            remove_leftovers(above, Report())
+        while (mine or partial or lists) and above != root:
+            try:
+                os.rmdir(above)
+            except OSError:
+                break
+            above = os.path.dirname(above)
+
+
+def _count(step: journal.Step) -> int:
+    """How many files a step has placed."""
+    if len(step) != 5:
+        return 0
+    return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0)
+
+
+def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
+    bin_ = receipts.at(root, about.get("receipt"))
+    if bin_ is None:
+        return _NOTHING
+    if not done:
+        return "put-back", *_restore(root, bin_)
+    count = len(receipts.trashed(bin_))
+    receipts.Folders.of(receipts.said_by(bin_)).prune(root)
+    if about.get("now") or not count:
+        receipts.discard(bin_)
+    return "completed", 0, count
+
+
+def _restore(root: str, bin_: str | None) -> tuple[int, int]:
+    """Put back what a receipt holds; what cannot be, for something has come into its place, stays
+    in the trash.
+    """
+    if bin_ is None or os.path.islink(os.path.dirname(bin_)):
+        return 0, 0
+    if not os.path.isdir(bin_):
+        receipts.discard(bin_)  # the trash may have been made for it
+        return 0, 0
+    _sweep(root)
+
+    def left(_item: Item, _problem: Problem) -> None:
+        """It is in the trash, where undo finds it."""
+
+    done = restore(root, bin_, receipts.trashed(bin_), Report(), left)
+    return done.entries, done.files
+
+
+def _remove_above(root: str, cut: CutOff) -> None:
+    """Remove what an import has made of the way to the folder, if nothing is in it."""
+    count = cut.about.get("above")
+    if not cut.done and isinstance(count, int):
+        for _ in range(min(count, 100)):
+            with contextlib.suppress(OSError):
+                os.rmdir(root)
+            root = os.path.dirname(root)

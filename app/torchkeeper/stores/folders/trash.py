@@ -1,0 +1,338 @@
+"""Purging: plan, move to the trash beside the entries, undo, empty.
+
+Each is in a journal while it lasts: cut off, a purge is put back, an undo is brought to its end,
+and so is the emptying of the trash (folders.recovering).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from dataclasses import dataclass
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.durable import sync_folder
+from torchkeeper.stores.folders import receipts, withdrawing
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.guard import changing
+from torchkeeper.stores.folders.journal import Journal, begun
+from torchkeeper.stores.folders.locks import holding
+from torchkeeper.stores.folders.merging import lock_of
+from torchkeeper.stores.folders.receipts import FILES
+from torchkeeper.stores.folders.restoring import Left, Purged, allocated, restore
+from torchkeeper.stores.folders.walking import file_at
+from torchkeeper.stores.items import File, Item, is_group
+from torchkeeper.stores.lists import MARK
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Exactly what a purge will take.
+
+    insisted: what processes use goes too (stores/folders/in_use.py).
+    """
+
+    root: str
+    items: list[Item]
+    insisted: bool = False
+
+    @property
+    def files(self) -> int:
+        """How many files go; one that lists several entries counts once."""
+        return len({file.path for item in self.items for file in item.files})
+
+    @property
+    def allocated(self) -> int:
+        """Bytes on the disk; a file with several links in the plan counts once."""
+        return allocated(file for item in self.items for file in item.files)
+
+
+def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
+    """Move what was planned to the trash, or with ``now`` remove it.
+
+    A file that changed since the plan was made stays and goes to ``left``, and so does what
+    cannot be moved. Cancelling stops between entries; what was moved can be undone. With ``now``
+    all is moved as well, and removed then, so that no part of it is ever lost.
+    Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder").
+    """
+    with changing(plan.root, report):
+        purging = _Purging(plan, now, left)
+        try:
+            purging.run(report)
+        except OSError as e:
+            # The trash is full: all or nothing.
+            purging.put_back()
+            raise Problem("trash-full", place=plan.root) from e
+        finally:
+            purging.end()
+    report.progress(len(plan.items), len(plan.items), "entries")
+    return purging.done
+
+
+class _Purging:
+    """A purge that is under way. Raises Problem as ``purge`` when made."""
+
+    def __init__(self, plan: Plan, now: bool, left: Left) -> None:
+        name = receipts.new_name()
+        self.done = Purged()
+        self._plan, self._root, self._now, self._left = plan, plan.root, now, left
+        self._journal, self._bin = _begin(plan, name, now)
+        if self._bin and not now:
+            self.done.receipt = name
+        self._taken: list[File] = []
+        self._emptied: set[str] = set()
+        self._kept = self._unfinished = False
+
+    def run(self, report: Report) -> None:
+        """Take everything. Raises Cancelled, and OSError where the trash is full."""
+        paths: set[str] = set()
+        items = withdrawing.parted(self._root, self._plan.items)
+        # A list that goes as a whole goes before anything is taken off it.
+        items.sort(key=withdrawing.goes_alone)
+        for number, item in enumerate(items):
+            report.check()
+            report.progress(number, len(items), "entries")
+            gone = _purge_item(self._root, item, self._bin, self._now, self._left)
+            if gone is None:
+                continue
+            self._kept = self._kept or bool(gone) or withdrawing.goes_alone(item)
+            self._taken += gone
+            paths.update(file.path for file in gone)
+            # What two of a list have in common has gone with the first of them.
+            self.done.entries += all(file.path in paths for file in item.files)
+            self._emptied |= {os.path.dirname(file.path) for file in gone}
+        self.done.files = len(self._taken)
+        self.done.bytes = allocated(self._taken)
+
+    def put_back(self) -> None:
+        """Put back what was moved; what cannot be now is by the next one that comes."""
+        assert self._bin
+        files = receipts.trashed(self._bin)
+        restore(self._root, self._bin, files, Report(), lambda _item, _problem: None)
+        self._kept = self._unfinished = bool(receipts.trashed(self._bin))
+
+    def end(self) -> None:
+        """Leave no empty folders, and the trash and the journal as they should be."""
+        if self._unfinished and self._journal:
+            self._journal.leave()
+            return
+        # PyTorch looks whether a graph's folder is there, and fails where it then is not
+        # (iterate_over_candidates in torch/_inductor/codecache.py).
+        emptied = () if self._plan.insisted else self._emptied
+        tidy = not [folder for folder in emptied if not _prune(self._root, folder)]
+        with contextlib.suppress(OSError):
+            sync_folder(self._root)
+        said = False
+        with contextlib.suppress(OSError):  # the disk is full: it goes at once
+            if self._journal:
+                self._journal.done()
+                said = True
+        if self._bin and (self._now or not self._kept):
+            if tidy or not said:
+                tidy = receipts.discard(self._bin) is None
+            self.done.receipt = None
+        if self._journal and said and not tidy:
+            self._journal.leave()  # the next one that comes tries again
+        elif self._journal:
+            self._journal.close()
+
+
+def _begin(plan: Plan, name: str, now: bool) -> tuple[Journal | None, str | None]:
+    """The journal and the receipt. What is to be removed ``now`` goes without, where there can be
+    none: a full disk is what it is for.
+
+    Raises Problem as ``purge``.
+    """
+    try:
+        journal = begun(plan.root, "purge", receipt=name, now=now)
+    except OSError as e:
+        if now:
+            return None, None
+        raise Problem("place-unwritable", place=plan.root, why=e.strerror) from e
+    try:
+        if journal is None:
+            raise Problem("trash-full", place=plan.root)
+        paths = (file.path for item in plan.items for file in item.files)
+        return journal, receipts.make(plan.root, name, paths)
+    except BaseException as e:
+        if journal:
+            journal.close()
+        if now and isinstance(e, Problem):
+            return None, None
+        raise
+
+
+def _purge_item(
+    root: str, item: Item, bin_: str | None, now: bool, left: Left
+) -> list[File] | None:
+    """Take the files of an entry, all of them if they are what was planned, else none: None."""
+    # The lock of a list that stays is taken when the item comes off it.
+    listed = os.path.join(root, item.path.partition(MARK)[0])
+    but = lock_of(listed) if withdrawing.goes_alone(item) else None
+    with holding(root, item.kind, item.key, item.path, but) as free:
+        if free:
+            return _take_files(root, item, bin_, now, left)
+    left(item, Problem("in-use"))
+    return None
+
+
+def _take_files(
+    root: str, item: Item, bin_: str | None, now: bool, left: Left
+) -> list[File] | None:
+    gone: list[File] = []
+    try:
+        for file in item.files:
+            with contextlib.suppress(FileNotFoundError):
+                if not _same(file, file_at(file.path, os.lstat(os.path.join(root, file.path)))):
+                    raise Problem("entry-changed")
+        # Before its library is gone: PyTorch takes none of a list of which one is missing.
+        kept = None if bin_ is None else os.path.join(bin_, FILES)
+        if withdrawing.goes_alone(item) and not withdrawing.withdraw(root, item, kept):
+            raise Problem("entry-changed")
+    except Problem as problem:
+        left(item, problem)
+        return None
+    except OSError as e:
+        if _full(e) and bin_ and not now:
+            raise
+        left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
+        return None
+    # Of a kernel the files first that say that the others are there: Triton looks at no other then.
+    for file in sorted(item.files, key=lambda file: not is_group(item.kind, file.name)):
+        path = os.path.join(root, file.path)
+        try:
+            if bin_ is None:
+                os.unlink(path)
+            else:
+                _move(path, os.path.join(bin_, FILES, file.path), now)
+        except FileNotFoundError:
+            continue  # somebody else was faster; it is gone, as was wished
+        except OSError as e:
+            if bin_ is not None:
+                _give_back(root, bin_, item, gone)
+                gone = []
+            if _full(e) and bin_ and not now:
+                raise
+            left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
+            return gone or None
+        gone.append(file)
+    return gone
+
+
+def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
+    """Have an entry as it was that cannot go as a whole."""
+    for file in reversed(gone):
+        with contextlib.suppress(OSError):
+            os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
+    if withdrawing.goes_alone(item):
+        with contextlib.suppress(OSError, Problem):
+            withdrawing.give_back(root, withdrawing.list_of(item), os.path.join(bin_, FILES))
+
+
+def _full(e: OSError) -> bool:
+    return e.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def _move(path: str, target: str, now: bool) -> None:
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.rename(path, target)
+    except OSError as e:
+        if not now or not (_full(e) or e.errno == errno.EXDEV):
+            raise
+        os.unlink(path)  # it would be removed in the end
+
+
+def _same(file: File, now: File) -> bool:
+    return (file.size, file.mtime_ns, file.inode) == (now.size, now.mtime_ns, now.inode)
+
+
+def _prune(root: str, folder: str) -> bool:
+    """Remove a folder and what is above it, as far as they are empty; whether that was possible."""
+    while folder:
+        try:
+            os.rmdir(os.path.join(root, folder))
+        except OSError as e:
+            return e.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY)
+        folder = os.path.dirname(folder)
+    return True
+
+
+def undo(place: str, report: Report, left: Left) -> Purged:
+    """Put the latest purge back, times included; where nothing of it can be, the one before. One
+    that was cut off is put back by that alone.
+
+    A file whose path is taken again stays in the trash and goes to ``left``.
+    Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
+    there is no room for all: the other entries stay in the trash.
+    """
+    root = Folder(place).root
+    with changing(root, report) as recovered:
+        if recovered and (recovered.what == "undo" or recovered.outcome == "put-back"):
+            return Purged(recovered.entries, recovered.files)
+        done = Purged()
+        bins = receipts.folders_of(root)
+        for bin_ in reversed(bins):
+            done = _undo(root, bin_, report, left)
+            if done.files or done.entries:
+                return done
+        if not any(map(receipts.trashed, bins)):
+            raise Problem("nothing-to-undo", place=place)
+        return done
+
+
+def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
+    files = receipts.trashed(bin_)
+    try:
+        journal = begun(root, "undo", receipt=os.path.basename(bin_))
+        try:
+            done = restore(root, bin_, files, report, left)
+            sync_folder(root)
+        except BaseException:
+            if journal:
+                journal.leave()
+            raise
+    except OSError as e:
+        raise Problem("place-unwritable", place=root, why=e.strerror) from e
+    if journal and (done.full or receipts.clear(root) is not None):
+        journal.leave()  # the next one that comes does the rest, if it can
+    elif journal:
+        journal.close()
+    if done.full:
+        raise Problem("undo-full", place=root, entries=done.entries)
+    return done
+
+
+def empty(place: str, report: Report) -> Purged:
+    """Remove everything in the trash for good.
+
+    Raises Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
+    """
+    root = Folder(place).root
+    done = Purged()
+    with changing(root, report):
+        bins = receipts.folders_of(root)
+        try:
+            journal = begun(root, "empty", receipts=list(map(os.path.basename, bins)))
+        except OSError as e:
+            raise Problem("trash-unremovable", place=place, why=e.strerror) from e
+        try:
+            for number, bin_ in enumerate(bins):
+                report.check()
+                report.progress(number, len(bins), "entries")
+                files = receipts.trashed(bin_)
+                entries = len(receipts.items_of(bin_, files))
+                if (why := receipts.discard(bin_)) is not None:
+                    raise Problem("trash-unremovable", place=place, why=why)
+                done.entries += entries
+                done.files += len(files)
+                done.bytes += allocated(files)
+            if (why := receipts.clear(root)) is not None:
+                raise Problem("trash-unremovable", place=place, why=why)
+        finally:
+            if journal:
+                journal.close()
+    report.progress(len(bins), len(bins), "entries")
+    return done

@@ -1,0 +1,241 @@
+"""Walking a place, folder by folder; a big one with the help of a second process.
+
+A walk is system calls and little else, and Python makes one at a time in a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+import torchkeeper
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
+from torchkeeper.stores.items import File
+
+#: Files between two looks at whether to go on, and seconds between two words about it.
+_OFTEN = 32
+_TELL = 0.1
+#: With so many folders to come, a second process is worth starting: below, one has seen them all
+#: by the time that the other can begin, and a third process on two cores holds the window up.
+_MANY = 1200
+#: What it is given at a time, and how often at once: folders, and bytes of their names. More than
+#: a pipe holds would make each wait for the other.
+_FOLDERS, _BYTES, _AHEAD = 64, 8192, 4
+#: Seconds it has to end.
+_GRACE = 1.0
+
+#: A folder, the folders in it, its files, why it could not be read, and what is odd in it.
+Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
+
+
+def file_at(path: str, status: os.stat_result) -> File:
+    """The File for a path and its lstat."""
+    return _file(path, numbers(status))
+
+
+def _file(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
+    size, mtime_ns, allocated, device, inode, mode, regular = about
+    # As File(…) does, in half the time: a big folder has a million of them.
+    values = (path, size, mtime_ns, allocated, (device, inode), mode, regular, None)
+    return _new(File, values)
+
+
+_new = tuple.__new__
+
+
+class Walk:
+    """One walk over a place.
+
+    unreadable: folders that could not be read, as (path, why). note: hears of what is odd.
+    """
+
+    def __init__(
+        self, root: str, report: Report, note: Callable[[str, int, int, int], object] | None = None
+    ) -> None:
+        self.unreadable: list[tuple[str, str]] = []
+        self._note = note
+        self._root = root
+        self._report = report
+        self._pending = deque([""])
+        self._looked, self._told = 0, time.monotonic()
+
+    def folders(self) -> Iterator[tuple[str, list[File]]]:
+        """Each folder and its files, in no order.
+
+        Raises OSError where the place itself cannot be read, and Cancelled.
+        """
+        helper: _Helper | None = None
+        try:
+            while self._pending or (helper and helper.busy):
+                self._report.check()
+                if helper is None and len(self._pending) > _MANY and (os.cpu_count() or 1) > 1:
+                    helper = _Helper(self._root)
+                if helper:
+                    helper.give(self._pending)
+                    for found in helper.take(self._pending, 0.0 if self._pending else 0.05):
+                        yield self._heard(*found)
+                if self._pending:
+                    folder = self._pending.pop()
+                    yield folder, self._scan(folder)
+        finally:
+            if helper:
+                helper.close()
+
+    def _scan(self, folder: str) -> list[File]:
+        try:
+            folders, files, found = scan(self._root, folder, file_at, self._look)
+        except FileNotFoundError:
+            if not folder:
+                raise
+            return []  # it vanished meanwhile
+        except OSError as e:
+            if not folder:
+                raise
+            self.unreadable.append((folder, e.strerror or str(e)))
+            return []
+        self._come(folders)
+        self._tell_odd(found)
+        if not folder:
+            return [file for file in files if not file.path.startswith(JOURNAL)]
+        return files
+
+    def _heard(
+        self, folder: str, folders: list[str], files: list[File], why: str | None, found: list[Odd]
+    ) -> tuple[str, list[File]]:
+        self._looked += len(folders) + len(files)
+        self._tell()
+        if why is not None:
+            self.unreadable.append((folder, why))
+        self._come(folders)
+        self._tell_odd(found)
+        return folder, files
+
+    def _tell_odd(self, found: Iterable[Odd]) -> None:
+        if self._note is not None:
+            for one in found:
+                self._note(*one)
+
+    def _come(self, folders: list[str]) -> None:
+        self._pending.extend(folder for folder in folders if folder != TRASH)
+
+    def _look(self) -> None:
+        self._looked += 1
+        # A slow disk may take long for a few files, a big folder for many.
+        if not self._looked % _OFTEN:
+            self._report.check()
+            self._tell()
+
+    def _tell(self) -> None:
+        if (now := time.monotonic()) - self._told > _TELL:
+            self._report.progress(self._looked, None, "files")
+            self._told = now
+
+
+class _Helper:
+    """The second process, and what it was asked."""
+
+    def __init__(self, root: str) -> None:
+        source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+        boot = (
+            "import sys; sys.path.insert(0, sys.argv[1]); "
+            "from torchkeeper.stores.folders.walk_process import main; main()"
+        )
+        self._given: deque[list[str]] = deque()
+        self._rest = bytearray()
+        self._process: subprocess.Popen[bytes] | None = None
+        with contextlib.suppress(OSError):
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-B", "-c", boot, source],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+            )
+            self._send(root)
+
+    def _send(self, what: object) -> None:
+        assert self._process and self._process.stdin
+        self._process.stdin.write(json.dumps(what).encode() + b"\n")
+        self._process.stdin.flush()
+
+    @property
+    def busy(self) -> bool:
+        """Whether answers are to come."""
+        return bool(self._given)
+
+    def give(self, pending: deque[str]) -> None:
+        """Let it look at some folders, which are taken away; those that have waited longest."""
+        while self._process and len(self._given) < _AHEAD and len(pending) > 1:
+            batch: list[str] = []
+            size = 0
+            while len(pending) > 1 and len(batch) < _FOLDERS and size < _BYTES:
+                batch.append(pending.popleft())
+                size += len(batch[-1])
+            self._given.append(batch)
+            try:
+                self._send(batch)
+            except OSError:
+                self._lost(pending)
+
+    def take(self, pending: deque[str], seconds: float) -> Iterator[Scanned]:
+        """What it has found, waiting so long at most. If it has died, its folders come back."""
+        if not self._given or self._process is None:
+            return
+        assert self._process.stdout
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            return
+        data = os.read(self._process.stdout.fileno(), 1 << 20)
+        if not data:
+            self._lost(pending)
+        self._rest += data
+        while (answer := self._answer()) is not None:
+            self._given.popleft()
+            yield from answer
+
+    def _answer(self) -> list[Scanned] | None:
+        """The next answer, if all of it is there."""
+        pieces, at = [], 0
+        for _ in range(2):
+            if len(self._rest) < at + LENGTH.size:
+                return None
+            (length,) = LENGTH.unpack_from(self._rest, at)
+            at += LENGTH.size + length
+            if len(self._rest) < at:
+                return None
+            pieces.append(bytes(self._rest[at - length : at]))
+        del self._rest[:at]
+        found: list[Scanned] = []
+        about = NUMBERS.iter_unpack(pieces[1])
+        for folder, folders, names, why, odd in json.loads(pieces[0]):
+            prefix = f"{folder}/" if folder else ""
+            files = [_file(prefix + name, next(about)) for name in names]
+            found.append((folder, folders, files, why, odd))
+        return found
+
+    def _lost(self, pending: deque[str]) -> None:
+        self.close()
+        for batch in self._given:
+            pending.extend(batch)
+        self._given.clear()
+
+    def close(self) -> None:
+        """End it. One that hangs on a dead mount is left to itself."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()

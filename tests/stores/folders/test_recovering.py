@@ -1,0 +1,260 @@
+"""What was cut off is brought to its end by the next one that comes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.snapshots import snapshot
+from tests.stores.folders.test_trash import plan
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.artifacts.report import Report
+from torchkeeper.link import cutoff
+from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.guard import changing, mended
+from torchkeeper.stores.folders.journal import Journal, path_in
+from torchkeeper.stores.folders.recovering import recover
+
+
+class Heard(Report):
+    """Keeps what is found."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, Any]] = []
+
+    def finding(self, **what: Any) -> None:
+        """Note it."""
+        self.found.append(what)
+
+    @property
+    def recovered(self) -> dict[str, Any]:
+        """The one thing that was brought to its end."""
+        [told] = [one["recovered"] for one in self.found if "recovered" in one]
+        assert isinstance(told, dict)
+        return told
+
+
+def begin(root: Path, what: str, *noted: journal.Step, **about: object) -> Journal:
+    """A journal of an operation that has gone so far, and no further."""
+    made = Journal(str(root), what, **about)
+    made.open()
+    made.note(*noted)
+    made.leave()
+    return made
+
+
+def write(path: Path, text: str = "x") -> list[int]:
+    """A file that somebody has placed; its stamp."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return steps.stamp_of(str(path))
+
+
+def test_a_journal_is_no_entry_and_leaves_no_time(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    items = Folder(str(fixture_cache)).items(Report())
+    made = Journal(str(fixture_cache), "import")
+    assert not journal.lies_in(str(fixture_cache))
+    made.note(["new", "x"])
+    assert journal.lies_in(str(fixture_cache))
+    folder = Folder(str(fixture_cache))
+    assert folder.items(Report()) == items
+    assert folder.items_beside("x", Report()) == [i for i in items if "/" not in i.path]
+    made.close()
+    assert snapshot(fixture_cache) == before
+
+
+def test_an_import_is_taken_back(tmp_path: Path) -> None:
+    kept, mine, theirs = (tmp_path / name for name in ("a/kept.py", "a/mine.py", "a/theirs.py"))
+    write(kept)
+    stamp = write(mine)
+    begin(
+        tmp_path, "import",
+        ["folder", "a"], ["there", "a"], ["folder", "b"], ["folder", "b/c"],
+        ["new", "b/c/.torchkeeper-1.tmp"], ["new", "a/.torchkeeper-2.tmp"],
+        ["file", "a/.torchkeeper-2.tmp", "a/mine.py", stamp, None],
+        ["file", "a/.torchkeeper-3.tmp", "a/theirs.py", stamp, None],
+    )  # fmt: skip
+    write(tmp_path / "b/c/.torchkeeper-1.tmp")
+    write(theirs)
+    heard = Heard()
+    told = recover(str(tmp_path), heard)
+    assert told is not None
+    assert (told.outcome, told.files) == ("taken-back", 1)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
+    assert "was cut off (begun 20" in cutoff.ended(heard.recovered)
+    assert cutoff.ended(heard.recovered).endswith("). 1 file of it was taken back.")
+    assert recover(str(tmp_path), heard) is None
+
+
+def test_what_made_way_comes_back(tmp_path: Path) -> None:
+    noted = [
+        ["file", "x/.torchkeeper-1.tmp", "x/y", [1, 1, 1], "x/.torchkeeper-2.tmp"],
+    ]  # fmt: skip
+    begin(tmp_path, "import", *noted)
+    write(tmp_path / "x/.torchkeeper-2.tmp", "broken")
+    assert recover(str(tmp_path), Report())
+    assert (tmp_path / "x/y").read_text() == "broken"
+    # PyTorch has made it anew meanwhile.
+    begin(tmp_path, "import", *noted)
+    write(tmp_path / "x/.torchkeeper-2.tmp", "broken")
+    write(tmp_path / "x/y", "sound")
+    assert recover(str(tmp_path), Report())
+    assert (tmp_path / "x/y").read_text() == "sound"
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["y"]
+
+
+def test_a_kernel_is_taken_back_but_for_what_triton_added(tmp_path: Path) -> None:
+    kernel = tmp_path / "K"
+    stamps = {name: write(kernel / name) for name in ("k.json", "__grp__k.json")}
+    step = ["kernel", "tmp.torchkeeper-1", "K", steps.stamp_of(str(kernel)), stamps]
+    write(kernel / "k.cubin")
+    begin(tmp_path, "import", step)
+    assert recover(str(tmp_path), Report())
+    assert [path.name for path in kernel.iterdir()] == ["k.cubin"]
+
+
+def test_an_import_that_was_at_its_end_is_completed(tmp_path: Path) -> None:
+    stamp = write(tmp_path / "a/b")
+    write(tmp_path / "a/.torchkeeper-2.tmp")
+    (tmp_path / "c").mkdir()
+    step = ["file", "a/.torchkeeper-1.tmp", "a/b", stamp, "a/.torchkeeper-2.tmp"]
+    begin(tmp_path, "import", ["folder", "c"], step, ["done"])
+    heard = Heard()
+    with changing(str(tmp_path), heard):
+        assert not journal.lies_in(str(tmp_path))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b"]
+    assert heard.recovered["outcome"] == "completed"
+    assert cutoff.ended(heard.recovered).endswith(" It is completed now.")
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_purge_is_put_back(fixture_cache: Path, now: bool) -> None:
+    before = snapshot(fixture_cache)
+    planned = plan(fixture_cache)
+
+    class Stops(Report):
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            if done == 9:
+                os._exit(7)
+
+    child = os.fork()
+    if not child:
+        trash.purge(planned, now, Stops(), lambda _item, _problem: None)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert snapshot(fixture_cache) != before
+    heard = Heard()
+    mended(str(fixture_cache), heard)
+    assert snapshot(fixture_cache) == before
+    assert (heard.recovered["outcome"], heard.recovered["entries"]) == ("put-back", 9)
+    assert receipts.in_trash(str(fixture_cache)) == []
+
+
+def test_undo_puts_back_what_was_cut_off_and_nothing_older(fixture_cache: Path) -> None:
+    trash.purge(plan(fixture_cache, "code"), False, Report(), lambda _item, _problem: None)
+    [older] = receipts.in_trash(str(fixture_cache))
+    name = receipts.new_name()
+    begin(fixture_cache, "purge", receipt=name, now=False)
+    bin_ = receipts.make(str(fixture_cache), name, ["fxgraph/x"])
+    write(Path(bin_) / "files/fxgraph/aa/faa/x")
+    heard = Heard()
+    done = trash.undo(str(fixture_cache), heard, lambda _item, _problem: None)
+    assert done.files == 1
+    assert (fixture_cache / "fxgraph/aa/faa/x").exists()
+    assert receipts.in_trash(str(fixture_cache)) == [older]
+
+
+def test_an_emptying_and_an_undo_are_completed(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None)
+    [receipt] = receipts.in_trash(str(fixture_cache))
+    begin(fixture_cache, "undo", receipt=receipt.receipt)
+    assert recover(str(fixture_cache), Report())
+    assert snapshot(fixture_cache) == before
+    trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None)
+    [receipt] = receipts.in_trash(str(fixture_cache))
+    begin(fixture_cache, "empty", receipts=[receipt.receipt, "../../x", 7])
+    assert recover(str(fixture_cache), Report())
+    assert not (fixture_cache / TRASH).exists()
+
+
+def test_a_list_is_put_right_or_all_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, where = tmp_path / "p", "aoti_eager/aten/cpu/abs.json"
+    item, other = ({"kernel_path": name, "meta_info": [name]} for name in ("a.so", "b.so"))
+    stamp = write(place / "aoti_eager/aten/cpu/lib/a.so")
+    file = ["file", "x/.torchkeeper-1.tmp", "aoti_eager/aten/cpu/lib/a.so", stamp, None]
+    (place / where).write_text(json.dumps([item]))
+    begin(place, "import", file, ["list", where, item, [other]])
+    monkeypatch.setattr(merging, "write", _full)
+    with pytest.raises(Problem, match="place-unfinished") as caught, changing(str(place)):
+        pass
+    assert "No space" in str(caught.value.params["why"])
+    assert (place / "aoti_eager/aten/cpu/lib/a.so").exists()
+    monkeypatch.undo()
+    mended(str(place), Report())
+    assert json.loads((place / where).read_text()) == [other]
+    assert not (place / "aoti_eager/aten/cpu/lib/a.so").exists()
+
+
+def _full(_path: str, _items: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
+    stamp = write(tmp_path / "a/b")
+    begin(tmp_path, "import", ["file", "a/.torchkeeper-1.tmp", "a/b", stamp, None])
+    os.chmod(path_in(str(tmp_path)), 0o666)
+    with pytest.raises(Problem, match="place-unfinished"):
+        recover(str(tmp_path), Report())
+    assert (tmp_path / "a/b").exists()
+
+
+def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
+    outside, place = tmp_path / "outside", tmp_path / "place"
+    stamp = write(outside / ".torchkeeper-x.tmp")
+    place.mkdir()
+    (place / "link").symlink_to(outside)
+    name = ".torchkeeper-x.tmp"
+    begin(
+        place, "import",
+        ["new", f"../outside/{name}"], ["new", f"link/{name}"], ["new", str(outside / name)],
+        ["new", "link"], ["new"], ["new", 7], ["odd", "x"], [], ["new", "x", "y"],
+        ["file", "x", f"../outside/{name}", stamp, None],
+        ["file", "x", f"link/{name}", stamp, f"link/{name}"],
+        ["kernel", "x", "link", steps.stamp_of(str(outside)), {name: stamp, "../x": stamp}],
+        ["kernel", "x", "y", None, None], ["list", "../outside/a.json", {}, [{}]],
+        above=True,
+    )  # fmt: skip
+    with Path(path_in(str(place))).open("a") as out:
+        out.write('"text"\n{"a": 1}\n["new", {"a": 1}]\nnot json\n["new", "cut off')
+    assert recover(str(place), Report())
+    assert [path.name for path in outside.iterdir()] == [name]
+    assert (place / "link").is_symlink()
+    assert not list(place.glob(f"{JOURNAL}*"))
+
+
+def test_a_journal_that_says_nothing_is_removed(tmp_path: Path) -> None:
+    Path(path_in(str(tmp_path))).write_bytes(b'{"version": 1, "wh')
+    os.chmod(path_in(str(tmp_path)), 0o600)
+    heard = Heard()
+    mended(str(tmp_path), heard)
+    assert heard.found == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_looks_does_not_wait(fixture_cache: Path) -> None:
+    with changing(str(fixture_cache)):
+        begin(fixture_cache, "import", ["new", "x"])
+        heard = Heard()
+        mended(str(fixture_cache), heard)
+        assert journal.lies_in(str(fixture_cache))
+    mended(str(fixture_cache), heard)
+    assert len(heard.found) == 1
+    assert not journal.lies_in(str(fixture_cache))

@@ -1,0 +1,359 @@
+"""Purging and undoing: exactly what was previewed, and every byte back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.snapshots import snapshot
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.layout import TRASH
+from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.folders import receipts, trash
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.guard import changing
+from torchkeeper.stores.folders.restoring import Purged
+from torchkeeper.stores.items import Item
+
+
+class Left:
+    def __init__(self) -> None:
+        self.codes: list[str] = []
+
+    def __call__(self, item: Item, problem: Problem) -> None:
+        self.codes.append(problem.code)
+
+
+def plan(place: Path, kind: str = "") -> trash.Plan:
+    folder = Folder(str(place))
+    items = [item for item in folder.items(Report()) if kind in ("", item.kind)]
+    return trash.Plan(folder.root, items)
+
+
+def purge(place: Path, kind: str = "", now: bool = False) -> Purged:
+    left = Left()
+    done = trash.purge(plan(place, kind), now, Report(), left)
+    assert left.codes == []
+    return done
+
+
+def undo(place: Path) -> tuple[Purged, list[str]]:
+    left = Left()
+    return trash.undo(str(place), Report(), left), left.codes
+
+
+def test_everything_back_times_and_modes_included(fixture_cache: Path) -> None:
+    (fixture_cache / "fxgraph").chmod(0o710)
+    for number, path in enumerate(sorted(fixture_cache.rglob("*"), reverse=True)):
+        os.utime(path, (10**9 + number, 10**9 + number))
+    os.utime(fixture_cache, (5, 6))
+    before = snapshot(fixture_cache)
+    done = purge(fixture_cache)
+    assert [p.name for p in fixture_cache.iterdir()] == [TRASH]
+    back, left = undo(fixture_cache)
+    assert left == []
+    assert (back.entries, back.files, back.bytes) == (done.entries, done.files, done.bytes)
+    assert snapshot(fixture_cache) == before
+
+
+def test_purges_are_undone_latest_first(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "fxgraph")
+    between = snapshot(fixture_cache / "aotautograd")
+    purge(fixture_cache, "aotautograd")
+    assert len(receipts.in_trash(str(fixture_cache))) == 2
+    undo(fixture_cache)
+    assert snapshot(fixture_cache / "aotautograd") == between
+    assert not (fixture_cache / "fxgraph").exists()
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+    with pytest.raises(Problem, match="nothing-to-undo"):
+        undo(fixture_cache)
+
+
+def test_allocated_bytes_count_hard_links_once(fixture_cache: Path) -> None:
+    path = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    single = plan(fixture_cache, "fxgraph").allocated
+    os.link(path, path.with_name("c" * 51))
+    again = plan(fixture_cache, "fxgraph")
+    assert again.allocated == single
+    expected = {f.stat().st_ino: f.stat().st_blocks * 512 for f in
+                (fixture_cache / "fxgraph").rglob("*") if f.is_file()}  # fmt: skip
+    assert again.allocated == sum(expected.values())
+
+
+def test_what_changed_since_the_preview_stays(fixture_cache: Path) -> None:
+    planned = plan(fixture_cache, "fxgraph")
+    paths = sorted(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    paths[0].write_bytes(b"written anew")
+    os.utime(paths[1], (1, 1))
+    paths[2].unlink()
+    left = Left()
+    done = trash.purge(planned, False, Report(), left)
+    assert left.codes == ["entry-changed"] * 2
+    assert done.entries == len(paths) - 3
+    assert paths[0].read_bytes() == b"written anew"
+
+
+def test_undo_never_overwrites(fixture_cache: Path) -> None:
+    path = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+    old = path.read_bytes()
+    purge(fixture_cache, "fxgraph")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PyTorch was faster")
+    done, left = undo(fixture_cache)
+    assert left == ["path-taken"]
+    assert path.read_bytes() == b"PyTorch was faster"
+    assert done.files == 6
+    path.unlink()
+    done, left = undo(fixture_cache)
+    assert (done.files, left) == (1, [])
+    assert path.read_bytes() == old
+    assert not (fixture_cache / TRASH).exists()
+
+
+def test_now_removes_at_once(fixture_cache: Path) -> None:
+    purge(fixture_cache, "code", now=True)
+    assert not (fixture_cache / TRASH).exists()
+    with pytest.raises(Problem, match="nothing-to-undo"):
+        undo(fixture_cache)
+
+
+def test_emptying(fixture_cache: Path) -> None:
+    done = purge(fixture_cache)
+    totals = receipts.in_trash(str(fixture_cache))
+    assert sum(receipt.entries for receipt in totals) == done.entries
+    gone = trash.empty(str(fixture_cache), Report())
+    assert (gone.entries, gone.files, gone.bytes) == (done.entries, done.files, done.bytes)
+    assert list(fixture_cache.iterdir()) == []
+    assert trash.empty(str(fixture_cache), Report()).files == 0
+
+
+def test_cancel_between_entries_can_be_undone(fixture_cache: Path) -> None:
+    class Stops(Report):
+        count = 0
+
+        def check(self) -> None:
+            self.count += 1
+            if self.count > 5:
+                raise Cancelled
+
+    before = snapshot(fixture_cache)
+    with pytest.raises(Cancelled):
+        trash.purge(plan(fixture_cache), False, Stops(), Left())
+    assert snapshot(fixture_cache) != before
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_a_killed_purge_can_be_undone(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    script = """if True:
+        import os, sys
+        from torchkeeper.artifacts.report import Report
+        from torchkeeper.stores.folders import receipts, trash
+        from torchkeeper.stores.folders.folder import Folder
+        class Dies(Report):
+            def progress(self, done, total, unit):
+                if done == 20:
+                    os.kill(os.getpid(), 9)
+        folder = Folder(sys.argv[1])
+        trash.purge(trash.Plan(folder.root, folder.items(Report())), False, Dies(), print)
+    """
+    done = subprocess.run([sys.executable, "-c", script, str(fixture_cache)], check=False)
+    assert done.returncode == -9
+    assert len(receipts.in_trash(str(fixture_cache))) == 1
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_a_hostile_receipt_leads_nowhere(fixture_cache: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.utime(outside, (1, 1))
+    purge(fixture_cache, "fxgraph")
+    receipt = next((fixture_cache / TRASH).rglob("receipt.json"))
+    evil = {"folders": {"../outside": [0o777, 5, 5], str(outside): [0o777, 5, 5], "x": "y"},
+            "made": "never"}  # fmt: skip
+    receipt.write_text(json.dumps(evil))
+    done, left = undo(fixture_cache)
+    assert (done.files, left) == (7, [])
+    assert outside.stat().st_mtime == 1
+    # A trash that is a link is no trash.
+    purge(fixture_cache, "fxgraph")
+    shutil.move(fixture_cache / TRASH, outside / "t")
+    (fixture_cache / TRASH).symlink_to(outside / "t")
+    assert receipts.in_trash(str(fixture_cache)) == []
+    with pytest.raises(Problem, match="trash-not-folder"):
+        trash.purge(plan(fixture_cache, "code"), False, Report(), Left())
+
+
+def test_undo_does_not_follow_links(fixture_cache: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    purge(fixture_cache, "fxgraph")
+    (fixture_cache / "fxgraph").symlink_to(outside)
+    done, left = undo(fixture_cache)
+    assert (done.files, left) == (0, ["link-in-place"] * 7)
+    assert list(outside.iterdir()) == []
+    (fixture_cache / "fxgraph").unlink()
+    assert undo(fixture_cache)[0].files == 7
+
+
+def test_links_themselves_can_be_purged(fixture_cache: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (fixture_cache / "link").symlink_to(secret)
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "unknown")
+    assert not (fixture_cache / "link").is_symlink()
+    assert secret.exists()
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_one_at_a_time(fixture_cache: Path) -> None:
+    with (
+        changing(str(fixture_cache)),
+        pytest.raises(Problem, match="place-busy"),
+        changing(str(fixture_cache), patience=0.1),
+    ):
+        pytest.fail("two held one place")
+
+
+def test_two_processes_purge_one_folder(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    script = """if True:
+        import sys
+        from torchkeeper.artifacts.report import Report
+        from torchkeeper.stores.folders import receipts, trash
+        from torchkeeper.stores.folders.folder import Folder
+        folder = Folder(sys.argv[1])
+        plan = trash.Plan(folder.root, folder.items(Report()))
+        sys.stdin.read()
+        print(trash.purge(plan, False, Report(), lambda *_: None).files)
+    """
+    command = [sys.executable, "-c", script, str(fixture_cache)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    both = [subprocess.Popen(command, **pipes) for _ in range(2)]  # type: ignore[call-overload]
+    time.sleep(0.5)
+    moved = [int(process.communicate()[0]) for process in both]
+    assert sum(moved) == sum(1 for about in before.values() if about[1])
+    for _ in receipts.in_trash(str(fixture_cache)):
+        undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_a_trash_that_leads_out_gives_nothing(fixture_cache: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "thesis.txt").write_text("thesis")
+    receipt = fixture_cache / TRASH / "99990101T000000.000000-ffff"
+    receipt.mkdir(parents=True)
+    (receipt / "files").symlink_to(victim)
+    with pytest.raises(Problem, match="nothing-to-undo"):
+        undo(fixture_cache)
+    assert (victim / "thesis.txt").exists()
+    shutil.rmtree(receipt, ignore_errors=True)
+    (receipt / "files").mkdir(parents=True)
+    os.mkfifo(receipt / "receipt.json")
+    assert [r.made for r in receipts.in_trash(str(fixture_cache))] == [None]
+    (receipt / "receipt.json").unlink()
+    for made in ("1" + "0" * 400, "1e999", "-5", "true", '"now"', "NaN"):
+        (receipt / "receipt.json").write_text(f'{{"made": {made}}}')
+        (one,) = receipts.in_trash(str(fixture_cache))
+        assert one.made in (None, 1.0)
+
+
+def test_a_conflict_does_not_block_older_purges(fixture_cache: Path) -> None:
+    purge(fixture_cache, "pgo")
+    purge(fixture_cache, "fxgraph")
+    for trashed in (fixture_cache / TRASH).rglob("fxgraph/*/*/*"):
+        path = fixture_cache / Path(*trashed.parts[trashed.parts.index("fxgraph") :])
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"anew")
+    done, left = undo(fixture_cache)
+    assert done.files == 1
+    assert left == ["path-taken"] * 7
+    assert list((fixture_cache / "dynamo").glob("*.pkl"))
+
+
+def test_an_undo_that_was_killed_is_finished(fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "pgo")
+    (trashed,) = (fixture_cache / TRASH).rglob("*.pkl")
+    os.link(trashed, fixture_cache / "dynamo" / trashed.name)
+    done, left = undo(fixture_cache)
+    assert (done.files, left) == (1, [])
+    assert snapshot(fixture_cache) == before
+
+
+def test_set_group_id_comes_back(fixture_cache: Path) -> None:
+    (fixture_cache / "fxgraph").chmod(0o2775)
+    before = snapshot(fixture_cache)
+    purge(fixture_cache, "fxgraph")
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_an_entry_goes_whole_or_not_at_all(triton_cache: Path) -> None:
+    planned = plan(triton_cache)
+    next(triton_cache.rglob("*.cubin")).touch()
+    left = Left()
+    done = trash.purge(planned, False, Report(), left)
+    assert (done.entries, left.codes) == (1, ["entry-changed"])
+    (kept,) = [p for p in triton_cache.iterdir() if p.name != TRASH]
+    assert len(list(kept.iterdir())) == 8
+
+
+def test_what_is_being_built_stays(fixture_cache: Path) -> None:
+    built = next(fixture_cache.rglob("*.main.so"))
+    stem = built.name.partition(".")[0]
+    script = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(1, "
+    script += "flush=True); sys.stdin.read()"
+    lock = fixture_cache / "locks" / f"{stem}.lock"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    command = [sys.executable, "-c", script, str(lock)]
+    with subprocess.Popen(command, **pipes) as builder:  # type: ignore[call-overload]
+        builder.stdout.readline()
+        (fixture_cache / "fxgraph" / f".{builder.pid}.1.tmp").touch()
+        left = Left()
+        trash.purge(plan(fixture_cache), False, Report(), left)
+        assert left.codes == ["in-use"] * 3
+        assert built.exists()
+        assert lock.exists()
+
+
+def test_folders_that_a_process_may_look_into_stay(fixture_cache: Path) -> None:
+    def folders() -> set[Path]:
+        found = {path for path in fixture_cache.rglob("*") if path.is_dir()}
+        return {path for path in found if TRASH not in path.parts}
+
+    before, there = snapshot(fixture_cache), folders()
+    insisted = replace(plan(fixture_cache, "fxgraph"), insisted=True)
+    assert trash.purge(insisted, False, Report(), Left()).entries > 0
+    assert folders() == there
+    assert not [path for path in (fixture_cache / "fxgraph").rglob("*") if path.is_file()]
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
+
+
+def test_deep_folders(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    path = place
+    for _ in range(400):
+        path = path / "d"
+    path.mkdir(parents=True)
+    (path / "x").touch()
+    before = snapshot(place)
+    purge(place)
+    undo(place)
+    assert snapshot(place) == before
