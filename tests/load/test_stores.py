@@ -136,7 +136,7 @@ def check(ledger: Ledger, done: list[Ran], place: Path, untold: tuple[str, ...] 
         in_trash = sum(one.entries for one in receipts.in_trash(str(place)))
         if moved != ledger.emptied + in_trash:
             faults.append(f"{moved} in the trash: {ledger.emptied} emptied, {in_trash} there")
-    assert not journal.lies_in(str(place))
+    assert not journal.in_folder(str(place))
     shutil.rmtree(place / ".torchkeeper-trash", ignore_errors=True)
     faults += wholeness.faults(place)
     assert not faults, "\n".join(fault[:1000] for fault in faults)

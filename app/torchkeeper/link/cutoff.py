@@ -13,10 +13,17 @@ _WHAT = {
     "undo": "An undo in {place}",
     "empty": "The emptying of the trash of {place}",
 }
+#: A journal that is passed over.
+_NOT_BELIEVED = (
+    "{file} says that something was cut off there. It is not believed, as others can have written "
+    "it. Remove it; if you gave others the right to write to the folder, look at what lies in it."
+)
 
 
 def ended(told: Mapping[str, object]) -> str:
-    """Two sentences; told: a Recovered by the names of its fields."""
+    """Some sentences; told: a Recovered by the names of its fields."""
+    if told.get("outcome") == "not-believed":
+        return _NOT_BELIEVED.format(file=printable(str(told.get("file"))))
     what = _WHAT.get(str(told.get("what")), "Something in {place}")
     what = what.format(place=printable(str(told.get("place"))))
     made, files, entries = told.get("made"), _number(told, "files"), _number(told, "entries")
@@ -29,6 +36,13 @@ def ended(told: Mapping[str, object]) -> str:
     elif told.get("outcome") == "put-back":
         were = "was" if entries == 1 else "were"
         done = f"{say.count(entries, 'entry', 'entries')} {were} put back."
+    elif told.get("outcome") == "no-room":
+        done = "The disk is too full to bring it to its end: free some room, then undo."
+    stays = _number(told, "left")
+    if stays and told.get("outcome") != "no-room" and told.get("what") == "purge":
+        were = "is" if stays == 1 else "are"
+        what_stays = say.count(stays, "file", "files")
+        done += f" {what_stays} {were} still in the trash, as their places are taken."
     return f"{what} was cut off{when}. {done}"
 
 

@@ -109,7 +109,7 @@ CATALOGUE: dict[str, Words] = {
         "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
         "{why}.",
         "Check the folder's permissions, and that its disk is not full, then try again. What is "
-        "left to be done is in the file .torchkeeper-journal-… in it.",
+        "left to be done is in {file}; removed, it is left as it is.",
     ),
     "undo-full": Words(
         "{place} is full.",

@@ -18,7 +18,7 @@ from torchkeeper.link import cutoff
 from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing, mended
-from torchkeeper.stores.folders.journal import Journal, path_in
+from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.recovering import recover
 
 
@@ -60,9 +60,9 @@ def test_a_journal_is_no_entry_and_leaves_no_time(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     items = Folder(str(fixture_cache)).items(Report())
     made = Journal(str(fixture_cache), "import")
-    assert not journal.lies_in(str(fixture_cache))
+    assert not in_folder(str(fixture_cache))
     made.note(["new", "x"])
-    assert journal.lies_in(str(fixture_cache))
+    assert in_folder(str(fixture_cache))
     folder = Folder(str(fixture_cache))
     assert folder.items(Report()) == items
     assert folder.items_beside("x", Report()) == [i for i in items if "/" not in i.path]
@@ -84,13 +84,12 @@ def test_an_import_is_taken_back(tmp_path: Path) -> None:
     write(tmp_path / "b/c/.torchkeeper-1.tmp")
     write(theirs)
     heard = Heard()
-    told = recover(str(tmp_path), heard)
-    assert told is not None
+    [told] = recover(str(tmp_path), heard)
     assert (told.outcome, told.files) == ("taken-back", 1)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
     assert "was cut off (begun 20" in cutoff.ended(heard.recovered)
     assert cutoff.ended(heard.recovered).endswith("). 1 file of it was taken back.")
-    assert recover(str(tmp_path), heard) is None
+    assert recover(str(tmp_path), heard) == []
 
 
 def test_what_made_way_comes_back(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_an_import_that_was_at_its_end_is_completed(tmp_path: Path) -> None:
     begin(tmp_path, "import", ["folder", "c"], step, ["done"])
     heard = Heard()
     with changing(str(tmp_path), heard):
-        assert not journal.lies_in(str(tmp_path))
+        assert not in_folder(str(tmp_path))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b"]
     assert heard.recovered["outcome"] == "completed"
     assert cutoff.ended(heard.recovered).endswith(" It is completed now.")
@@ -210,10 +209,17 @@ def _full(_path: str, _items: object) -> None:
 def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
     stamp = write(tmp_path / "a/b")
     begin(tmp_path, "import", ["file", "a/.torchkeeper-1.tmp", "a/b", stamp, None])
-    os.chmod(path_in(str(tmp_path)), 0o666)
-    with pytest.raises(Problem, match="place-unfinished"):
-        recover(str(tmp_path), Report())
-    assert (tmp_path / "a/b").exists()
+    [path] = in_folder(str(tmp_path))
+    os.chmod(path, 0o666)
+    heard = Heard()
+    with changing(str(tmp_path), heard):
+        assert (tmp_path / "a/b").exists()
+    assert cutoff.ended(heard.recovered).startswith(f"{path} says that")
+    os.unlink(path)
+    for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("a/b", path)):
+        make(path)
+        assert [one.outcome for one in recover(str(tmp_path), Report())] == ["not-believed"]
+        os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
 
 
 def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
@@ -232,7 +238,8 @@ def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
         ["kernel", "x", "y", None, None], ["list", "../outside/a.json", {}, [{}]],
         above=True,
     )  # fmt: skip
-    with Path(path_in(str(place))).open("a") as out:
+    [path] = in_folder(str(place))
+    with Path(path).open("a") as out:
         out.write('"text"\n{"a": 1}\n["new", {"a": 1}]\nnot json\n["new", "cut off')
     assert recover(str(place), Report())
     assert [path.name for path in outside.iterdir()] == [name]
@@ -241,8 +248,9 @@ def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_says_nothing_is_removed(tmp_path: Path) -> None:
-    Path(path_in(str(tmp_path))).write_bytes(b'{"version": 1, "wh')
-    os.chmod(path_in(str(tmp_path)), 0o600)
+    begin(tmp_path, "import")
+    [path] = in_folder(str(tmp_path))
+    Path(path).write_bytes(b'{"version": 1, "wh')
     heard = Heard()
     mended(str(tmp_path), heard)
     assert heard.found == []
@@ -254,7 +262,7 @@ def test_whoever_looks_does_not_wait(fixture_cache: Path) -> None:
         begin(fixture_cache, "import", ["new", "x"])
         heard = Heard()
         mended(str(fixture_cache), heard)
-        assert journal.lies_in(str(fixture_cache))
+        assert in_folder(str(fixture_cache))
     mended(str(fixture_cache), heard)
     assert len(heard.found) == 1
-    assert not journal.lies_in(str(fixture_cache))
+    assert not in_folder(str(fixture_cache))

@@ -20,7 +20,7 @@ PATIENCE = 10.0
 @contextlib.contextmanager
 def changing(
     place: str, report: Report | None = None, patience: float = PATIENCE
-) -> Iterator[Recovered | None]:
+) -> Iterator[list[Recovered]]:
     """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
     was cut off there is brought to its end before, and given, and ``report`` hears of it.
 
@@ -54,6 +54,6 @@ def mended(place: str, report: Report) -> None:
     """Bring what was cut off in a folder to its end, unless somebody is at work there. Raises
     nothing: whoever only wants to look can, and whoever may not write cannot mend.
     """
-    if journal.lies_in(place):
+    if journal.in_folder(os.path.realpath(place)):
         with contextlib.suppress(Problem), changing(place, report, patience=0):
             pass

@@ -1,7 +1,7 @@
 """What is done to a folder, written down before it is done, so that nothing stays half done.
 
-``<root>/.torchkeeper-journal-<uid>.jsonl`` lies there while an import, a purge, an undo or an
-emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
+``<root>/.torchkeeper-journal-<uid>-<time>.jsonl`` lies there while an import, a purge, an undo or
+an emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
 free finds an operation that was cut off (``folders.recovering``). Its first line says what is done,
 each other line is a step that is about to be taken, and the last one that all of them were.
 """
@@ -28,14 +28,19 @@ _LARGEST = 1 << 30
 _DONE = ["done"]
 
 
-def path_in(root: str) -> str:
-    """Where the journal of this user lies while there is one."""
-    return os.path.join(root, f"{JOURNAL}{os.geteuid()}.jsonl")
+def in_folder(root: str) -> list[str]:
+    """The paths of all journals of this user in a folder, the oldest first: of what is at work
+    there, and of what was cut off.
+    """
+    try:
+        names = sorted(name for name in os.listdir(root) if name.startswith(_begin()))
+    except OSError:
+        return []
+    return [os.path.join(root, name) for name in names]
 
 
-def lies_in(place: str) -> bool:
-    """Whether a folder holds a journal: of what is at work there, or of what was cut off."""
-    return os.path.lexists(path_in(place))
+def _begin() -> str:
+    return f"{JOURNAL}{os.geteuid()}-"
 
 
 class Journal:
@@ -48,6 +53,7 @@ class Journal:
     def __init__(self, root: str, what: str, **about: object) -> None:
         self.steps: list[Step] = []
         self._root, self._about = root, {"version": 1, "what": what, **about}
+        self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{os.urandom(2).hex()}.jsonl")
         self._handle: int | None = None
 
     def open(self) -> int:
@@ -56,7 +62,7 @@ class Journal:
             return self._handle
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         with _times_of(self._root):
-            self._handle = os.open(path_in(self._root), flags, 0o600)
+            self._handle = os.open(self._path, flags, 0o600)
         try:
             _write(self._handle, [{**self._about, "made": time.time()}])
             self.sync()
@@ -88,7 +94,7 @@ class Journal:
         if self._handle is not None:
             self.leave()
             with contextlib.suppress(OSError):
-                remove(self._root)
+                remove(self._path)
 
     def leave(self) -> None:
         """Leave it where it is, for the next one that comes: not all could be taken back."""
@@ -117,6 +123,10 @@ def begun(root: str, what: str, **about: object) -> Journal | None:
     return journal
 
 
+class NotOurs(Exception):
+    """A journal that others can have written, or that is no file."""
+
+
 @dataclass
 class CutOff:
     """What a journal says that was left: ``about`` is its first line; done: whether all steps were
@@ -128,22 +138,25 @@ class CutOff:
     done: bool = False
 
 
-def found(root: str) -> CutOff | None:
-    """What the journal says that lies in a folder; None where there is none.
+def said(path: str) -> CutOff:
+    """What a journal says.
 
     Only one that this user wrote and nobody else can write to: what it says is carried out. A line
-    that was cut off is a step that was never taken. Raises OSError.
+    that was cut off is a step that was never taken. Raises NotOurs for another one, and OSError.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        handle = os.open(path_in(root), flags)
-    except FileNotFoundError:
-        return None
+        handle = os.open(path, flags)
+    except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENXIO, errno.EACCES):
+            raise NotOurs(path) from e
+        raise
+    at = os.fstat(handle)
+    mine = at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not (mine and stat.S_ISREG(at.st_mode)):
+        os.close(handle)
+        raise NotOurs(path)
     with os.fdopen(handle, "rb") as stream:
-        at = os.fstat(handle)
-        mine = at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not (mine and stat.S_ISREG(at.st_mode)):
-            raise PermissionError(errno.EPERM, "Somebody else wrote it")
         if at.st_size > _LARGEST:
             raise OSError(errno.EFBIG, "It is too large")
         lines = stream.read().split(b"\n")[:-1]
@@ -162,10 +175,10 @@ def found(root: str) -> CutOff | None:
     return cut
 
 
-def remove(root: str) -> None:
+def remove(path: str) -> None:
     """Remove the journal of an operation that is at its end. Raises OSError."""
-    with _times_of(root), contextlib.suppress(FileNotFoundError):
-        os.unlink(path_in(root))
+    with _times_of(os.path.dirname(path)), contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 @contextlib.contextmanager

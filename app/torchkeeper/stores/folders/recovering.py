@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -28,9 +28,11 @@ from torchkeeper.stores.items import Item
 class Recovered:
     """What was cut off in a place, and what has become of it.
 
-    what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back".
-    made: when it was begun, in seconds since the epoch, None where that is not known. entries: of
-    what was put back; files: that were put back, taken back, or are completed with it.
+    what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back";
+    "no-room" where the disk is full, so that the next one tries again; "not-believed" of a journal
+    that others can have written. made: when it was begun, in seconds since the epoch, None where
+    that is not known. entries: of what was put back; files: that were put back, taken back, or are
+    completed with it; left: files that stay in the trash. file: the journal.
     """
 
     place: str
@@ -39,39 +41,59 @@ class Recovered:
     made: float | None
     entries: int
     files: int
+    left: int
+    file: str
 
 
-#: An outcome, and how many entries and files it was about.
-_Ended = tuple[str, int, int]
-_NOTHING: _Ended = ("", 0, 0)
+class _Ended(NamedTuple):
+    """What has become of it, and counts as of Recovered."""
+
+    outcome: str
+    entries: int = 0
+    files: int = 0
+    left: int = 0
 
 
-def recover(root: str, report: Report) -> Recovered | None:
-    """Bring what was cut off in a folder to its end, whose lock is ours; None where nothing was.
+_NOTHING = _Ended("")
+
+
+def recover(root: str, report: Report) -> list[Recovered]:
+    """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done.
 
     Once it was begun it cannot be cancelled. Raises Problem("place-unfinished") where it cannot be
     done; then everything is as it was, for the next time.
     """
+    told = []
+    for path in journal.in_folder(root):
+        if (one := _recover(root, path)) is not None:
+            report.finding(recovered=asdict(one))
+            told.append(one)
+    return told
+
+
+def _recover(root: str, path: str) -> Recovered | None:
     try:
-        cut = journal.found(root)
-        if cut is None:
-            return None
-        outcome, entries, files = _ended(root, cut)
+        cut = journal.said(path)
+        ended = _ended(root, cut)
         sync_folder(root)
-        journal.remove(root)
+        if ended.outcome != "no-room":
+            journal.remove(path)
+    except journal.NotOurs:
+        return Recovered(root, "", "not-believed", None, 0, 0, 0, path)
+    except FileNotFoundError:
+        return None
     except OSError as e:
-        raise Problem("place-unfinished", place=root, why=e.strerror or str(e)) from e
+        why = e.strerror or str(e)
+        raise Problem("place-unfinished", place=root, why=why, file=path) from e
     except Problem as problem:
         why = "A list of eager kernels cannot be changed now"
-        raise Problem("place-unfinished", place=root, why=why) from problem
+        raise Problem("place-unfinished", place=root, why=why, file=path) from problem
     _remove_above(root, cut)
-    if not outcome:
+    if not ended.outcome:
         return None
     made = cut.about.get("made")
     when = float(made) if isinstance(made, (int, float)) and 0 < made < 1e11 else None
-    told = Recovered(root, str(cut.about["what"]), outcome, when, entries, files)
-    report.finding(recovered=asdict(told))
-    return told
+    return Recovered(root, str(cut.about["what"]), *ended[:1], when, *ended[1:], path)
 
 
 def _ended(root: str, cut: CutOff) -> _Ended:
@@ -79,15 +101,15 @@ def _ended(root: str, cut: CutOff) -> _Ended:
     match about.get("what"):
         case "import" if cut.done:
             steps.settle(root, cut.steps)
-            return "completed", 0, sum(map(_count, cut.steps))
+            return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
             taken = steps.take_back(root, cut.steps)
             _sweep(root)
-            return "taken-back", 0, taken
+            return _Ended("taken-back", files=taken)
         case "purge":
             return _purge(root, about, cut.done)
         case "undo":
-            return "completed", *_restore(root, receipts.at(root, about.get("receipt")))
+            return _restore(root, receipts.at(root, about.get("receipt")), "completed")
         case "empty":
             names = about.get("receipts")
             bins = [receipts.at(root, name) for name in names] if isinstance(names, list) else []
@@ -95,7 +117,7 @@ def _ended(root: str, cut: CutOff) -> _Ended:
             for bin_ in filter(None, bins):
                 receipts.discard(bin_)
             receipts.clear(root)
-            return "completed", 0, count
+            return _Ended("completed", files=count)
     return _NOTHING  # it was cut off before it had said what it was about to do
 
 
@@ -135,30 +157,31 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     if bin_ is None:
         return _NOTHING
     if not done:
-        return "put-back", *_restore(root, bin_)
+        return _restore(root, bin_, "put-back")
     count = len(receipts.trashed(bin_))
     receipts.Folders.of(receipts.said_by(bin_)).prune(root)
     if about.get("now") or not count:
         receipts.discard(bin_)
-    return "completed", 0, count
+    return _Ended("completed", files=count)
 
 
-def _restore(root: str, bin_: str | None) -> tuple[int, int]:
+def _restore(root: str, bin_: str | None, outcome: str) -> _Ended:
     """Put back what a receipt holds; what cannot be, for something has come into its place, stays
     in the trash.
     """
     if bin_ is None or os.path.islink(os.path.dirname(bin_)):
-        return 0, 0
+        return _NOTHING
     if not os.path.isdir(bin_):
         receipts.discard(bin_)  # the trash may have been made for it
-        return 0, 0
+        return _Ended(outcome)
     _sweep(root)
 
     def left(_item: Item, _problem: Problem) -> None:
         """It is in the trash, where undo finds it."""
 
     done = restore(root, bin_, receipts.trashed(bin_), Report(), left)
-    return done.entries, done.files
+    stays = len(receipts.trashed(bin_))
+    return _Ended("no-room" if done.full else outcome, done.entries, done.files, stays)
 
 
 def _remove_above(root: str, cut: CutOff) -> None:

@@ -270,8 +270,9 @@ def undo(place: str, report: Report, left: Left) -> Purged:
     """
     root = Folder(place).root
     with changing(root, report) as recovered:
-        if recovered and (recovered.what == "undo" or recovered.outcome == "put-back"):
-            return Purged(recovered.entries, recovered.files)
+        for one in recovered:
+            if one.outcome == "put-back" or (one.what, one.outcome) == ("undo", "completed"):
+                return Purged(one.entries, one.files)
         done = Purged()
         bins = receipts.folders_of(root)
         for bin_ in reversed(bins):
