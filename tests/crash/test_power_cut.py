@@ -7,9 +7,10 @@ from collections import Counter
 import pytest
 
 from tests.crash.cases import CASES, Case
+from tests.crash.faulty import KILL
 from tests.crash.power import Disk
 from tests.crash.stage import Stage, spread
-from tests.crash.test_kill import each
+from tests.crash.test_kill import RECOVERED, each
 
 FEW = 4
 
@@ -45,4 +46,26 @@ def test_it_is_done_or_not_done(case: Case, most: int, stage: Stage) -> None:
         except AssertionError as e:
             wrong.append(f"cut at {stage.told(call)}:\n{str(e)[:2000]}")
     print(f"\n{case.name}: {ends.total()} of {len(calls)} cuts, {dict(ends)}, {lost} files", end="")
+    assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
+
+
+@pytest.mark.parametrize("case", RECOVERED, ids=lambda case: case.name)
+@pytest.mark.slow
+def test_it_is_cut_again_while_it_recovers(case: Case, stage: Stage) -> None:
+    points, wrong = 0, []
+    for call in spread(stage.known(case).calls, 4):
+        at = 1
+        while True:
+            Disk(stage.killed(case, call.number).calls).cut()
+            outcome = stage.reopen(case, KILL, at)
+            if not outcome.killed:
+                break
+            Disk(outcome.calls).cut()
+            points += 1
+            try:
+                stage.recovered(case, again=False, power=False)
+            except AssertionError as e:
+                wrong.append(f"cut at {stage.told(call)}, then at {at}:\n{str(e)[:2000]}")
+            at += 3
+    print(f"\n{case.name}: {points} cuts of the recovery", end="")
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
