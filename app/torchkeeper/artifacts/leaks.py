@@ -6,10 +6,11 @@ tried where a fixed text of it stands (artifacts.leakforms).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Iterator, Mapping
 
-from torchkeeper.artifacts.leakforms import FIXED, MAX_VALUE, TRIED, Fact, Leak, shown
+from torchkeeper.artifacts.leakforms import ANY_CASE, FIXED, GRAMS, MAX_VALUE, TRIED, Fact, Leak, shown
+from torchkeeper.artifacts.sieve import Sieve
 
 #: How far after a fixed text a match may end, and how far before it it may begin, in bytes.
 AHEAD = 2 * MAX_VALUE
@@ -37,15 +38,7 @@ class Scanner:
     """
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
-        self._own = {name.lower().encode(): what for name, what in (own or {}).items()}
-        # What begins as a fixed text does, or the other way round, would be taken for that.
-        self._own = {
-            name: what
-            for name, what in self._own.items()
-            if len(name) <= _LONGEST
-            and not any(text.startswith(name) or name.startswith(text) for text in FIXED)
-        }
-        self._fixed = re.compile(_any_of([*FIXED, *self._own]))
+        self._own, self._sieve = _looked_for(tuple(sorted((own or {}).items())))
         self._window = b""
         self._at = 0  # where in the stream the window begins
         self._done = 0  # up to where in the stream it has been searched
@@ -64,12 +57,14 @@ class Scanner:
 
     def _search(self, window: bytes, start: int, end: int) -> Iterator[Leak | Fact]:
         for first, behind in _texts(window, start, end):
-            lower, at = window[first : behind + _LONGEST].lower(), 0
-            while (match := self._fixed.search(lower, at)) and match.start() < behind - first:
-                at = match.start() + 1  # the next may begin within this one
-                for found in self._try(window, match[0], first + match.start()):
+            at = first
+            for begin, text in self._sieve.find(window, first, behind):
+                if begin < at:
+                    continue
+                at = begin + 1
+                for found in self._try(window, text, begin):
                     if isinstance(found, Leak) and found.what == "token":
-                        at = max(at, found.end - first)  # nothing begins within one
+                        at = max(at, found.end)  # nothing begins within one
                     yield _moved(found, self._at)
 
     def _try(self, data: bytes, text: bytes, at: int) -> Iterator[Leak | Fact]:
@@ -111,17 +106,16 @@ def _moved(found: Leak | Fact, by: int) -> Leak | Fact:
     return found._replace(start=found.start + by)
 
 
-def _any_of(texts: Iterable[bytes]) -> bytes:
-    """A regular expression for any of these texts, as a tree of their letters: so each byte is
-    looked at but once or twice, however many there are.
-    """
-    rests: dict[bytes, list[bytes]] = {}
-    for text in texts:
-        rests.setdefault(text[:1], []).append(text[1:])
-    branches = []
-    for first, some in sorted(rests.items()):
-        # Of two texts the shorter is enough: what is tried looks at what comes after.
-        rest = b"" if b"" in some else some[0] if len(some) == 1 else None
-        inner = re.escape(rest) if rest is not None else b"(?:%b)" % _any_of(some)
-        branches.append(re.escape(first) + inner)
-    return b"|".join(branches)
+@functools.lru_cache(maxsize=8)
+def _looked_for(own: tuple[tuple[str, str], ...]) -> tuple[dict[bytes, str], Sieve]:
+    """Names that are looked for, with what they are, and what finds them and all fixed texts."""
+    names = {name.lower().encode(): what for name, what in own}
+    # What begins as a fixed text does, or the other way round, would be taken for that.
+    names = {
+        name: what
+        for name, what in names.items()
+        if len(name) <= _LONGEST
+        and not any(text.startswith(name) or name.startswith(text) for text in FIXED)
+    }
+    fixed = {text: tried in ANY_CASE for text, tried in FIXED.items()}
+    return names, Sieve({**fixed, **dict.fromkeys(names, True)}, GRAMS)
