@@ -19,9 +19,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.link import travel, whole
 from torchkeeper.link.words import UserError, leftovers_gone, user_error
 from torchkeeper.stores import appearing as module
+from torchkeeper.stores import atrest
 from torchkeeper.stores.appearing import Appearing, appearing
 from torchkeeper.stores.bundles import export as exporting
-from torchkeeper.stores.bundles import leftovers, signing
+from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
 
 #: Exports over an old file, and kills itself before the n-th time that it asks the system to open,
@@ -262,7 +263,7 @@ def test_where_others_may_write_only_what_is_old_is_removed(
     report = Told()
     for name in ("01234567", "76543210"):
         (disk / f".torchkeeper-{name}.tmp").write_bytes(b"some")
-    monkeypatch.setattr(leftovers, "_LOCAL", set())  # as if it were not memory
+    monkeypatch.setattr(atrest, "_LOCAL", set())  # as if it were not memory
     os.utime(disk / ".torchkeeper-01234567.tmp", (0, 0))
     remove_leftovers(str(disk), report)
     assert names(disk) == [".torchkeeper-76543210.tmp"]

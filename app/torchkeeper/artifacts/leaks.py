@@ -9,7 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 
-from torchkeeper.artifacts.leakforms import ANY_CASE, FIXED, GRAMS, MAX_VALUE, TRIED, Fact, Leak, shown
+from torchkeeper.artifacts.leakforms import (
+    ANY_CASE,
+    FIXED,
+    GRAMS,
+    MAX_VALUE,
+    TRIED,
+    Fact,
+    Leak,
+    shown,
+)
 from torchkeeper.artifacts.sieve import Sieve
 
 #: How far after a fixed text a match may end, and how far before it it may begin, in bytes.

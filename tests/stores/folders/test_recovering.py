@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.link import cutoff
+from torchkeeper.stores import atrest
 from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing, mended
@@ -42,10 +44,12 @@ class Heard(Report):
 
 def begin(root: Path, what: str, *noted: journal.Step, **about: object) -> Journal:
     """A journal of an operation that has gone so far, and no further."""
-    made = Journal(str(root), what, **about)
+    made = Journal(str(root), what, **{"since": "0", **about})
     made.open()
     made.note(*noted)
     made.leave()
+    [path] = [path for path in in_folder(str(root)) if made.id in path]
+    os.chmod(path, 0o600)  # as of one that was killed
     return made
 
 
@@ -266,3 +270,50 @@ def test_whoever_looks_does_not_wait(fixture_cache: Path) -> None:
     mended(str(fixture_cache), heard)
     assert len(heard.found) == 1
     assert not in_folder(str(fixture_cache))
+
+
+def test_what_runs_is_not_mended_where_locks_do_not_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stamp = write(tmp_path / "a/b")
+    step = ["file", "x", "a/b", stamp, None]
+    running = Journal(str(tmp_path), "import")
+    running.note(step)
+    heard = Heard()
+    mended(str(tmp_path), heard)
+    with pytest.raises(Problem, match="place-busy"), changing(str(tmp_path)):
+        pass
+    assert (tmp_path / "a/b").exists()
+    # It has given up, and its process goes on.
+    running.leave()
+    assert [one.outcome for one in recover(str(tmp_path), heard)] == ["taken-back"]
+    # On another machine, or before this one was started: what is not shared tells.
+    stamp = write(tmp_path / "a/b")
+    begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
+    monkeypatch.setattr(atrest, "_is_local", lambda _device: False)
+    mended(str(tmp_path), heard)
+    assert (tmp_path / "a/b").exists()
+    [path] = in_folder(str(tmp_path))
+    os.utime(path, (1, time.time() - 3700))
+    mended(str(tmp_path), heard)
+    assert not (tmp_path / "a/b").exists()
+    stamp = write(tmp_path / "a/b")
+    begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
+    monkeypatch.undo()
+    mended(str(tmp_path), heard)
+    assert not (tmp_path / "a/b").exists()
+
+
+def test_what_is_at_work_inside_is_left_alone(tmp_path: Path) -> None:
+    inside = Journal(str(tmp_path / "sub"), "import")
+    theirs = Path(steps.temporary_file(str(tmp_path / "sub/x"), inside.id))
+    write(theirs)
+    inside.note(["new", f"x/{theirs.name}"])
+    cut = begin(tmp_path, "import")
+    lost = Path(steps.temporary_file(str(tmp_path / "y/z"), cut.id))
+    write(lost)
+    folder = Path(steps.temporary_folder(str(tmp_path / "y"), cut.id))
+    write(folder / "k.json")
+    assert recover(str(tmp_path), Report())
+    assert theirs.exists()
+    assert not (tmp_path / "y").exists()

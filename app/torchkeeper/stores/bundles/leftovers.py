@@ -7,24 +7,21 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.appearing import PREFIX, SUFFIX
+from torchkeeper.stores.atrest import at_rest
 from torchkeeper.stores.folders.locks import take
 
 #: What is placed by an import is called otherwise, and is its own to remove.
 _NAME = re.compile(re.escape(PREFIX) + "[0-9a-z_]{8}" + re.escape(SUFFIX))
-#: Seconds in which whoever writes a bundle has written something.
-_LONG = 3600.0
-#: File systems without a device that no other machine sees.
-_LOCAL = {"tmpfs", "ramfs", "overlay"}
 #: How many are told by name.
 _TOLD = 20
 
 
-def remove_leftovers(folder: str, report: Report) -> None:
-    """Remove what lies in a folder, is this user's, and is written by nobody any more.
+def remove_leftovers(folder: str, report: Report) -> int:
+    """Remove what lies in a folder, is this user's, and is written by nobody any more; returns how
+    many files that were.
 
     What was removed is told: a finding ``leftovers={count, bytes, paths}``. Raises nothing: it is
     no part of what is asked for.
@@ -32,7 +29,7 @@ def remove_leftovers(folder: str, report: Report) -> None:
     try:
         names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
     except OSError:
-        return
+        return 0
     gone, size = [], 0
     for name in names:
         path = os.path.join(folder, name)
@@ -42,6 +39,7 @@ def remove_leftovers(folder: str, report: Report) -> None:
             size += freed
     if gone:
         report.finding(leftovers={"count": len(gone), "bytes": size, "paths": gone[:_TOLD]})
+    return len(gone)
 
 
 def _removed(path: str) -> int | None:
@@ -55,7 +53,7 @@ def _removed(path: str) -> int | None:
         try:
             mine = os.fstat(handle)
             same = os.path.samestat(mine, os.lstat(path))
-            if not free or not same or not _ours(mine) or not _at_rest(mine):
+            if not free or not same or not _ours(mine) or not at_rest(mine):
                 return None
             os.unlink(path)
         finally:
@@ -63,29 +61,6 @@ def _removed(path: str) -> int | None:
     except OSError:
         return None
     return mine.st_size if mine.st_nlink == 1 else 0
-
-
-def _at_rest(status: os.stat_result) -> bool:
-    """Whether a lock would have told who writes it, or nobody has written for long.
-
-    What may be shared with other machines, as NFS, does not always show their locks.
-    """
-    return _is_local(status.st_dev) or time.time() - status.st_mtime > _LONG
-
-
-def _is_local(device: int) -> bool:
-    """Whether a file system is surely of this machine only: a device of its own, which has a number
-    other than 0, or memory (proc_pid_mountinfo(5)).
-    """
-    if os.major(device) != 0:
-        return True
-    named = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
-            kinds = {line.partition(" - ")[2].split()[0] for line in lines if named in line.split()}
-    except (OSError, IndexError):
-        return False
-    return bool(kinds) and kinds <= _LOCAL
 
 
 def _ours(status: os.stat_result) -> bool:

@@ -76,13 +76,13 @@ class Arriving:
 
     def temporary(self, folder: str) -> str:
         """The path of a file that is about to be written into a folder."""
-        path = steps.temporary_file(folder)
+        path = steps.temporary_file(folder, self._journal.id)
         self._journal.note(["new", self._relative(path)])
         return path
 
     def temporary_folder(self, folder: str) -> str:
         """A new folder in a folder, for a kernel."""
-        path = steps.temporary_folder(folder)
+        path = steps.temporary_folder(folder, self._journal.id)
         self._journal.note(["new", self._relative(path)])
         os.mkdir(path)
         return path
@@ -136,7 +136,9 @@ class Arriving:
             names = self._relative(temporary), self._relative(path)
             aside = None
             if path in one.replaced:
-                aside = self._relative(steps.temporary_file(os.path.dirname(path)))
+                aside = self._relative(
+                    steps.temporary_file(os.path.dirname(path), self._journal.id)
+                )
             found.append(["file", *names, steps.stamp_of(temporary), aside])
         return found
 

@@ -263,15 +263,30 @@ class _Placing:
         for file, target in plan.todo:
             if written.folder:
                 path = os.path.join(written.folder[0], file.name)
+                digest = _write(path, offered, item, file, self._pouring, plan.folder)
             else:
-                folder = os.path.dirname(target)
-                self._arriving.make_folders(folder)
-                path = self._arriving.temporary(folder)
-            digests.append(_write(path, offered, item, file, self._pouring, plan.folder))
+                path, digest = self._beside(target, plan, item, offered, file)
+            digests.append(digest)
             written.files.append((path, target))
             written.size += file.size
         check_whole(plan, item, digests)
         return written
+
+    def _beside(
+        self, target: str, plan: Plan, item: Item, offered: Offered, file: File
+    ) -> tuple[str, str]:
+        """Write a file beside its path; its path until then, and its sha256."""
+        folder = os.path.dirname(target)
+        for last in (False, True):
+            self._arriving.make_folders(folder)
+            path = self._arriving.temporary(folder)
+            try:
+                return path, _write(path, offered, item, file, self._pouring, plan.folder)
+            except FileNotFoundError:
+                # Somebody who purges or mends a place around this one has taken the empty folder.
+                if last:
+                    raise
+        raise AssertionError
 
 
 def _names(plan: Plan) -> Iterator[str]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.stores.atrest import here, may_work
 from torchkeeper.stores.durable import sync_folder
 
 #: A step: its name, and what it is done to; paths relative to the folder.
@@ -26,6 +27,8 @@ Step = list[Any]
 #: Bytes of a journal that are read. An import of a million files writes a third of that.
 _LARGEST = 1 << 30
 _DONE = ["done"]
+#: Permissions of one that its process has left behind: that says so even where there is no room.
+_LEFT = 0o400
 
 
 def in_folder(root: str) -> list[str]:
@@ -52,8 +55,11 @@ class Journal:
 
     def __init__(self, root: str, what: str, **about: object) -> None:
         self.steps: list[Step] = []
-        self._root, self._about = root, {"version": 1, "what": what, **about}
-        self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{os.urandom(2).hex()}.jsonl")
+        #: What the names of temporary files of the operation have in common.
+        self.id = os.urandom(3).hex()
+        self._root = root
+        self._about = {"version": 1, "what": what, "id": self.id, **here(), **about}
+        self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{self.id}.jsonl")
         self._handle: int | None = None
 
     def open(self) -> int:
@@ -92,12 +98,18 @@ class Journal:
     def close(self) -> None:
         """Remove it: there is nothing left to be done. Where it cannot be, the next one will."""
         if self._handle is not None:
-            self.leave()
+            self._end()
             with contextlib.suppress(OSError):
                 remove(self._path)
 
     def leave(self) -> None:
-        """Leave it where it is, for the next one that comes: not all could be taken back."""
+        """Leave it where it is, for the next one that comes: not all could be done."""
+        if self._handle is not None:
+            with contextlib.suppress(OSError):
+                os.fchmod(self._handle, _LEFT)
+            self._end()
+
+    def _end(self) -> None:
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
@@ -130,12 +142,13 @@ class NotOurs(Exception):
 @dataclass
 class CutOff:
     """What a journal says that was left: ``about`` is its first line; done: whether all steps were
-    taken.
+    taken; running: whether the operation may still be under way, where locks do not tell.
     """
 
     about: dict[str, Any] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     done: bool = False
+    running: bool = False
 
 
 def said(path: str) -> CutOff:
@@ -172,6 +185,7 @@ def said(path: str) -> CutOff:
             cut.done = True
         elif isinstance(said, list) and said and isinstance(said[0], str):
             cut.steps.append(said)
+    cut.running = stat.S_IMODE(at.st_mode) != _LEFT and may_work(cut.about, at)
     return cut
 
 

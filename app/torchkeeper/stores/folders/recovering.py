@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -55,13 +56,15 @@ class _Ended(NamedTuple):
 
 
 _NOTHING = _Ended("")
+_ID = re.compile(r"[0-9a-f]{6}")
 
 
 def recover(root: str, report: Report) -> list[Recovered]:
     """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done.
 
     Once it was begun it cannot be cancelled. Raises Problem("place-unfinished") where it cannot be
-    done; then everything is as it was, for the next time.
+    done; then everything is as it was, for the next time; and ("place-busy") where somebody may be
+    at work whose lock cannot be seen.
     """
     told = []
     for path in journal.in_folder(root):
@@ -74,6 +77,8 @@ def recover(root: str, report: Report) -> list[Recovered]:
 def _recover(root: str, path: str) -> Recovered | None:
     try:
         cut = journal.said(path)
+        if cut.running:
+            raise Problem("place-busy", place=root)
         ended = _ended(root, cut)
         sync_folder(root)
         if ended.outcome != "no-room":
@@ -86,6 +91,8 @@ def _recover(root: str, path: str) -> Recovered | None:
         why = e.strerror or str(e)
         raise Problem("place-unfinished", place=root, why=why, file=path) from e
     except Problem as problem:
+        if problem.code == "place-busy":
+            raise
         why = "A list of eager kernels cannot be changed now"
         raise Problem("place-unfinished", place=root, why=why, file=path) from problem
     _remove_above(root, cut)
@@ -104,12 +111,12 @@ def _ended(root: str, cut: CutOff) -> _Ended:
             return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
             taken = steps.take_back(root, cut.steps)
-            _sweep(root)
+            _sweep(root, about.get("id"))
             return _Ended("taken-back", files=taken)
         case "purge":
             return _purge(root, about, cut.done)
         case "undo":
-            return _restore(root, receipts.at(root, about.get("receipt")), "completed")
+            return _restore(root, receipts.at(root, about.get("receipt")), about, "completed")
         case "empty":
             names = about.get("receipts")
             bins = [receipts.at(root, name) for name in names] if isinstance(names, list) else []
@@ -121,23 +128,22 @@ def _ended(root: str, cut: CutOff) -> _Ended:
     return _NOTHING  # it was cut off before it had said what it was about to do
 
 
-def _sweep(root: str) -> None:
-    """Remove what is under a temporary name: a power cut may leave it where it takes the end of the
-    journal, which said so; and so does whoever was killed while he wrote a list.
+def _sweep(root: str, operation: object) -> None:
+    """Remove what an operation has left under temporary names: a power cut may take the end of the
+    journal, which told them; and what somebody has left who was killed while he wrote a list.
     """
+    mine = operation if isinstance(operation, str) and _ID.fullmatch(operation) else "?"
     for above, folders, files in os.walk(root, topdown=False):
-        mine = [name for name in files if steps.is_temporary(name)]
-        partial = [name for name in folders if steps.is_temporary(name)]
-        for name in mine:
+        gone = [name for name in (*files, *folders) if steps.is_temporary(name, mine)]
+        for name in gone:
+            path = os.path.join(above, name)
             with contextlib.suppress(OSError):
-                if os.lstat(os.path.join(above, name)).st_uid == os.geteuid():
-                    os.unlink(os.path.join(above, name))
-        for name in partial:
-            shutil.rmtree(os.path.join(above, name), ignore_errors=True)
-        lists = os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager"
-        if lists:
-            remove_leftovers(above, Report())
-        while (mine or partial or lists) and above != root:
+                if os.lstat(path).st_uid == os.geteuid():
+                    os.unlink(path) if name in files else shutil.rmtree(path)
+        count = len(gone)
+        if os.path.basename(os.path.dirname(os.path.dirname(above))) == "aoti_eager":
+            count += remove_leftovers(above, Report())
+        while count and above != root:
             try:
                 os.rmdir(above)
             except OSError:
@@ -157,7 +163,7 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     if bin_ is None:
         return _NOTHING
     if not done:
-        return _restore(root, bin_, "put-back")
+        return _restore(root, bin_, about, "put-back")
     count = len(receipts.trashed(bin_))
     receipts.Folders.of(receipts.said_by(bin_)).prune(root)
     if about.get("now") or not count:
@@ -165,7 +171,7 @@ def _purge(root: str, about: Mapping[str, Any], done: bool) -> _Ended:
     return _Ended("completed", files=count)
 
 
-def _restore(root: str, bin_: str | None, outcome: str) -> _Ended:
+def _restore(root: str, bin_: str | None, about: Mapping[str, Any], outcome: str) -> _Ended:
     """Put back what a receipt holds; what cannot be, for something has come into its place, stays
     in the trash.
     """
@@ -174,7 +180,7 @@ def _restore(root: str, bin_: str | None, outcome: str) -> _Ended:
     if not os.path.isdir(bin_):
         receipts.discard(bin_)  # the trash may have been made for it
         return _Ended(outcome)
-    _sweep(root)
+    _sweep(root, about.get("id"))
 
     def left(_item: Item, _problem: Problem) -> None:
         """It is in the trash, where undo finds it."""

@@ -32,19 +32,20 @@ _FILE, _FOLDER = ".torchkeeper-", "tmp.torchkeeper-"
 _TEMPORARY = re.compile(r"\.torchkeeper-[0-9a-f]{12}\.tmp|tmp\.torchkeeper-[0-9a-f]{12}")
 
 
-def temporary_file(folder: str) -> str:
-    """A path in a folder for a file until it is whole."""
-    return os.path.join(folder, f"{_FILE}{secrets.token_hex(6)}.tmp")
+def temporary_file(folder: str, operation: str) -> str:
+    """A path in a folder for a file until it is whole; operation: the id of its journal."""
+    return os.path.join(folder, f"{_FILE}{operation}{secrets.token_hex(3)}.tmp")
 
 
-def temporary_folder(folder: str) -> str:
+def temporary_folder(folder: str, operation: str) -> str:
     """A path in a folder for a kernel until it is whole."""
-    return os.path.join(folder, f"{_FOLDER}{secrets.token_hex(6)}")
+    return os.path.join(folder, f"{_FOLDER}{operation}{secrets.token_hex(3)}")
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a file or a folder of this name is one that was to get another."""
-    return _TEMPORARY.fullmatch(name) is not None
+def is_temporary(name: str, operation: str) -> bool:
+    """Whether an operation gave a file or a folder this name until it was to get another."""
+    begins = (f"{_FILE}{operation}", f"{_FOLDER}{operation}")
+    return name.startswith(begins) and _TEMPORARY.fullmatch(name) is not None
 
 
 def stamp_of(path: str) -> list[int]:
