@@ -146,10 +146,9 @@ def test_it_is_found_in_what_is_hardly_text(
 def test_a_known_secret_is_found_in_each_form_wherever_it_is_cut(
     before: bytes, after: bytes, cut: int, value: bytes
 ) -> None:
-    forms = [value, quote(value, safe="").encode(), value.hex().encode(), value.hex().upper().encode(),
-            
-             base64.b64encode(before + value + after),
-             base64.urlsafe_b64encode(before + value + after)]  # fmt: skip
+    inner, text = before + value + after, value.hex().encode()
+    forms = [value, quote(value, safe="").encode(), text, text.upper()]
+    forms = [*forms, base64.b64encode(inner), base64.urlsafe_b64encode(inner)]
     data = b"\n".join(forms)
     there = list(Echoes([value]).find(data[at : at + cut] for at in range(0, len(data), cut)))
     lines = [data.count(b"\n", 0, one.start) for one in there]
