@@ -179,6 +179,16 @@ def test_each_fixed_text_is_stood_for_by_a_gram_of_its_case() -> None:
             assert mine[0].islower() or not mine[0].isalpha(), text
 
 
+def test_a_long_name_costs_no_more_than_a_short_one() -> None:
+    begun = time.process_time()
+    names = {f"{letter}uild-machine-of-somebody-far-away-in-the-north": True for letter in "bgq"}
+    sieve = Sieve({name.encode(): True for name in names})
+    assert [at for at, _ in sieve.find(b"x".join(n.upper().encode() for n in names), 0, 200)] == [
+        0, 48, 96
+    ]  # fmt: skip
+    assert time.process_time() - begun < 2
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     st.dictionaries(st.binary(min_size=1, max_size=6).map(bytes.lower), st.just(True), max_size=8),

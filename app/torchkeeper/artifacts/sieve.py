@@ -16,6 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 #: For each gram in each case that counts: how far behind the beginning of a text it is, the text.
 _Grams = Mapping[bytes, Sequence[tuple[int, bytes]]]
 
+#: Letters that stand for a text for which nothing else does; each more makes twice as many cases.
+_ENOUGH = 6
+
 
 class Sieve:
     """Finds texts, however their letters are written.
@@ -32,7 +35,7 @@ class Sieve:
         waiting = dict(texts)
         sorted_ = [[_grams(some, waiting) for some in sets] for sets in tables]
         if waiting:
-            size = min(map(len, waiting))
+            size = min(_ENOUGH, *map(len, waiting))
             every = dict.fromkeys(waiting, True)
             sorted_.append([_grams(list(dict.fromkeys(text[:size] for text in waiting)), every)])
         self._tables = [_Table([one for one in sets if one]) for sets in sorted_ if any(sets)]
