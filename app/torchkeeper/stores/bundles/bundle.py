@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.building import is_pair
-from torchkeeper.stores.bundles.exact import altered
+from torchkeeper.stores.bundles.exact import OUR_OWN, altered
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
 from torchkeeper.stores.items import CHUNK, File, Item, digest_of, in_order, payload_digest
 
@@ -172,7 +172,7 @@ class Bundle:
         del whole
         self.made_in, self.native = said.made_in, said.native
         promised = {}
-        more = set(members) - {manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE}
+        more = set(members) - OUR_OWN
         for entry in said.entries:
             report.check()
             more.difference_update(file.path for file in entry.files)

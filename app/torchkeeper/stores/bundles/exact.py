@@ -23,6 +23,8 @@ from torchkeeper.stores.bundles.parts import Slice
 from torchkeeper.stores.items import CHUNK, digest_of
 from torchkeeper.stores.progress import Progress
 
+#: Members that no entry of a manifest names.
+OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
 #: Bytes of a line of the directory before its name, and of what a large member adds.
 _LINE, _LARGE = 46, 20
 
@@ -42,13 +44,16 @@ def check(
     entry that is another, Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
     """
     promised, mega_cache = _promised(path, listed, report)
-    read = [one for name, one in members.items() if files or name == manifest.MEGA_CACHE]
-    done = Progress(report, sum(one.file_size for one in read))
+    sizes = (one.file_size for name, one in members.items()
+             if name == manifest.MEGA_CACHE or (files and name in promised))  # fmt: skip
+    done = Progress(report, sum(sizes))
     found: list[zipfile.ZipInfo] = []
     end = 0
     for one in sorted(members.values(), key=lambda one: one.header_offset):
         report.check()
         name = one.filename
+        if name not in promised and name not in OUR_OWN:
+            raise Problem("bundle-more", file=path, part=name[:200])
         header = _header(stream, one) if one.header_offset == end else None
         if header is None:
             raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
@@ -58,11 +63,8 @@ def check(
             if mega_cache != _digest(part, done):
                 named = altered(io.BufferedReader(part, CHUNK), listed, report)
                 raise Problem("bundle-altered", file=path, part=named or name)
-        elif name not in (manifest.NAME, manifest.SIGNATURE):
-            if name not in promised:
-                raise Problem("bundle-more", file=path, part=name[:200])
-            if files and promised[name] != _digest(part, done):
-                raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
+        elif files and name not in OUR_OWN and promised[name] != _digest(part, done):
+            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
         found.append(written)
         end += size + one.file_size
     done.end()

@@ -201,10 +201,9 @@ def _check_names(path: str, members: Mapping[str, zipfile.ZipInfo]) -> None:
     """Raise Problem("bundle-more") for a name that no manifest has to be read for: where it was
     that of a signature, nobody is to hear that there is none.
     """
-    known = (manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE)
     for name, one in members.items():
         folder = name.endswith("/") and not one.file_size
-        if name not in known and not name.startswith(manifest.FILES) and not folder:
+        if name not in exact.OUR_OWN and not name.startswith(manifest.FILES) and not folder:
             raise Problem("bundle-more", file=path, part=name[:200])
 
 
