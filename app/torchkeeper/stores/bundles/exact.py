@@ -88,6 +88,9 @@ def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
             other = entry.kind == "autotune" and entry.files
             key = entry.path[len(manifest.FILES) :] if other else entry.key
             keys[entry.kind, key, entry.sha256] = f"{entry.kind} {entry.key}"[:200]
+    stream.seek(0)
+    if not megacache.looks_like(stream.read(12)):
+        return None
     order = list(megacache.TYPE_OF_KIND)
     left = dict(sorted(keys.items(), key=lambda one: (order.index(one[0][0]), one[0])))
     try:
@@ -102,8 +105,7 @@ def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
             alike = (name for at, name in left.items() if at[2] == digest)
             return next(same, None) or next(alike, None) or f"{kind} {one.key}"[:200]
     except Problem:
-        if len(left) == len(keys):
-            return None  # it may be no mega-cache at all
+        pass  # what comes after that is the one
     return next(iter(left.values()), None)
 
 
