@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
 import pickle
 import time
 from pathlib import Path
@@ -212,6 +214,24 @@ def test_a_known_secret_is_found_again_in_every_form_and_replaced_in_it(value: b
     for form, old in zip(bytes(patched).split(b"|")[5::2], forms[5::2], strict=True):
         before_it, after_it = base64.b64decode(old).split(value)
         assert base64.b64decode(form) == before_it + b"x" * len(value) + after_it
+
+
+def test_a_known_secret_is_found_in_whatever_way_it_was_escaped() -> None:
+    text = "Zq9Xy7éwd_m8/K'v\"12\\34567x"
+    value = text.encode()
+    forms = [
+        ascii(text), repr(text), repr(value), repr(repr(text)), json.dumps(text),
+        json.dumps(text, ensure_ascii=False), json.dumps(text).replace("/", "\\/"),
+        json.dumps(json.dumps(text)), html.escape(text), text.encode("unicode_escape").decode(),
+    ]  # fmt: skip
+    data = "\n".join(forms).encode() + b"\n" + text.encode("utf-16-le") + text.encode("utf-16-be")
+    left = bytearray(data)
+    for echo in Echoes([value]).find([data]):
+        left[echo.start : echo.end] = echo.instead
+    assert len(left) == len(data)
+    assert b"Zq9" not in left
+    assert b"34567" not in left
+    assert "34567".encode("utf-16-le") not in left
 
 
 def test_a_password_that_is_a_word_is_looked_for_nowhere_else() -> None:

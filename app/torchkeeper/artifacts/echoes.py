@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -119,9 +120,9 @@ def _needles(value: bytes) -> Iterator[_Needle]:
             yield _Needle(quoted, "quoted")
             yield _Needle(_lower(quoted), "quoted")
     text = value.decode("utf-8", "replace")
-    for escaped in (json.dumps(text)[1:-1], repr(text)[1:-1], json.dumps(json.dumps(text))[3:-3]):
-        if escaped.encode() != value:
-            yield _Needle(escaped.encode(), "escaped")
+    for escaped in dict.fromkeys(_escaped(text, value)):
+        if escaped not in (value, b""):
+            yield _Needle(escaped, "escaped")
     yield _Needle(value.hex().encode(), "hex")
     yield _Needle(value.hex().upper().encode(), "hex")
     for before in range(3):
@@ -130,6 +131,24 @@ def _needles(value: bytes) -> Iterator[_Needle]:
         inner = whole[-(-before * 8 // 6) : (before + len(value)) * 8 // 6]
         yield _Needle(inner, "base64", before, value)
         yield _Needle(inner.translate(_WEB), "base64", before, value)
+
+
+def _escaped(text: str, value: bytes) -> Iterator[bytes]:
+    """As Python, JSON and HTML write a text between quotes, also of what was written so before; and
+    in two bytes a character.
+    """
+    for once in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        yield once[1:-1].encode()
+        yield once[1:-1].replace("/", "\\/").encode()
+        yield json.dumps(once)[3:-3].encode()
+    for once in (repr(text), ascii(text)):
+        yield once[1:-1].encode()
+        yield repr(once)[2:-2].encode()
+    yield repr(value)[2:-1].encode()
+    yield text.encode("unicode_escape")
+    yield html.escape(text).encode()
+    for encoding in ("utf-16-le", "utf-16-be"):
+        yield text.encode(encoding, "replace")
 
 
 def _lower(quoted: bytes) -> bytes:

@@ -71,7 +71,7 @@ class Session:
         """The place, open for reading, where what was cut off is at its end. Raises Problem as
         stores.store.opened.
         """
-        if not is_server(place) and journal.in_folder(place):
+        if not is_server(place) and journal.lies_in(place):
             from torchkeeper.stores.folders.guard import mended
 
             mended(place, report)

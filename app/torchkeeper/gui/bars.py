@@ -76,11 +76,14 @@ class ErrorBar(QFrame):
 
 
 class NoteBar(QFrame):
-    """Something worth knowing that asks for nothing; stays until it is closed or replaced."""
+    """Something worth knowing that asks for nothing; stays until it is closed or replaced, and does
+    not come back then.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("noteBar")
+        self._read: set[str] = set()
         self.hide()
 
     @cached_property
@@ -89,7 +92,7 @@ class NoteBar(QFrame):
         text = forms.label("", wrap=True)
         text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         close = forms.icon_button("close", self.tr("Close this message"))
-        close.clicked.connect(self.hide)
+        close.clicked.connect(self._close)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 6, 8, 6)
         line.addWidget(forms.picture("info", 20, "muted"))
@@ -99,11 +102,17 @@ class NoteBar(QFrame):
         return text
 
     def tell(self, text: str) -> None:
-        """Show a note."""
+        """Show a note, unless it was closed before."""
+        if text in self._read or (self.isVisible() and self.text.text() == text):
+            return
         self.text.setText(text)
         self.setAccessibleName(text)
         self.show()
         _announce(self)
+
+    def _close(self) -> None:
+        self._read.add(self.text.text())
+        self.hide()
 
 
 class UndoBar(QFrame):

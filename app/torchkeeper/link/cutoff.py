@@ -18,12 +18,21 @@ _NOT_BELIEVED = (
     "{file} says that something was cut off there. It is not believed, as others can have written "
     "it. Remove it; if you gave others the right to write to the folder, look at what lies in it."
 )
+#: What only somebody else can finish.
+_OF_ANOTHER = (
+    "Something that another user did in {place} was cut off: {file} is theirs. What is shown may "
+    "be a half, until they open the folder with Torchkeeper."
+)
 
 
 def ended(told: Mapping[str, object]) -> str:
     """Some sentences; told: a Recovered by the names of its fields."""
     if told.get("outcome") == "not-believed":
         return _NOT_BELIEVED.format(file=printable(str(told.get("file"))))
+    if told.get("outcome") == "of-another":
+        return _OF_ANOTHER.format(
+            place=printable(str(told.get("place"))), file=printable(str(told.get("file")))
+        )
     what = _WHAT.get(str(told.get("what")), "Something in {place}")
     what = what.format(place=printable(str(told.get("place"))))
     made, files, entries = told.get("made"), _number(told, "files"), _number(told, "entries")
@@ -36,6 +45,9 @@ def ended(told: Mapping[str, object]) -> str:
     elif told.get("outcome") == "put-back":
         were = "was" if entries == 1 else "were"
         done = f"{say.count(entries, 'entry', 'entries')} {were} put back."
+    elif told.get("outcome") == "unfinished":
+        why = printable(str(told.get("why")))
+        done = f"It cannot be brought to its end: {why}. What is shown may be a half."
     elif told.get("outcome") == "no-room":
         done = "The disk is too full to bring it to its end: free some room, then undo."
     stays = _number(told, "left")

@@ -709,6 +709,11 @@ CATALOGUE: dict[str, Words] = {
     ),
     # Trash
     "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
+    "trash-foreign": Words(
+        "The trash of {place} belongs to somebody else, who could change what lies in it.",
+        "",
+        "Look at what is in {file}, then remove it; or purge without the trash, with --now.",
+    ),
     "trash-not-folder": Words(
         "The trash of {place} is not a folder.", "Something else has its name.", "Remove that."
     ),

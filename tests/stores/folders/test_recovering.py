@@ -17,11 +17,14 @@ from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.link import cutoff
 from torchkeeper.stores import atrest
+from torchkeeper.stores.copying import copy
+from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import journal, merging, receipts, steps, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing, mended
 from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.recovering import recover
+from torchkeeper.stores.reader import Reader
 
 
 class Heard(Report):
@@ -44,6 +47,7 @@ class Heard(Report):
 
 def begin(root: Path, what: str, *noted: journal.Step, **about: object) -> Journal:
     """A journal of an operation that has gone so far, and no further."""
+    root.mkdir(parents=True, exist_ok=True)
     made = Journal(str(root), what, **{"since": "0", **about})
     made.open()
     made.note(*noted)
@@ -317,3 +321,62 @@ def test_what_is_at_work_inside_is_left_alone(tmp_path: Path) -> None:
     assert recover(str(tmp_path), Report())
     assert theirs.exists()
     assert not (tmp_path / "y").exists()
+
+
+def test_the_same_again_into_a_folder_that_the_first_had_made(
+    fixture_cache: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "new" / "place"
+    target.mkdir(parents=True)
+    begin(target, "import", above=2)
+    store = Folder(str(fixture_cache))
+    reader = Reader()
+    batches = describe(store.items(Report()), store, reader, Report())
+    chosen = [one for batch in batches for one in batch if one.entry.kind == "code"]
+    reader.close()
+    heard = Heard()
+    done = copy(store, chosen, str(target), heard, lambda _item, _problem: None)
+    assert done.entries == len(chosen) > 0
+    assert heard.recovered["outcome"] == "taken-back"
+    # Whoever only looks finds that nothing was there.
+    begin(target / "deeper", "import", above=1)
+    mended(str(target / "deeper"), heard)
+    assert not (target / "deeper").exists()
+
+
+def test_a_half_is_not_taken_for_the_whole_without_a_word(
+    fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(fixture_cache, "purge", receipt=receipts.new_name(), now=False)
+    monkeypatch.setattr(journal, "remove", _refused)
+    heard = Heard()
+    mended(str(fixture_cache), heard)
+    assert "cannot be brought to its end: Read-only" in cutoff.ended(heard.recovered)
+    monkeypatch.undo()
+    mended(str(fixture_cache), Heard())
+    (fixture_cache / f"{JOURNAL}4711-1-abcdef.jsonl").write_text("")
+    heard = Heard()
+    mended(str(fixture_cache), heard)
+    assert "another user" in cutoff.ended(heard.recovered)
+
+
+def _refused(_path: str) -> None:
+    raise OSError(30, "Read-only file system")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_trash_of_somebody_else_is_not_believed(fixture_cache: Path) -> None:
+    planted = fixture_cache / TRASH / "99991231T000000.000000-aaaa" / "files" / "fxgraph" / "evil"
+    write(planted)
+    for path in (fixture_cache / TRASH, *(fixture_cache / TRASH).rglob("*")):
+        os.chown(path, 4711, 4711)
+    with pytest.raises(Problem, match="nothing-to-undo"):
+        trash.undo(str(fixture_cache), Report(), lambda _item, _problem: None)
+    with pytest.raises(Problem, match="trash-foreign"):
+        trash.purge(plan(fixture_cache, "pgo"), False, Report(), lambda _item, _problem: None)
+    assert trash.purge(plan(fixture_cache, "pgo"), True, Report(), lambda *_: None).entries
+    assert planted.exists()
+    assert not list(fixture_cache.glob("fxgraph/evil"))
+    # One who owns the folder may do with it what he wants.
+    os.chown(fixture_cache, 4711, 4711)
+    assert receipts.in_trash(str(fixture_cache))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import journal
-from torchkeeper.stores.folders.recovering import Recovered, recover
+from torchkeeper.stores.folders.recovering import Recovered, recover, unfinished
 
 #: Seconds to wait for another one to finish.
 PATIENCE = 10.0
@@ -19,10 +19,11 @@ PATIENCE = 10.0
 
 @contextlib.contextmanager
 def changing(
-    place: str, report: Report | None = None, patience: float = PATIENCE
+    place: str, report: Report | None = None, patience: float = PATIENCE, keep: bool = True
 ) -> Iterator[list[Recovered]]:
     """Hold the place for changes, against other Torchkeepers; torch itself is not kept out. What
-    was cut off there is brought to its end before, and given, and ``report`` hears of it.
+    was cut off there is brought to its end before, and given, and ``report`` hears of it; ``keep``
+    as of ``recovering.recover``.
 
     The lock is on the folder itself, so that it leaves no file and ends with its process.
     Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
@@ -45,15 +46,19 @@ def changing(
                 time.sleep(0.05)
             except OSError:
                 break  # a file system without locks, such as some NFS: go on unguarded
-        yield recover(os.path.realpath(place), report or Report())
+        yield recover(os.path.realpath(place), report or Report(), keep)
     finally:
         os.close(handle)
 
 
 def mended(place: str, report: Report) -> None:
     """Bring what was cut off in a folder to its end, unless somebody is at work there. Raises
-    nothing: whoever only wants to look can, and whoever may not write cannot mend.
+    nothing: whoever only wants to look can; that it cannot be done ``report`` hears.
     """
-    if journal.in_folder(os.path.realpath(place)):
-        with contextlib.suppress(Problem), changing(place, report, patience=0):
-            pass
+    root = os.path.realpath(place)
+    if journal.lies_in(root):
+        try:
+            with changing(place, report, patience=0, keep=False):
+                pass
+        except Problem as problem:
+            unfinished(root, problem, report)

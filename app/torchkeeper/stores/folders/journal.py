@@ -42,6 +42,23 @@ def in_folder(root: str) -> list[str]:
     return [os.path.join(root, name) for name in names]
 
 
+def lies_in(place: str) -> bool:
+    """Whether there is any journal in a folder."""
+    try:
+        return any(name.startswith(JOURNAL) for name in os.listdir(place))
+    except OSError:
+        return False
+
+
+def of_others(root: str) -> list[str]:
+    """The paths of the journals of other users in a folder."""
+    try:
+        names = sorted(name for name in os.listdir(root) if name.startswith(JOURNAL))
+    except OSError:
+        return []
+    return [os.path.join(root, name) for name in names if not name.startswith(_begin())]
+
+
 def _begin() -> str:
     return f"{JOURNAL}{os.geteuid()}-"
 

@@ -64,7 +64,7 @@ def at(root: str, name: object) -> str | None:
 def make(root: str, name: str, paths: Iterable[str]) -> str:
     """Make the receipt of a purge of files, before anything is moved; returns its folder.
 
-    Raises Problem("trash-not-folder" | "trash-full" | "place-unwritable").
+    Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
     folders: dict[str, list[int]] = {}
     for path in paths:
@@ -82,6 +82,8 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
             os.mkdir(trash, 0o700)
         if os.path.islink(trash) or not os.path.isdir(trash):
             raise Problem("trash-not-folder", place=root)
+        if os.lstat(trash).st_uid not in _trusted(root):
+            raise Problem("trash-foreign", place=root, file=trash)
         os.makedirs(os.path.join(bin_, FILES))
         receipt = {"version": 1, "made": time.time(), "folders": folders}
         with open(os.path.join(bin_, _RECEIPT), "w", encoding="ascii") as out:
@@ -143,10 +145,25 @@ def folders_of(root: str) -> list[str]:
     return [bin_ for bin_ in _in(trash) if not os.path.basename(bin_).startswith(_REMOVING)]
 
 
+def _trusted(root: str) -> set[int]:
+    """The users whose trash is believed: whoever else may add to a folder, as to one under /tmp,
+    could otherwise have his files put anywhere in it.
+    """
+    return {os.geteuid(), 0, os.lstat(root).st_uid}
+
+
 def _in(trash: str) -> list[str]:
     try:
+        trusted = _trusted(os.path.dirname(trash))
+        if os.lstat(trash).st_uid not in trusted:
+            return []
         with os.scandir(trash) as entries:
-            names = sorted(e.name for e in entries if e.is_dir(follow_symlinks=False))
+            names = sorted(
+                e.name
+                for e in entries
+                if e.is_dir(follow_symlinks=False)
+                and e.stat(follow_symlinks=False).st_uid in trusted
+            )
     except OSError:
         return []
     return [os.path.join(trash, name) for name in names]

@@ -30,8 +30,9 @@ class Recovered:
     """What was cut off in a place, and what has become of it.
 
     what: "import", "purge", "undo" or "empty". outcome: "completed", "taken-back" or "put-back";
-    "no-room" where the disk is full, so that the next one tries again; "not-believed" of a journal
-    that others can have written. made: when it was begun, in seconds since the epoch, None where
+    "no-room" where the disk is full, so that the next one tries again; "unfinished" where that
+    cannot be, and why; "not-believed" of a journal that others can have written; "of-another" of
+    that of another user. made: when it was begun, in seconds since the epoch, None where
     that is not known. entries: of what was put back; files: that were put back, taken back, or are
     completed with it; left: files that stay in the trash. file: the journal.
     """
@@ -44,6 +45,7 @@ class Recovered:
     files: int
     left: int
     file: str
+    why: str = ""
 
 
 class _Ended(NamedTuple):
@@ -59,8 +61,9 @@ _NOTHING = _Ended("")
 _ID = re.compile(r"[0-9a-f]{6}")
 
 
-def recover(root: str, report: Report) -> list[Recovered]:
-    """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done.
+def recover(root: str, report: Report, keep: bool = True) -> list[Recovered]:
+    """Bring what was cut off in a folder to its end, whose lock is ours, and say what was done. The
+    folder itself, if it was made for what is taken back, goes only without ``keep``.
 
     Once it was begun it cannot be cancelled. Raises Problem("place-unfinished") where it cannot be
     done; then everything is as it was, for the next time; and ("place-busy") where somebody may be
@@ -68,13 +71,24 @@ def recover(root: str, report: Report) -> list[Recovered]:
     """
     told = []
     for path in journal.in_folder(root):
-        if (one := _recover(root, path)) is not None:
-            report.finding(recovered=asdict(one))
+        if (one := _recover(root, path, keep)) is not None:
             told.append(one)
+    for path in journal.of_others(root):
+        told.append(Recovered(root, "", "of-another", None, 0, 0, 0, path))
+    for one in told:
+        report.finding(recovered=asdict(one))
     return told
 
 
-def _recover(root: str, path: str) -> Recovered | None:
+def unfinished(root: str, problem: Problem, report: Report) -> None:
+    """Say that ``recover`` could not do it; nothing where somebody is at work."""
+    if problem.code == "place-unfinished":
+        file, why = str(problem.params.get("file")), str(problem.params.get("why"))
+        told = Recovered(root, "", "unfinished", None, 0, 0, 0, file, why)
+        report.finding(recovered=asdict(told))
+
+
+def _recover(root: str, path: str, keep: bool) -> Recovered | None:
     try:
         cut = journal.said(path)
         if cut.running:
@@ -95,7 +109,8 @@ def _recover(root: str, path: str) -> Recovered | None:
             raise
         why = "A list of eager kernels cannot be changed now"
         raise Problem("place-unfinished", place=root, why=why, file=path) from problem
-    _remove_above(root, cut)
+    if not keep:
+        _remove_above(root, cut)
     if not ended.outcome:
         return None
     made = cut.about.get("made")

@@ -55,7 +55,8 @@ def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
     A file that changed since the plan was made stays and goes to ``left``, and so does what
     cannot be moved. Cancelling stops between entries; what was moved can be undone. With ``now``
     all is moved as well, and removed then, so that no part of it is ever lost.
-    Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder").
+    Raises Problem("place-busy" | "place-unwritable" | "trash-full" | "trash-not-folder" |
+    "trash-foreign").
     """
     with changing(plan.root, report):
         purging = _Purging(plan, now, left)
