@@ -48,6 +48,7 @@ from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners, receipts, trash
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.guard import mended
 from torchkeeper.stores.folders.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
@@ -324,7 +325,9 @@ def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    found = [asdict(receipt) for receipt in receipts.in_trash(path_of(params, "place"))]
+    place = path_of(params, "place")
+    mended(place, report)
+    found = [asdict(receipt) for receipt in receipts.in_trash(place)]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
     return _trash_totals(path_of(params, "place"))

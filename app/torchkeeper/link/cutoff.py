@@ -41,10 +41,16 @@ def ended(told: Mapping[str, object]) -> str:
     were = "was" if files == 1 else "were"
     done = "It is completed now."
     if told.get("outcome") == "taken-back":
-        done = f"{count} of it {were} taken back." if files else "Nothing of it is left."
+        stays = _number(told, "left")
+        done = f"{count} of it {were} taken back." if files else "Nothing of it was there yet."
+        if stays:
+            done += f" {say.count(stays, 'file', 'files')} in place of its own, which others wrote "
+            done += "or copied there since, stay."
     elif told.get("outcome") == "put-back":
         were = "was" if entries == 1 else "were"
         done = f"{say.count(entries, 'entry', 'entries')} {were} put back."
+        if not (entries or files or _number(told, "left")):
+            done = "Nothing had been moved yet."
     elif told.get("outcome") == "unfinished":
         why = printable(str(told.get("why")))
         done = f"It cannot be brought to its end: {why}. What is shown may be a half."

@@ -96,7 +96,9 @@ def test_an_import_is_taken_back(tmp_path: Path) -> None:
     assert (told.outcome, told.files) == ("taken-back", 1)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
     assert "was cut off (begun 20" in cutoff.ended(heard.recovered)
-    assert cutoff.ended(heard.recovered).endswith("). 1 file of it was taken back.")
+    assert "). 1 file of it was taken back. 1 file in place of its own" in cutoff.ended(
+        heard.recovered
+    )
     assert recover(str(tmp_path), heard) == []
 
 
@@ -244,7 +246,7 @@ def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
         ["file", "x", f"link/{name}", stamp, f"link/{name}"],
         ["kernel", "x", "link", steps.stamp_of(str(outside)), {name: stamp, "../x": stamp}],
         ["kernel", "x", "y", None, None], ["list", "../outside/a.json", {}, [{}]],
-        above=True,
+        above=["/", 7, str(tmp_path)],
     )  # fmt: skip
     [path] = in_folder(str(place))
     with Path(path).open("a") as out:
@@ -328,7 +330,7 @@ def test_the_same_again_into_a_folder_that_the_first_had_made(
 ) -> None:
     target = tmp_path / "new" / "place"
     target.mkdir(parents=True)
-    begin(target, "import", above=2)
+    begin(target, "import", above=[str(tmp_path / "new"), str(target)])
     store = Folder(str(fixture_cache))
     reader = Reader()
     batches = describe(store.items(Report()), store, reader, Report())
@@ -339,9 +341,48 @@ def test_the_same_again_into_a_folder_that_the_first_had_made(
     assert done.entries == len(chosen) > 0
     assert heard.recovered["outcome"] == "taken-back"
     # Whoever only looks finds that nothing was there.
-    begin(target / "deeper", "import", above=1)
+    begin(target / "deeper", "import", above=[str(target / "deeper")])
     mended(str(target / "deeper"), heard)
     assert not (target / "deeper").exists()
+    # A folder that was moved meanwhile is no longer the one that was made.
+    begin(tmp_path / "moved" / "here", "import", above=[str(target / "deeper")])
+    mended(str(tmp_path / "moved" / "here"), heard)
+    assert (tmp_path / "moved" / "here").exists()
+
+
+def test_a_file_system_that_gives_files_to_others_has_no_journals(
+    fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = snapshot(fixture_cache)
+    monkeypatch.setattr(journal, "_is_ours", lambda _at: False)
+    mode = os.stat(os.devnull).st_mode
+    unwritten = Journal(str(fixture_cache), "import")
+    unwritten.note(["new", "x"])
+    unwritten.sync()
+    assert not journal.lies_in(str(fixture_cache))
+    unwritten.leave()
+    assert os.stat(os.devnull).st_mode == mode
+    trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None)
+    trash.undo(str(fixture_cache), Report(), lambda _item, _problem: None)
+    assert snapshot(fixture_cache) == before
+
+
+def test_a_lock_of_a_folder_that_is_gone_is_none(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    with changing(str(place)):
+        os.rename(place, tmp_path / "old")
+        place.mkdir()
+        with changing(str(place), patience=0):
+            assert _busy(str(place))
+
+
+def _busy(place: str) -> bool:
+    try:
+        with changing(place, patience=0):
+            return False
+    except Problem as problem:
+        return problem.code == "place-busy"
 
 
 def test_a_half_is_not_taken_for_the_whole_without_a_word(

@@ -28,27 +28,48 @@ def changing(
     The lock is on the folder itself, so that it leaves no file and ends with its process.
     Raises Problem("place-busy" | "place-missing" | "place-unreadable" | "place-unfinished").
     """
+    deadline = time.monotonic() + patience
+    root = os.path.realpath(place)
+    while True:
+        handle = _opened(root, place)
+        try:
+            if _locked(handle) and _is_there(handle, root):
+                yield recover(root, report or Report(), keep)
+                return
+        finally:
+            os.close(handle)
+        if time.monotonic() > deadline:
+            raise Problem("place-busy", place=place)
+        time.sleep(0.05)
+
+
+def _opened(root: str, place: str) -> int:
     try:
-        handle = os.open(os.path.realpath(place), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError as e:
         raise Problem("place-missing", place=place) from e
     except OSError as e:
         raise Problem("place-unreadable", place=place, why=e.strerror) from e
+
+
+def _locked(handle: int) -> bool:
     try:
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Problem("place-busy", place=place) from None
-                time.sleep(0.05)
-            except OSError:
-                break  # a file system without locks, such as some NFS: go on unguarded
-        yield recover(os.path.realpath(place), report or Report(), keep)
-    finally:
-        os.close(handle)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks, such as some NFS: go on unguarded
+    return True
+
+
+def _is_there(handle: int, root: str) -> bool:
+    """Whether a folder is still the one of that name: who had the lock may have removed it, and
+    another one may be at work in what has its name now.
+    """
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(root))
+    except OSError:
+        return False
 
 
 def mended(place: str, report: Report) -> None:

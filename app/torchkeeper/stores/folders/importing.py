@@ -90,7 +90,7 @@ def import_bundles(
                 above.append(folder)
         with changing(place, report):
             root = Folder(place).root
-            journal = Journal(root, "import", above=len(above))
+            journal = Journal(root, "import", above=above)
             try:
                 return _import(bundles, root, journal, report, left, placed)
             except Lost:

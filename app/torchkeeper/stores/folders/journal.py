@@ -86,6 +86,11 @@ class Journal:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         with _times_of(self._root):
             self._handle = os.open(self._path, flags, 0o600)
+            if not _is_ours(os.fstat(self._handle)):
+                # A file system that gives files other owners or permissions: nobody would believe
+                # it, so there is none.
+                self.close()
+                self._handle = os.open(os.devnull, flags & ~(os.O_CREAT | os.O_EXCL))
         try:
             _write(self._handle, [{**self._about, "made": time.time()}])
             self.sync()
@@ -103,8 +108,12 @@ class Journal:
 
     def sync(self) -> None:
         """Have all of it on the disk."""
-        if self._handle is not None:
+        if self._handle is not None and self._is_file:
             os.fsync(self._handle)
+
+    @property
+    def _is_file(self) -> bool:
+        return self._handle is not None and stat.S_ISREG(os.fstat(self._handle).st_mode)
 
     def done(self) -> None:
         """Write down that all was done: from here on nothing is taken back."""
@@ -123,7 +132,8 @@ class Journal:
         """Leave it where it is, for the next one that comes: not all could be done."""
         if self._handle is not None:
             with contextlib.suppress(OSError):
-                os.fchmod(self._handle, _LEFT)
+                if self._is_file:
+                    os.fchmod(self._handle, _LEFT)
             self._end()
 
     def _end(self) -> None:
@@ -150,6 +160,11 @@ def begun(root: str, what: str, **about: object) -> Journal | None:
             return None
         raise
     return journal
+
+
+def _is_ours(at: os.stat_result) -> bool:
+    mine = at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return mine and stat.S_ISREG(at.st_mode)
 
 
 class NotOurs(Exception):
@@ -182,8 +197,7 @@ def said(path: str) -> CutOff:
             raise NotOurs(path) from e
         raise
     at = os.fstat(handle)
-    mine = at.st_uid == os.geteuid() and not at.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not (mine and stat.S_ISREG(at.st_mode)):
+    if not _is_ours(at):
         os.close(handle)
         raise NotOurs(path)
     with os.fdopen(handle, "rb") as stream:

@@ -34,7 +34,8 @@ class Recovered:
     cannot be, and why; "not-believed" of a journal that others can have written; "of-another" of
     that of another user. made: when it was begun, in seconds since the epoch, None where
     that is not known. entries: of what was put back; files: that were put back, taken back, or are
-    completed with it; left: files that stay in the trash. file: the journal.
+    completed with it, and their bytes on the disk where they were put back; left: files that stay
+    in the trash, or where an import had put some. file: the journal.
     """
 
     place: str
@@ -43,6 +44,7 @@ class Recovered:
     made: float | None
     entries: int
     files: int
+    bytes: int
     left: int
     file: str
     why: str = ""
@@ -54,6 +56,7 @@ class _Ended(NamedTuple):
     outcome: str
     entries: int = 0
     files: int = 0
+    bytes: int = 0
     left: int = 0
 
 
@@ -74,7 +77,7 @@ def recover(root: str, report: Report, keep: bool = True) -> list[Recovered]:
         if (one := _recover(root, path, keep)) is not None:
             told.append(one)
     for path in journal.of_others(root):
-        told.append(Recovered(root, "", "of-another", None, 0, 0, 0, path))
+        told.append(Recovered(root, "", "of-another", None, 0, 0, 0, 0, path))
     for one in told:
         report.finding(recovered=asdict(one))
     return told
@@ -84,7 +87,7 @@ def unfinished(root: str, problem: Problem, report: Report) -> None:
     """Say that ``recover`` could not do it; nothing where somebody is at work."""
     if problem.code == "place-unfinished":
         file, why = str(problem.params.get("file")), str(problem.params.get("why"))
-        told = Recovered(root, "", "unfinished", None, 0, 0, 0, file, why)
+        told = Recovered(root, "", "unfinished", None, 0, 0, 0, 0, file, why)
         report.finding(recovered=asdict(told))
 
 
@@ -98,7 +101,7 @@ def _recover(root: str, path: str, keep: bool) -> Recovered | None:
         if ended.outcome != "no-room":
             journal.remove(path)
     except journal.NotOurs:
-        return Recovered(root, "", "not-believed", None, 0, 0, 0, path)
+        return Recovered(root, "", "not-believed", None, 0, 0, 0, 0, path)
     except FileNotFoundError:
         return None
     except OSError as e:
@@ -127,7 +130,7 @@ def _ended(root: str, cut: CutOff) -> _Ended:
         case "import":
             taken = steps.take_back(root, cut.steps)
             _sweep(root, about.get("id"))
-            return _Ended("taken-back", files=taken)
+            return _Ended("taken-back", files=taken, left=steps.there(root, cut.steps))
         case "purge":
             return _purge(root, about, cut.done)
         case "undo":
@@ -202,14 +205,17 @@ def _restore(root: str, bin_: str | None, about: Mapping[str, Any], outcome: str
 
     done = restore(root, bin_, receipts.trashed(bin_), Report(), left)
     stays = len(receipts.trashed(bin_))
-    return _Ended("no-room" if done.full else outcome, done.entries, done.files, stays)
+    ended = "no-room" if done.full else outcome
+    return _Ended(ended, done.entries, done.files, done.bytes, stays)
 
 
 def _remove_above(root: str, cut: CutOff) -> None:
     """Remove what an import has made of the way to the folder, if nothing is in it."""
-    count = cut.about.get("above")
-    if not cut.done and isinstance(count, int):
-        for _ in range(min(count, 100)):
+    above = cut.about.get("above")
+    if cut.done or not isinstance(above, list):
+        return
+    for path in reversed(above):
+        # Not if the folder was moved elsewhere.
+        if isinstance(path, str) and (path == root or root.startswith(f"{path.rstrip('/')}/")):
             with contextlib.suppress(OSError):
-                os.rmdir(root)
-            root = os.path.dirname(root)
+                os.rmdir(path)

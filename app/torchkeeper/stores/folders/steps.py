@@ -73,6 +73,19 @@ def take_back(root: str, steps: Sequence[Step]) -> int:
     return gone
 
 
+def there(root: str, steps: Sequence[Step]) -> int:
+    """How many of the files that steps have placed have something in their place."""
+    count = 0
+    for step in steps:
+        with contextlib.suppress(ValueError, TypeError, AttributeError, IndexError):
+            if step[0] == "file" and step[4] is None:
+                count += os.path.isfile(_inside(root, step[2]))
+            elif step[0] == "kernel":
+                folder = _inside(root, step[2])
+                count += sum(os.path.isfile(os.path.join(folder, _plain(n))) for n in step[4])
+    return count
+
+
 def settle(root: str, steps: Sequence[Step]) -> None:
     """Keep what was placed; what had to give way goes, and so does every folder that was made for
     nothing.

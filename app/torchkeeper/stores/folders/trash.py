@@ -273,7 +273,7 @@ def undo(place: str, report: Report, left: Left) -> Purged:
     with changing(root, report) as recovered:
         for one in recovered:
             if one.outcome == "put-back" or (one.what, one.outcome) == ("undo", "completed"):
-                return Purged(one.entries, one.files)
+                return Purged(one.entries, one.files, one.bytes)
         done = Purged()
         bins = receipts.folders_of(root)
         for bin_ in reversed(bins):
