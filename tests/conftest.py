@@ -21,6 +21,7 @@ from filelock import FileLock
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.engine.wire import Message
 from torchkeeper.link.process import Engine
+from torchkeeper.stores.folders import owners
 
 DATA = Path(__file__).parent / "data"
 
@@ -290,6 +291,23 @@ def among() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="torchkeeper-test-", dir="/tmp") as folder:
         os.chmod(folder, 0o1777)
         yield Path(folder)
+
+
+@pytest.fixture
+def beside() -> Iterator[Path]:
+    """A folder that everybody gets to, and that is among nobody's."""
+    for above in ("/var/lib", "/srv", "/opt", "/usr/local", str(Path.home())):
+        if os.access(above, os.W_OK) and not owners.glance(above):
+            with tempfile.TemporaryDirectory(prefix="torchkeeper-test-", dir=above) as folder:
+                os.chmod(folder, 0o755)
+                place = Path(folder) / "cache"
+                place.mkdir(0o777)
+                place.chmod(0o777)
+                if owners.glance(str(place)):
+                    place.chmod(0o755)
+                    yield place
+                    return
+    pytest.skip("there is no folder of that sort that may be written")
 
 
 @pytest.fixture(scope="session")

@@ -69,6 +69,29 @@ def test_what_writes_or_runs_says_it_first_and_once(tk: Tk, clean_291: Path, amo
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_cache_that_another_made_among_those_of_everybody(
+    tk: Tk, clean_291: Path, among: Path
+) -> None:
+    place = among / "cache"
+    place.mkdir(0o755)
+    os.chown(place, OTHER, OTHER)
+    line = f"{place} belongs to {Accounts().user(OTHER).name}."
+    bundle = among / "b.torchcache"
+    assert tk("export", clean_291, "-o", bundle).code == 0
+    for command in (
+        ("import", bundle, "--into", place, "--trust"),
+        ("copy", clean_291, place),
+        ("ls", place),
+        ("du", place),
+    ):
+        ran = tk(*command)
+        assert (ran.code, ran.err.count(line)) == (0, 1), command
+        assert "If you do not trust that, use a folder of your own" in ran.err
+    ran = tk("check", place)
+    assert ran.err.count(line + "\n  Everybody may make folders in") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_another_put_there_can_be_found_and_purged(
     tk: Tk, kept_291: Path, among: Path
 ) -> None:

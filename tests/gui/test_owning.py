@@ -131,8 +131,9 @@ def test_a_job_that_fills_such_a_place_has_it_in_its_log(place: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_a_team_shares_is_a_fact_beside_the_path(
-    qtbot: QtBot, open_window: OpenWindow, place: Path
+    qtbot: QtBot, open_window: OpenWindow, clean_291: Path, beside: Path
 ) -> None:
+    place = Path(shutil.copytree(clean_291, beside / "cache"))
     os.chown(place, OTHER, OTHER)
     window = open_window(place)
     assert not window.owners_bar.isVisible()

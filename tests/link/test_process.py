@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,12 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from torchkeeper.engine import home
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
 from torchkeeper.link import interpreters, process, travel
 from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import CATALOGUE, UserError, printable, user_error
+from torchkeeper.stores import atrest
 
 
 def until(engine: Engine, done: Callable[[Message], bool]) -> list[Message]:
@@ -199,6 +202,48 @@ def test_an_engine_whose_window_dies_before_it_has_said_hello_leaves_no_folder(
     while alive(int(window.stdout)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    script = """if True:
+        import os, signal
+        from torchkeeper.link.process import Engine
+        engine = Engine()
+        engine.call("places")
+        print(flush=True)
+        engine.kill()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    with Engine() as running:
+        running.call("places")
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=False)
+        *left, kept = sorted(tmp_path.iterdir(), key=lambda path: path.samefile(running._home))
+        assert kept.samefile(running._home)
+        assert left, "it was killed before it could remove it"
+        starting, handle = home.make()  # of an app whose engine is not there yet
+        spared = [tmp_path / f"{left[0].name}-{number}" for number in range(3)]
+        spared[0].symlink_to(tmp_path)
+        spared[1].mkdir(0o700)
+        (spared[1] / "something").write_text("somebody may want it")
+        spared[2].mkdir(0o755)
+        older = tmp_path / "torchkeeper-engine-abcdefgh"
+        for folder in (older, tmp_path / "torchkeeper-engine-new", tmp_path / "other"):
+            folder.mkdir(0o700)
+        os.utime(older, (0, 0))
+        with Engine() as engine:
+            engine.call("places")
+        names = {Path(starting).name, "torchkeeper-engine-new", "other", kept.name}
+        names |= {path.name for path in spared}
+        # A folder of another version is removed where no other machine can be at work in it.
+        names |= set() if atrest.is_local(os.stat(tmp_path).st_dev) else {older.name}
+        assert {path.name for path in tmp_path.iterdir()} == names
+        os.close(handle)
+        running.call("places")
 
 
 def test_what_prints_before_the_engine_starts_is_no_protocol(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ leads is in ``engine.wire``, what can be asked in ``engine.operations``.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import queue
@@ -19,12 +18,14 @@ from typing import Any, BinaryIO
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import home, wire
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
 
 #: Seconds an engine without an app has to clean up after what it was doing.
 PATIENCE = 15.0
+#: Seconds at most that an engine's end waits for others' folders to be swept away.
+SWEEPING = 0.05
 #: Characters of a text in an error that does not fit a line.
 _SHORT = 4000
 #: Rows in the first message that has any: somebody waits for something to look at.
@@ -93,6 +94,7 @@ def main() -> None:
     gc.set_threshold(2_000_000, 10, 10)
     # Paths may be two thousand folders deep, and os.makedirs and shutil.rmtree recurse.
     sys.setrecursionlimit(5000)
+    folder = home.keep()
     stdin, stdout = _take_streams()
     out = _Out(stdout)
     hello = {
@@ -107,12 +109,14 @@ def main() -> None:
         out.send(hello)
     except BrokenPipeError:
         # The app was gone before it had an engine.
-        _leave_home()
+        home.leave(folder)
         os._exit(1)
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
     running: dict[int, _Request] = {}
     worker = threading.Thread(target=_work, args=(requests, running), name="worker")
     worker.start()
+    sweeper = threading.Thread(target=home.sweep, args=(folder,), name="sweeper", daemon=True)
+    sweeper.start()
 
     def stop(*_: object) -> None:
         for request in list(running.values()):
@@ -130,21 +134,14 @@ def main() -> None:
     finally:
         stop()
         worker.join(PATIENCE)
-        _leave_home()
+        sweeper.join(SWEEPING)
+        home.leave(folder)
         if worker.is_alive():
             # It hangs in the system, on a dead mount perhaps; nobody is left to hear of it.
             os._exit(1)
     # Taking a big listing apart piece by piece would take longer than all of its rows did.
     sys.stderr.flush()
     os._exit(0)
-
-
-def _leave_home() -> None:
-    """Remove the private folder it was started in, should nobody else be left to do so."""
-    with contextlib.suppress(OSError):
-        here = os.getcwd()
-        if os.path.basename(here).startswith("torchkeeper-engine-"):
-            os.rmdir(here)
 
 
 def _drain(stop: Callable[[], None], worker: threading.Thread) -> int:

@@ -145,10 +145,12 @@ def _taken(one: Mapping[str, Any]) -> _Said:
 
 def _owner(one: Mapping[str, Any]) -> _Said:
     who = _who(one)
+    why = f"PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts there."
+    if one.get("grave"):
+        why = f"Everybody may make folders in {_text(one, 'among')}. {why}"
     return _Said(
         f"{_text(one, 'place')} belongs to {who}.",
-        f"PyTorch runs what lies in a cache: whoever uses this one runs what {who} puts there."
-        f"{_hint(one)}",
+        f"{why}{_hint(one)}",
         f"If you do not trust that, use a folder of your own: {_elsewhere(one)}",
         _elsewhere(one),
         f"belongs to {who}",
@@ -247,7 +249,23 @@ def _entries(one: Mapping[str, Any]) -> _Said:
     )
 
 
+def _trash(one: Mapping[str, Any]) -> _Said:
+    who = _who(one)
+    command, remedy = _elsewhere(one), f"Use a folder of your own: {_elsewhere(one)}"
+    if one.get("mine"):
+        command = f"rm -r {_quoted(one.get('path'))}"
+        remedy = f"If you do not trust that, remove it: {command}"
+    return _Said(
+        f"The trash in {_text(one, 'place')} belongs to {who}.",
+        f"An undo puts back what lies in it, and PyTorch runs that: it is what {who} put "
+        f"there.{_hint(one)}",
+        remedy,
+        command,
+        f"its trash belongs to {who}",
+    )
+
+
 _WORDS: dict[str, Callable[[Mapping[str, Any]], _Said]] = {
     "taken": _taken, "owner": _owner, "link": _link, "above": _above, "writable": _writable,
-    "entries": _entries,
+    "entries": _entries, "trash": _trash,
 }  # fmt: skip

@@ -10,11 +10,9 @@ import contextlib
 import math
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import deque
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torchkeeper
-from torchkeeper.engine import wire
+from torchkeeper.engine import home, wire
 from torchkeeper.engine.wire import Message
 from torchkeeper.link import travel
 from torchkeeper.link.ending import Ended
@@ -76,7 +74,7 @@ class Engine:
         else:
             source = str(travel.archive())
         try:
-            self._home = tempfile.mkdtemp(prefix="torchkeeper-engine-")
+            self._home, self._kept = home.make()
         except OSError as e:
             raise UserError(
                 "There is no folder for temporary files.",
@@ -103,7 +101,8 @@ class Engine:
                 start_new_session=True,
             )
         except OSError as e:
-            shutil.rmtree(self._home, ignore_errors=True)
+            temporary.remove(self._home)
+            os.close(self._kept)
             raise UserError(
                 f"The interpreter {self.python} cannot be started.",
                 e.strerror or str(e),
@@ -341,6 +340,7 @@ class Engine:
         self._stdout.close()
         self._logger.join(GRACE)
         temporary.remove(self._home)
+        os.close(self._kept)
 
     def __enter__(self) -> Engine:
         return self

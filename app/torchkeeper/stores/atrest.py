@@ -35,10 +35,10 @@ def at_rest(status: os.stat_result) -> bool:
 
     What may be shared with other machines, as NFS, does not always show their locks.
     """
-    return _is_local(status.st_dev) or time.time() - status.st_mtime > _LONG
+    return is_local(status.st_dev) or time.time() - status.st_mtime > _LONG
 
 
-def _is_local(device: int) -> bool:
+def is_local(device: int) -> bool:
     """Whether a file system is surely of this machine only: a device of its own, which has a number
     other than 0, or memory (proc_pid_mountinfo(5)).
     """

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +25,6 @@ ROOT = os.geteuid() == 0
 #: Another user and another group of every system, and ids that nobody has.
 OTHER, NOBODY_HAS = 1, 54_321
 gives = pytest.mark.skipif(not ROOT, reason="only root can give files away")
-
-
-@pytest.fixture
-def beside(tmp_path: Path) -> Iterator[Path]:
-    """A folder that everybody gets to, and that is among nobody's."""
-    for above in ("/var/lib", "/srv", "/opt", "/usr/local", str(Path.home())):
-        if os.access(above, os.W_OK) and not owners.glance(above):
-            with tempfile.TemporaryDirectory(prefix="torchkeeper-test-", dir=above) as folder:
-                os.chmod(folder, 0o755)
-                place = Path(folder) / "cache"
-                place.mkdir(0o777)
-                place.chmod(0o777)
-                if owners.glance(str(place)):
-                    place.chmod(0o755)
-                    yield place
-                    return
-    pytest.skip("there is no folder of that sort that may be written")
 
 
 def cache(among: Path, name: str = "cache") -> Path:
@@ -172,14 +154,18 @@ def test_whoever_made_the_folder_before_runs_what_he_wants(
     mine = cache(among, "mine")
     assert found(mine) == owners.glance(str(mine)) == []
     assert [one["what"] for one in owners.of_program(str(mine))] == ["taken"]
-    # Another's, that nobody takes for one's own, is that and no more; so are all files in it.
+    # Another's, that PyTorch does not look for, is that and no more; so are all files in it.
     other = cache(among, "torchinductor_other")
     for folder, _, names in os.walk(other):
         for one in (folder, *(os.path.join(folder, name) for name in names)):
             os.chown(one, NOBODY_HAS, NOBODY_HAS)
-    assert codes(other) == [("owner", False)]
+    assert codes(other) == [("owner", True)]
+    assert [one["what"] for one in owners.glance(str(other))] == ["owner"]
     [words] = owned.told(found(other))
+    assert words.what == f"{other} belongs to a user without a name (number {NOBODY_HAS})."
+    assert words.why.startswith(f"Everybody may make folders in {among}.")
     assert "another number" in words.why, "as in a container"
+    assert words.remedy.startswith("If you do not trust that")
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(other))
     assert codes(other) == [("taken", True)]
     assert "TORCHINDUCTOR_CACHE_DIR" in owned.told(found(other))[0].command
@@ -192,10 +178,8 @@ def test_entries_of_others_are_counted_and_named(among: Path, beside: Path) -> N
     os.chown(place / "triton" / "0" / "KERNEL", NOBODY_HAS, 0)
     (place / "link").symlink_to("/etc")
     os.chown(place / "link", NOBODY_HAS, 0, follow_symlinks=False)
-    (place / TRASH).mkdir()
     (place / f"{JOURNAL}1.jsonl").write_text("")
-    for ours in (TRASH, f"{JOURNAL}1.jsonl"):
-        os.chown(place / ours, OTHER, OTHER)
+    os.chown(place / f"{JOURNAL}1.jsonl", OTHER, OTHER)
     name = Accounts().user(OTHER).name
     assert codes(place) == [("entries", True)]
     [words] = owned.told(found(place))
@@ -212,6 +196,48 @@ def test_entries_of_others_are_counted_and_named(among: Path, beside: Path) -> N
     team = cache(beside, "team")
     os.chown(team / "ab" / "cab.py", OTHER, OTHER)
     assert codes(team) == [("entries", False)]
+
+
+@gives
+def test_a_folder_of_another_is_a_fact_in_a_folder_of_ones_own(among: Path, beside: Path) -> None:
+    team = cache(beside, "team")
+    os.chown(team, OTHER, OTHER)
+    assert codes(team) == [("owner", False)]
+    [words] = owned.told(found(team))
+    assert "Everybody" not in words.why
+    closed = among / "closed"
+    closed.mkdir(0o700)
+    place = cache(closed)
+    os.chown(place, OTHER, OTHER)
+    assert codes(place) == [("owner", False)], "nobody else gets there"
+    os.chown(closed, OTHER, OTHER)
+    assert codes(place) == [("owner", True)], "but that one does"
+
+
+@gives
+def test_a_trash_of_somebody_else_is_pointed_out(among: Path, beside: Path) -> None:
+    name = Accounts().user(OTHER).name
+    place, team = cache(among), cache(beside, "team")
+    for one in (place, team):
+        (one / TRASH).mkdir(0o755)
+        assert found(one) == []
+        os.chown(one / TRASH, OTHER, OTHER)
+    assert codes(place) == [("trash", True)]
+    assert codes(team) == [("trash", False)]
+    assert owners.glance(str(place)) == found(place)
+    [words] = owned.told(found(place))
+    assert words.what == f"The trash in {place} belongs to {name}."
+    assert words.command == f"rm -r {place / TRASH}"
+    os.chown(place, OTHER, OTHER)
+    assert codes(place) == [("owner", True)], "it is that one's folder"
+    (place / TRASH).rmdir()
+    (place / TRASH).symlink_to(team)
+    os.chown(place, 0, 0)
+    assert found(place) == []
+    os.chown(place / TRASH, OTHER, OTHER, follow_symlinks=False)
+    assert codes(place) == [("trash", True)]
+    assert os.system(words.command) == 0
+    assert (found(place), team.is_dir()) == ([], True)
 
 
 @gives
@@ -256,7 +282,7 @@ def test_a_folder_above_that_is_of_another_user_is_pointed_out(among: Path) -> N
     os.chown(above, OTHER, OTHER)
     assert codes(place) == [("above", True)]
     os.chown(place, OTHER, OTHER)
-    assert codes(place) == [("owner", False)], "said once"
+    assert codes(place) == [("owner", True)], "said once"
 
 
 @gives
@@ -267,13 +293,13 @@ def test_who_cannot_change_a_mode_is_told_what_else_to_do(among: Path) -> None:
     team = cache(among, "team")
     os.chown(team, 0, OTHER)
     team.chmod(0o775)
-    assert codes(place) == [("writable", True), ("owner", False)], "root can mend it"
+    assert codes(place) == [("owner", True), ("writable", True)], "root can mend it"
     os.seteuid(OTHER)
     try:
         said, mine = found(place), found(team)
     finally:
         os.seteuid(0)
-    assert [(one["what"], one["grave"]) for one in said] == [("owner", False), ("writable", False)]
+    assert [(one["what"], one["grave"]) for one in said] == [("owner", True), ("writable", False)]
     assert {one.command for one in owned.told(said)} == {
         'export TORCHINDUCTOR_CACHE_DIR="$HOME/.cache/torchinductor"'
     }
@@ -339,7 +365,7 @@ def test_words_survive_whatever_an_engine_says() -> None:
         {"who": {"kind": "user", "name": "a\x1b[31m"}, "place": strange, "root": strange,
          "path": strange, "users": 2, "owners": [[{"name": "\x1b"}, 1]]},
     ]  # fmt: skip
-    for what in ("taken", "owner", "link", "above", "writable", "entries"):
+    for what in ("taken", "owner", "link", "above", "writable", "entries", "trash"):
         for more in bad:
             for grave in (True, False):
                 [one] = owned.told([{"what": what, "grave": grave, "mine": True, **more}])

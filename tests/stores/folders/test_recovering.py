@@ -294,7 +294,7 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
     # On another machine, or before this one was started: what is not shared tells.
     stamp = write(tmp_path / "a/b")
     begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
-    monkeypatch.setattr(atrest, "_is_local", lambda _device: False)
+    monkeypatch.setattr(atrest, "is_local", lambda _device: False)
     mended(str(tmp_path), heard)
     assert (tmp_path / "a/b").exists()
     [path] = in_folder(str(tmp_path))

@@ -11,13 +11,16 @@ is PyTorch's default, where precompiled C++ headers are whatever TORCHINDUCTOR_C
 (``_HEADER_DIR`` in torch/_inductor/codecache.py):
 
 - ``taken``: the folder is where PyTorch looks for this user's cache, among folders of everybody,
-  and another user made it. ``owner``: it is another user's, which may be meant.
+  and another user made it. ``owner``: it is another user's, which may be meant where not everybody
+  may make one.
 - ``link``: a link on the way, ``path``, is another user's. ``above``: so is the folder ``path`` on
   the way (``owned``), or others may write to it: they can rename what is in it.
 - ``writable``: others may write to so many of its ``folders`` and ``files``, ``path`` being the
   first; ``sticky``: to the folder itself, but only add to it.
 - ``entries``: so many of its ``folders`` and ``files`` are of other users, ``owners`` being
   ``[[who, how many], …]``, the most first.
+- ``trash``: the trash in it, ``path``, is another user's than the folder: an undo puts back what
+  that one put there.
 
 ``grave`` is what lies among folders of everybody, as in /tmp (``among`` names it), or what
 everybody may write to: there nobody has meant it. Elsewhere a group may well share a cache.
@@ -58,6 +61,8 @@ class Seen:
         self.accounts = Accounts()
         #: By who may write: folders, files, and the first of them.
         self.writable: dict[Who, tuple[int, int, str]] = {}
+        #: Whose the trash is, where that is another user.
+        self.trash: int | None = None
         self._root = root
         self._alone: dict[int, bool] = {}
         self._folders: set[str] = set()
@@ -66,11 +71,13 @@ class Seen:
     def note(self, path: str, uid: int, gid: int, mode: int) -> None:
         """Something that is another user's, or that others may write to."""
         folder = stat.S_ISDIR(mode)
-        ours = path == TRASH or path.startswith(JOURNAL)  # Torchkeeper's, and no entries
-        if not ours and not self.accounts.trusted(uid):
-            self.foreign[path] = uid
-            if folder:
-                self._folders.add(path)
+        if not self.accounts.trusted(uid):
+            if path == TRASH:
+                self.trash = uid
+            elif not path.startswith(JOURNAL):  # Torchkeeper's, and no entry
+                self.foreign[path] = uid
+                if folder:
+                    self._folders.add(path)
         if stat.S_ISLNK(mode):
             return
         if mode & stat.S_IWOTH:
@@ -156,9 +163,9 @@ class _Place:
         among = self._among(self._root)
         if foreign:
             who = self._accounts.user(own.st_uid)
-            taken = bool(among) and _is_own(self._place)
-            what = "taken" if taken else "owner"
-            found.append(self._finding(what, self._root, who, taken))
+            grave = bool(among) and not self._closed(self._root, but=own.st_uid)
+            what = "taken" if grave and _is_own(self._place) else "owner"
+            found.append(self._finding(what, self._root, who, grave))
         found += self._writable(self._root, own, foreign)
         owners = self._seen.owners(but=own.st_uid)
         if owners:
@@ -169,6 +176,11 @@ class _Place:
                 folders=folders, files=everything - folders, users=len(owners),
                 owners=[[who.to_json(), count] for who, count in owners[:_NAMED]],
             ))  # fmt: skip
+        trash = self._seen.trash
+        if trash is not None and trash != own.st_uid:
+            path, who = f"{self._root}/{TRASH}", self._accounts.user(trash)
+            mine = self._accounts.me == 0  # who else may empty it is that one
+            found.append(self._finding("trash", path, who, bool(among) and not foreign, mine=mine))
         return found
 
     def _finding(self, what: str, path: str, who: Who, grave: bool, **more: Any) -> Finding:
@@ -244,10 +256,13 @@ class _Place:
             if status and stat.S_ISDIR(status.st_mode):
                 yield path, status
 
-    def _closed(self, folder: str) -> bool:
-        """Whether no other user gets to what is in a folder on the way."""
+    def _closed(self, folder: str, but: int | None = None) -> bool:
+        """Whether no other user gets to what is in a folder on the way; ``but``: one who passes
+        what is his own.
+        """
         return any(
             not status.st_mode & stat.S_IXOTH
+            and status.st_uid != but
             and not (
                 status.st_mode & stat.S_IXGRP
                 and (not self._accounts.alone(status.st_gid) or has_list(path))
