@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
+from torchkeeper.artifacts import manifest
 
 
 @pytest.fixture
@@ -104,6 +106,41 @@ def test_a_bundle_that_was_changed_is_refused_even_with_trust(
     assert refused.code == 1
     assert "is damaged" in refused.err
     assert not (tmp_path / "into").exists()
+
+
+def test_what_was_changed_is_named_and_nothing_is_placed(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    """In a payload, in a file, and in the name of the signature, of a bundle that is trusted."""
+    file, changed, into = tmp_path / "b.torchcache", tmp_path / "c.torchcache", tmp_path / "into"
+    assert tk("export", kept_291, "-o", file, "--filter", "sin_matmul", "--sign", key,
+              "--allow-secrets",
+              **config).code == 0  # fmt: skip
+    assert tk("signers", "add", "us", f"{key}.pub", **config).code == 0
+    whole = file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        listed = manifest.parse(archive.read("manifest.json")).entries
+    graph = next(one.key for one in listed if one.kind == "fxgraph")
+    code = next(one for one in listed if one.kind == "code")
+    source = code.files[0].path
+    places = {
+        f"fxgraph {graph}": 50_000,
+        f"code {code.key} ({source})": whole.index(source.encode()) + len(source) + 40,
+        "manifest.json.sif": whole.rindex(b"manifest.json.sig") + 16,
+    }
+    for part, place in places.items():
+        data = bytearray(whole)
+        data[place] ^= 1
+        changed.write_bytes(data)
+        runs: list[tuple[object, ...]] = [("import", changed, "--into", into)]
+        if part.startswith("code"):
+            # These two have not looked at it before they ask an engine.
+            runs += [("copy", changed, into, "--trust")]
+            runs += [("verify", changed, "--quick", "--trust", "--env", sys.executable)]
+        for run in runs:
+            ran = tk(*run, **config)
+            assert (ran.code, part in ran.err) == (1, True), (run, ran.err)
+            assert not into.exists(), run
 
 
 @pytest.mark.parametrize(

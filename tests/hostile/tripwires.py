@@ -38,7 +38,9 @@ _CHANGES = {
     "shutil.move": 2, "os.mkfifo": 1, "os.mknod": 1,
 }  # fmt: skip
 #: Of those, where the last argument is the descriptor of a folder.
-_BELOW = ("os.mkdir", "os.remove", "os.rmdir")
+_BELOW = ("os.mkdir", "os.remove", "os.rmdir", "os.link")
+#: What a file that has no name yet gets one by.
+_UNNAMED = "/proc/self/fd/"
 _NEVER = (
     "socket.connect", "socket.bind", "os.system", "os.exec", "os.fork", "os.posix_spawn",
     "os.startfile", "pty.spawn", "ctypes.dlopen", "pickle.find_class", "webbrowser.open",
@@ -113,6 +115,8 @@ class Arena:
         elif event in _CHANGES:
             below = args[-1] if event in _BELOW and isinstance(args[-1], int) else -1
             for path in args[: _CHANGES[event]]:
+                if event == "os.link" and str(path).startswith(_UNNAMED):
+                    path = os.readlink(path)
                 if not self._may_write(path, below):
                     return f"{event} of {path!r}"
         elif event == "import":
