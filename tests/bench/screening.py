@@ -35,11 +35,20 @@ OF_LARGE, OF_SMALL = 2.0, 1.5
 _PLANTED = b"hunter2-not-a-real-password"
 _KERNELS = 8
 
-#: Switches the search off in whatever Python runs with it.
-_WITHOUT = """
-import torchkeeper.stores.screening as screening
-screening.Screen._look = lambda self, items, source: []
+#: The command line, with another program for its engines.
+_CLI = """import runpy, sys
+sys.executable = sys.argv.pop(1)
+runpy.run_module("torchkeeper", run_name="__main__")
 """
+#: An engine, started as link.process starts it, with nothing before its work, or with no search.
+_ENGINE = """#!/bin/sh
+shift 4
+exec {python} -I -S -c 'import sys; sys.path.insert(0, sys.argv.pop(1))
+{before}
+from torchkeeper.engine.serve import main; main()' "$@"
+"""
+_WITHOUT = """from torchkeeper.stores.screening import Screen
+Screen._look = lambda self, items, source: []"""
 
 
 def made() -> dict[str, bytes]:
@@ -135,10 +144,12 @@ def _key(chance: random.Random) -> str:
 def figures(scratch: Path, times: int = 5) -> list[Figure]:
     """Measure."""
     env = measure.environment(scratch)
-    hook = scratch / "hook"
-    hook.mkdir()
-    (hook / "sitecustomize.py").write_text(_WITHOUT)
-    without = [f"PYTHONPATH={hook}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"]
+    commands = []
+    for name, before in (("whole", ""), ("bare", _WITHOUT)):
+        engine = scratch / name
+        engine.write_text(_ENGINE.format(python=sys.executable, before=before))
+        engine.chmod(0o700)
+        commands.append(measure.python(_CLI, str(engine)))
     large(scratch / "large")
     small(scratch / "small")
     os.sync()
@@ -147,13 +158,12 @@ def figures(scratch: Path, times: int = 5) -> list[Figure]:
         (f"{LARGE // 10**6} MB in large files", scratch / "large", OF_LARGE),
         (f"{SMALL:,} small entries", scratch / "small", OF_SMALL),
     ):
-        for command in (["export", str(place), "-o"], ["copy", str(place)]):
-            target = str(scratch / "x.torchcache")
-            whole = [sys.executable, "-m", "torchkeeper", *command, target]
-            bare = ["env", *without, *whole]
-            measure.run(bare, env)
+        for verb, more in (("export", ("-o",)), ("copy", ("--replace",))):
+            arguments = [verb, str(place), *more, str(scratch / "x.torchcache")]
+            whole, bare = ([*command, *arguments] for command in commands)
+            assert "private" not in measure.run(bare, env).out
             ours, reference = measure.medians(whole, bare, env, times)
-            what = f"{command[0]} of {name}"
+            what = f"{verb} of {name}"
             found.append(Figure(what, ours, reference, limit, "no search"))
     return found
 

@@ -123,10 +123,11 @@ ANY_CASE = frozenset({"named", "http"})
 #: What stands for which of FIXED in an artifacts.sieve, chosen so that in graphs, sources, objects
 #: and kernels hardly anything else looks like it once its letters are made equal.
 GRAMS = (
-    ((b"pwd", b"hf_", b"at_", b"at-", b"AIz", b"29.", b"pi-", b"/to"),),
-    ((b"gho_", b"ghp_", b"ghs_", b"ghu_", b"ghr_", b"/hom", b"/Use", b"/roo", b"File"),),
-    ((b"secr", b"ntia", b"npm_", b"utho"),),
-    ((b"ass", b"oke", b"key", b"sk-", b"xox", b"KIA", b"ASI", b"eyJ", b"://", b"ook"),),
+    ((b"oke", b"key", b"xox", b"eyJ", b"://", b"ook"),),
+    ((b"pwd", b"hf_", b"sk-", b"KIA", b"SIA", b"pm_", b"pi-"),),
+    ((b"cret", b"cred", b"/Use", b"/roo", b"File"),),
+    ((b"pass", b"pat_", b"ya29", b"zati", b"ome/"),),
+    ((b"gho_", b"ghp_", b"ghs_", b"ghu_", b"ghr_", b"glpa", b"AIza", b"/tor"),),
 )
 
 

@@ -97,16 +97,21 @@ def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, end
         return
     marks = window[shift : end + _NEAR].translate(_PRINTABLE)
-    done = start
+    first = last = start
     run = marks.find(_RUN)
     while run >= 0:
         stop = marks.find(0, run)
         stop = len(marks) if stop < 0 else stop
-        first, last = max(run + shift - _NEAR, done), min(stop + shift + _NEAR, end)
-        if first < last:
-            yield first, last
-            done = last
+        begin = run + shift - _NEAR
+        if begin > last:
+            # Apart from what is near the runs before it.
+            if first < last:
+                yield first, last
+            first = min(begin, end)
+        last = min(stop + shift + _NEAR, end)
         run = marks.find(_RUN, stop)
+    if first < last:
+        yield first, last
 
 
 def _moved(found: Leak | Fact, by: int) -> Leak | Fact:

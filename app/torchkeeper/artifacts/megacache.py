@@ -52,35 +52,43 @@ def looks_like(head: bytes) -> bool:
     return len(head) >= 12 and head[4:12] == struct.pack(">Q", ENCODING_VERSION)
 
 
-def artifacts(
-    stream: BinaryIO, report: Report | None = None, summed: bool = True
-) -> list[Artifact]:
-    """The artifacts of a mega-cache. Payloads are not read, only summed up, unless ``summed`` is
-    False, for one whose checksum is known to be wrong.
+def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
+    """The artifacts of a mega-cache. Payloads are not read, only summed up.
 
     Raises Problem("mega-cache-damaged", why=…).
     """
     report = report or Report()
-    size = _check_sum(stream, report) if summed else stream.seek(0, 2)
+    return list(walk(stream, _check_sum(stream, report), report))
+
+
+def walk(stream: BinaryIO, size: int, report: Report) -> Iterator[Artifact]:
+    """The artifacts of one of so many bytes, one by one, with no look at its checksum: of one that
+    is damaged, those before the damage. Raises as ``artifacts``; the stream is left anywhere.
+    """
     stream.seek(4)
     if _number(stream, size) != ENCODING_VERSION:
         raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
-    found: list[Artifact] = []
-    while stream.tell() < size:
+    found = 0
+    at = stream.tell()
+    while at < size:
+        stream.seek(at)
         name = _text(stream, size)
-        for _ in range(_number(stream, size)):
+        count = _number(stream, size)
+        at = stream.tell()
+        for _ in range(count):
             report.check()
+            stream.seek(at)
             key = _text(stream, size)
             length = _number(stream, size)
             offset = stream.tell()
             if offset + length > size:
                 raise Problem("mega-cache-damaged", why="it ends within a payload")
-            if len(found) >= _MAX_ARTIFACTS:
+            if found >= _MAX_ARTIFACTS:
                 why = f"it has more than {_MAX_ARTIFACTS:,} artifacts"
                 raise Problem("mega-cache-damaged", why=why)
-            found.append(Artifact(name, key, offset, length))
-            stream.seek(offset + length)
-    return found
+            found += 1
+            at = offset + length
+            yield Artifact(name, key, offset, length)
 
 
 def _check_sum(stream: BinaryIO, report: Report) -> int:

@@ -176,7 +176,8 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
     machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
     ``manifests`` says what the bundles were when they were looked at (``_check_same``), ``vouched``
-    who must have signed them (``check_vouched``).
+    who must have signed them (``check_vouched``); of one that is signed and was changed nothing is
+    taken.
     Rows say what was placed: ``{kind, key, path}``, the path in the folder. The result is an
     Imported, and how many objects were ``renamed``.
     """
@@ -201,12 +202,16 @@ def import_(session: Session, params: dict[str, Any], report: Report) -> dict[st
 
 
 def check_vouched(params: dict[str, Any], bundles: Iterable[Bundle], report: Report) -> None:
-    """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``."""
-    if params.get("vouched"):
-        from torchkeeper.stores.bundles.signing import check
+    """Where a request has ``vouched``, a file of allowed signers: as ``bundles.signing.check``.
+    Without, as ``check_unaltered`` of those that ``manifests`` does not say were looked at.
+    """
+    from torchkeeper.stores.bundles import signing
 
-        for bundle in bundles:
-            check(bundle, path_of(params, "vouched"), report)
+    for bundle in bundles:
+        if params.get("vouched"):
+            signing.check(bundle, path_of(params, "vouched"), report)
+        elif bundle.path not in (params.get("manifests") or {}):
+            signing.check_unaltered(bundle, report)
 
 
 def _check_same(params: dict[str, Any], bundles: Iterable[Bundle]) -> None:

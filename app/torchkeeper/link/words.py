@@ -261,6 +261,11 @@ CATALOGUE: dict[str, Words] = {
         "{part} in it is not what its manifest says.",
         "Get it again from where it was made. Nothing was changed.",
     ),
+    "bundle-more": Words(
+        "{file} is not as it was made.",
+        "It holds {part}, which its manifest does not name.",
+        "Get it again from where it was made. Nothing was changed.",
+    ),
     "bundle-changed": Words(
         "{file} is another file by now.",
         "Somebody replaced it meanwhile.",

@@ -248,7 +248,7 @@ class Screen:
             with self._searching(item):
                 for file, name, stream in _streams(item, source):
                     with stream:
-                        leaks = self._scan(item, name, stream, facts)
+                        leaks = self._scan(item, name, stream, facts, file.size if file else 0)
                     if leaks:
                         seen = found.setdefault(id(item), _Seen(item))
                         self._note(seen, file, name, leaks, source, values)
@@ -277,11 +277,12 @@ class Screen:
         name: str,
         stream: BinaryIO,
         facts: set[tuple[str, str]],
+        size: int,
     ) -> list[Leak]:
         scanner = Scanner(self._own)
         leaks: dict[tuple[int, int], Leak] = {}
-        piece = b""
-        waiting = self._pieces(stream)
+        waiting = self._pieces(stream, size)
+        piece = next(waiting, b"")
         last = False
         while not last:
             following = next(waiting, b"")
@@ -359,11 +360,17 @@ class Screen:
         with source.open(file) as stream:
             return stream.read(MAX_PAYLOAD)
 
-    def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
-        """Raises OSError."""
-        while data := stream.read(CHUNK):
+    def _pieces(self, stream: BinaryIO, size: int = CHUNK) -> Iterator[bytes]:
+        """All of a stream, of which about so many bytes are expected. Raises OSError."""
+        # A buffer of CHUNK for each of a hundred thousand small files would take its time.
+        step = min(CHUNK, max(size + 1, 1 << 14))
+        done = 0
+        while data := stream.read(step):
             self._report.check()
             yield data
+            done += len(data)
+            if len(data) < step and done >= size:
+                break
 
     def _tell(self, item: Item, name: str, leak: Leak, times: int, fixed: bool) -> None:
         self.told.secrets += 1

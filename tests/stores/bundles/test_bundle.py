@@ -207,11 +207,15 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, bytes]], obj
 
 
 def edit(source: Path, target: Path, change: Callable[[Any], None]) -> None:
-    """A copy of a bundle with its manifest changed."""
+    """A copy of a bundle with its manifest changed, and without what that names no longer."""
 
     def apply(members: dict[str, bytes]) -> None:
         said = json.loads(members["manifest.json"])
         change(said)
+        named = {file["path"] for entry in said["entries"] for file in entry["files"]}
+        for name in [one for one in members if one.startswith("files/")]:
+            if name not in named:
+                del members[name]
         members["manifest.json"] = json.dumps(said).encode()
 
     rewrite(source, target, apply)
@@ -252,6 +256,29 @@ def test_lies_of_a_manifest(name: str, good: Path, tmp_path: Path) -> None:
     assert done.entries == whole.entries - 1
     assert not list((tmp_path / "t").rglob("*.tmp"))
     assert {p.name for p in tmp_path.iterdir()} == {"evil.torchcache", "t", "whole"}
+
+
+@pytest.mark.parametrize("name", ["files/xy/cxyz.py", "manifest.json.si'", "x", "files/x/"])
+def test_what_a_manifest_does_not_name_is_in_no_bundle(
+    good: Path, tmp_path: Path, name: str
+) -> None:
+    with_more = tmp_path / "more.torchcache"
+    rewrite(good, with_more, lambda members: members.update({name: b"import os"}))
+    with pytest.raises(Problem) as caught:
+        bring(with_more, tmp_path / "t")
+    assert (caught.value.code, caught.value.params) == (
+        "bundle-more",
+        {"part": name, "file": str(with_more)},
+    )
+    assert not (tmp_path / "t").exists()
+
+
+def test_what_was_packed_again_has_folders_and_is_taken(good: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.torchcache"
+    rewrite(good, again, lambda members: members.update({"files/": b"", "files/xy/": b""}))
+    done, left, _ = bring(again, tmp_path / "t")
+    plain, others, _ = bring(good, tmp_path / "whole")
+    assert (done, left.codes) == (plain, others.codes)
 
 
 def test_an_entry_listed_twice_counts_once(good: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.building import is_pair
+from torchkeeper.stores.bundles.exact import OUR_OWN, altered
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, Member, Slice
 from torchkeeper.stores.items import CHUNK, File, Item, digest_of, in_order, payload_digest
 
@@ -52,10 +53,11 @@ class Bundle:
 
     format: "torchcache" or "mega-cache". made_in, native: as the manifest says, or None.
     built: how objects were made, by the paths of their items, as far as the manifest tells and
-    what it says fits the files (``built_with``). refused: what no place can hold.
+    what it says fits the files (``built_with``). refused: what no place can hold. signed: whether
+    there is a signature, which nobody has checked yet (bundles.signing).
 
-    Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged",
-    "bundle-newer", "mega-cache-damaged", "not-a-bundle".
+    Raises Problem when made: "file-missing", "bundle-unreadable", "bundle-damaged", "bundle-more",
+    "bundle-altered", "bundle-newer", "mega-cache-damaged", "not-a-bundle".
     """
 
     def __init__(self, path: str, report: Report) -> None:
@@ -65,6 +67,7 @@ class Bundle:
         self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
         self.manifest_sha256 = ""
+        self.signed = False
         self._items: list[Item] = []
         self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
@@ -169,12 +172,19 @@ class Bundle:
         del whole
         self.made_in, self.native = said.made_in, said.native
         promised = {}
+        more = set(members) - OUR_OWN
         for entry in said.entries:
             report.check()
+            more.difference_update(file.path for file in entry.files)
             if entry.files:
                 self._take_files(entry, members)
             else:
                 promised[entry.kind, entry.key, entry.sha256] = entry
+        for name in sorted(more):
+            # Other programs write folders, too, when they pack again what they have unpacked.
+            if not name.endswith("/") or members[name].file_size:
+                raise Problem("bundle-more", part=name[:200])
+        self.signed = manifest.SIGNATURE in members
         if manifest.MEGA_CACHE in members:
             info = members[manifest.MEGA_CACHE]
             if not _as_it_is(info):
@@ -298,11 +308,12 @@ class Bundle:
         promised: dict[tuple[str, str, str], manifest.Listed] | None,
     ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
-        listed = {item.path for item in self._items}
+        known_paths = {item.path for item in self._items}
         try:
             artifacts = megacache.artifacts(stream, report)
         except Problem as damage:
-            if promised and (part := _altered(stream, promised, report)):
+            listed = self._read_member(manifest.NAME) if promised else None
+            if listed and (part := altered(stream, listed, report)):
                 raise Problem("bundle-altered", file=self.path, part=part) from damage
             raise
         known = _known(artifacts, promised or {})
@@ -313,7 +324,7 @@ class Bundle:
                 problem = Problem("type-unknown", type=artifact.type[:80])
                 self._refuse("unknown", artifact.key, problem)
                 continue
-            if kind == "autotune" and artifact.key in listed:
+            if kind == "autotune" and artifact.key in known_paths:
                 continue  # also under files/, for places without torch
             key = artifact.key
             sha256 = known.get((kind, key, artifact.size)) or _digest(stream, artifact, report)
@@ -334,21 +345,6 @@ class Bundle:
 
     def _refuse(self, kind: str, key: str, problem: Problem) -> None:
         self.refused.append(Refused(kind, key[:200], problem.code, problem.params))
-
-
-def _altered(
-    stream: BinaryIO, promised: dict[tuple[str, str, str], manifest.Listed], report: Report
-) -> str | None:
-    """Of a mega-cache that is damaged, the first payload that is not as promised, in words."""
-    try:
-        artifacts = megacache.artifacts(stream, report, summed=False)
-    except Problem:
-        return None
-    for one in artifacts:
-        kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
-        if (kind, one.key, _digest(stream, one, report)) not in promised:
-            return f"{kind} {one.key}"[:200]
-    return None
 
 
 def _known(

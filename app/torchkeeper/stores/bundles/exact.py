@@ -7,6 +7,8 @@ signed no byte can be another.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -18,8 +20,11 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.members import info
 from torchkeeper.stores.bundles.parts import Slice
-from torchkeeper.stores.items import digest_of
+from torchkeeper.stores.items import CHUNK, digest_of
+from torchkeeper.stores.progress import Progress
 
+#: Members that no entry of a manifest names.
+OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
 #: Bytes of a line of the directory before its name, and of what a large member adds.
 _LINE, _LARGE = 46, 20
 
@@ -30,33 +35,95 @@ def check(
     members: Mapping[str, zipfile.ZipInfo],
     listed: bytes,
     report: Report,
+    files: bool = False,
 ) -> tuple[list[zipfile.ZipInfo], int]:
     """The members as they would be written, in their order, and where the last one ends.
 
-    listed: the manifest. Raises Problem("bundle-altered", file=…, part=…), and as
-    ``manifest.begin``.
+    listed: the manifest. files: whether files are read, too, and their sha256 compared; the
+    mega-cache always is. Raises Problem("bundle-altered", file=…, part=…), where part names the
+    entry that is another, Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
     """
     promised, mega_cache = _promised(path, listed, report)
-    known = promised | {manifest.NAME, manifest.SIGNATURE}
+    sizes = (one.file_size for name, one in members.items()
+             if name == manifest.MEGA_CACHE or (files and name in promised))  # fmt: skip
+    done = Progress(report, sum(sizes))
     found: list[zipfile.ZipInfo] = []
     end = 0
     for one in sorted(members.values(), key=lambda one: one.header_offset):
         report.check()
+        name = one.filename
+        if name not in promised and name not in OUR_OWN:
+            raise Problem("bundle-more", file=path, part=name[:200])
         header = _header(stream, one) if one.header_offset == end else None
-        if header is None or one.filename not in known:
-            raise Problem("bundle-altered", file=path, part=one.filename[:200])
+        if header is None:
+            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
         written, size = header
-        if one.filename == manifest.MEGA_CACHE and mega_cache != digest_of(
-            Slice(stream, end + size, one.file_size), report
-        ):
-            raise Problem("bundle-altered", file=path, part=one.filename)
+        part = Slice(stream, end + size, one.file_size)
+        if name == manifest.MEGA_CACHE:
+            if mega_cache != _digest(part, done):
+                named = altered(io.BufferedReader(part, CHUNK), listed, report)
+                raise Problem("bundle-altered", file=path, part=named or name)
+        elif files and name not in OUR_OWN and promised[name] != _digest(part, done):
+            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
         found.append(written)
         end += size + one.file_size
+    done.end()
     expected = directory(found, end)
     there = os.pread(stream.fileno(), len(expected) + 1, end)
     if there != expected:
-        raise Problem("bundle-altered", file=path, part=_differing(there, expected, found))
+        named = _differing(there, expected, found)
+        raise Problem("bundle-altered", file=path, part=_named(named, listed, report))
     return found, end
+
+
+def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
+    """Of a mega-cache, the first artifact that is not as its manifest promises, as the kind and
+    key that it has there; None where all are.
+    """
+    keys: dict[tuple[str, str, str], str] = {}
+    for entry in manifest.begin(listed).entries:
+        report.check()
+        if entry.kind in megacache.TYPE_OF_KIND:
+            # An autotune result is under files/, too; its key here is its path there.
+            other = entry.kind == "autotune" and entry.files
+            key = entry.path[len(manifest.FILES) :] if other else entry.key
+            keys[entry.kind, key, entry.sha256] = f"{entry.kind} {entry.key}"[:200]
+    stream.seek(0)
+    if not megacache.looks_like(stream.read(12)):
+        return None
+    order = list(megacache.TYPE_OF_KIND)
+    left = dict(sorted(keys.items(), key=lambda one: (order.index(one[0][0]), one[0])))
+    try:
+        for one in megacache.walk(stream, stream.seek(0, os.SEEK_END), report):
+            kind = megacache.KIND_OF_TYPE.get(one.type, one.type)
+            stream.seek(one.offset)
+            digest = digest_of(stream, report, one.size)
+            if (kind, one.key, digest) in keys:
+                left.pop((kind, one.key, digest), None)
+                continue
+            same = (name for at, name in left.items() if at[:2] == (kind, one.key))
+            alike = (name for at, name in left.items() if at[2] == digest)
+            return next(same, None) or next(alike, None) or f"{kind} {one.key}"[:200]
+    except Problem:
+        pass  # what comes after that is the one
+    return next(iter(left.values()), None)
+
+
+def _digest(part: Slice, done: Progress) -> bytes:
+    found = hashlib.sha256()
+    while data := part.read(CHUNK):
+        found.update(data)
+        done.add(len(data))
+    return found.digest()
+
+
+def _named(name: str, listed: bytes, report: Report) -> str:
+    """A member, with the kind and key of the entry that it is a file of, if there is one."""
+    for entry in manifest.begin(listed).entries if name.startswith(manifest.FILES) else ():
+        report.check()
+        if any(file.path == name for file in entry.files):
+            return f"{entry.kind} {entry.key}"[:200] + f" ({name[:200]})"
+    return name[:200]
 
 
 def directory(members: Sequence[zipfile.ZipInfo], start: int) -> bytes:
@@ -98,20 +165,18 @@ def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, in
     return None
 
 
-def _promised(path: str, listed: bytes, report: Report) -> tuple[set[str], str | None]:
-    """The members that a manifest names, and the sha256 of the mega-cache."""
+def _promised(path: str, listed: bytes, report: Report) -> tuple[dict[str, bytes], bytes | None]:
+    """The sha256 of the members that a manifest names, and of the mega-cache."""
     try:
-        names = set()
+        digests: dict[str, bytes] = {}
         said = manifest.begin(listed)
         for entry in said.entries:
             report.check()
-            names |= {file.path for file in entry.files}
-            if entry.kind in megacache.TYPE_OF_KIND:
-                names.add(manifest.MEGA_CACHE)
+            digests |= {file.path: bytes.fromhex(file.sha256) for file in entry.files}
     except Problem as problem:
         problem.params.setdefault("file", path)
         raise
-    return names, said.mega_cache
+    return digests, bytes.fromhex(said.mega_cache) if said.mega_cache else None
 
 
 def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]) -> str:
@@ -124,5 +189,5 @@ def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]
         if one.header_offset > zipfile.ZIP64_LIMIT or one.file_size > zipfile.ZIP64_LIMIT:
             end += _LARGE
         if at < end:
-            return one.filename[:200]
+            return one.filename
     return "the directory at its end"

@@ -51,8 +51,8 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
     be there, or None.
 
     Raises as ``Bundle``, and of one that is signed Problem("signature-wrong", file=…, why=…),
-    Problem("bundle-altered", file=…, part=…) where anything in it is not as it was signed.
-    Payloads are not read for it: whoever reads one compares its sha256.
+    Problem("bundle-altered" | "bundle-more", file=…, part=…) where anything in it is not as it was
+    signed. Each byte of that is read for it, and of one that is not signed none but the manifest.
     """
     with _opened(path) as opened:
         if opened is None:
@@ -65,7 +65,7 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
         except ValueError as e:
             raise Problem("signature-wrong", file=path, why=str(e)) from e
         status, signer = _asked(path, opened, signers)
-        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
         return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
 
 
@@ -77,6 +77,18 @@ def check(bundle: Bundle, signers: str, report: Report) -> None:
     if signature.status != "trusted":
         how = sshsig.signed_by(signature._asdict())
         raise Problem("signature-required", file=bundle.path, how=how)
+    _same(bundle, signature)
+
+
+def check_unaltered(bundle: Bundle, report: Report) -> None:
+    """Of a bundle that is signed, by whomever: Problem("bundle-changed") where its file is another
+    one by now, and as ``signature_of``.
+    """
+    if bundle.signed:
+        _same(bundle, signature_of(bundle.path, None, report))
+
+
+def _same(bundle: Bundle, signature: Signature) -> None:
     if signature.manifest != bundle.manifest_sha256:
         raise Problem("bundle-changed", file=bundle.path)
 
@@ -84,12 +96,13 @@ def check(bundle: Bundle, signers: str, report: Report) -> None:
 def copy_manifest(path: str, target: str, report: Report) -> str:
     """Write the manifest of a bundle to a new file, to be signed; returns its sha256.
 
-    Raises as ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…).
+    Raises as ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…): what
+    is damaged already nobody could take when it is signed.
     """
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
-        exact.check(path, opened.stream, opened.members, opened.manifest, report)
+        exact.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
         # In a folder of its own, which goes when it is signed.
         with open(target, "xb") as out:
             out.write(opened.manifest)
@@ -171,6 +184,7 @@ def _opened(path: str) -> Iterator[_Opened | None]:
                 if listed is None:
                     raise Problem("bundle-damaged", file=path, why="It has no manifest")
                 check_size(listed)
+                _check_names(path, members)
                 if signed is not None and signed.file_size > sshsig.MAX_SIZE:
                     raise Problem("signature-wrong", file=path, why="It is too large for one")
                 whole = archive.read(listed)
@@ -181,6 +195,16 @@ def _opened(path: str) -> Iterator[_Opened | None]:
         except ZIP_ERRORS as e:
             raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
         yield _Opened(stream, members, whole, signature)
+
+
+def _check_names(path: str, members: Mapping[str, zipfile.ZipInfo]) -> None:
+    """Raise Problem("bundle-more") for a name that no manifest has to be read for: where it was
+    that of a signature, nobody is to hear that there is none.
+    """
+    for name, one in members.items():
+        folder = name.endswith("/") and not one.file_size
+        if name not in exact.OUR_OWN and not name.startswith(manifest.FILES) and not folder:
+            raise Problem("bundle-more", file=path, part=name[:200])
 
 
 def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
