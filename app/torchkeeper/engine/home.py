@@ -72,21 +72,23 @@ def sweep(path: str) -> None:
     if not path:
         return
     above, mine = os.path.split(path)
+    named = _named()
     with contextlib.suppress(OSError), os.scandir(above) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and entry.name != mine:
                 with contextlib.suppress(OSError):
-                    _remove(entry.path)
+                    _remove(entry.path, told=entry.name.startswith(named))
 
 
-def _remove(path: str) -> None:
+def _remove(path: str, told: bool) -> None:
+    """Remove one that nobody keeps. told: whether a lock tells that."""
     handle = os.open(path, _OPEN)
     try:
         status = os.fstat(handle)
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o700:
             return
         # What this machine's locks do not tell: another machine's, or an older version's.
-        if not os.path.basename(path).startswith(_named()) and (
+        if not told and (
             time.time() - status.st_mtime < _LONG or not atrest.is_local(status.st_dev)
         ):
             return

@@ -254,11 +254,11 @@ def _trash(one: Mapping[str, Any]) -> _Said:
     command, remedy = _elsewhere(one), f"Use a folder of your own: {_elsewhere(one)}"
     if one.get("mine"):
         command = f"rm -r {_quoted(one.get('path'))}"
-        remedy = f"If you do not trust that, remove it: {command}"
+        remedy = f"Look at what is in it, then remove it: {command}"
     return _Said(
         f"The trash in {_text(one, 'place')} belongs to {who}.",
-        f"An undo puts back what lies in it, and PyTorch runs that: it is what {who} put "
-        f"there.{_hint(one)}",
+        f"Whoever made it can change what lies in it, so nothing is put back from there, and "
+        f"nothing is purged into it.{_hint(one)}",
         remedy,
         command,
         f"its trash belongs to {who}",

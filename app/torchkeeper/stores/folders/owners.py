@@ -19,8 +19,8 @@ is PyTorch's default, where precompiled C++ headers are whatever TORCHINDUCTOR_C
   first; ``sticky``: to the folder itself, but only add to it.
 - ``entries``: so many of its ``folders`` and ``files`` are of other users, ``owners`` being
   ``[[who, how many], …]``, the most first.
-- ``trash``: the trash in it, ``path``, is another user's than the folder: an undo puts back what
-  that one put there.
+- ``trash``: the trash in it, ``path``, is another user's than the folder, and is not believed
+  (folders.receipts).
 
 ``grave`` is what lies among folders of everybody, as in /tmp (``among`` names it), or what
 everybody may write to: there nobody has meant it. Elsewhere a group may well share a cache.
