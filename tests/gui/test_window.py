@@ -267,7 +267,7 @@ def test_what_was_cut_off_is_brought_to_its_end_and_told(
     cut_off.leave()
     window = open_window(fixture_cache)
     assert "A purge of" in window.note_bar.text.text()
-    assert "put back" in window.note_bar.text.text()
+    assert "Nothing had been moved yet." in window.note_bar.text.text()
     assert window.note_bar.isVisible()
     assert not list(fixture_cache.glob(".torchkeeper*"))
     said = window.note_bar.text.text()

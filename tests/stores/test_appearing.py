@@ -216,6 +216,16 @@ def test_where_no_link_can_be_made_it_is_copied(
     assert names(tmp_path) == ["f"]
 
 
+def test_a_bundle_in_place_of_another_is_for_the_same_eyes(kept_291: Path, tmp_path: Path) -> None:
+    folder, ones = described(kept_291)
+    ones = [one for one in ones if one.entry.kind == "pgo"]
+    bundle = tmp_path / "b.torchcache"
+    bundle.write_text("secret so far")
+    bundle.chmod(0o600)
+    assert exporting.export(ones, folder, str(bundle), Report(), Left()).entries
+    assert stat.S_IMODE(bundle.stat().st_mode) == 0o600
+
+
 def test_only_what_nobody_writes_any_more_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.copying import Copied, be_patient, copy, plan_copy
 from torchkeeper.stores.describe import Described
+from torchkeeper.stores.folders import arriving
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.lost import Lost
@@ -69,6 +70,12 @@ def fetch(url: str, target: Path, placed: Callable[[Item, str], None] | None = N
         done = copy(store, everything(store), str(target), Report(), left, placed=placed)
         assert left.codes == []
     return done
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each entry arrives before the next is asked for; otherwise all of these would at once."""
+    monkeypatch.setattr(arriving, "_FILES", 1)
 
 
 class After:

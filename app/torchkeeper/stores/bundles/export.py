@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import stat
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -98,7 +99,7 @@ def export(
     total = sum(one.item.size for one in taken)
     made: Appearing | None = None
     try:
-        made = Appearing(output, buffering=_BUFFER)
+        made = Appearing(output, _mode_of(output), _BUFFER)
         done = Progress(report, total)
         out = cast(BufferedRandom, made.stream)
         exported = _write(taken, alone, out, done, report, left, Record(makers))
@@ -121,6 +122,14 @@ def export(
         if made is not None:
             made.close()
     return exported
+
+
+def _mode_of(output: str) -> int | None:
+    """The permissions of a file that is replaced, which its bundle shall have, too."""
+    try:
+        return stat.S_IMODE(os.stat(output).st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Described]:
