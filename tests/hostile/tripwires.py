@@ -110,6 +110,8 @@ class Arena:
         """What is wrong with an event, or None."""
         if event == "open":
             path, _, flags = args
+            if isinstance(flags, int) and flags & os.O_TMPFILE == os.O_TMPFILE:
+                path = os.path.join(path, "nameless")  # it is the folder of what has no name yet
             if isinstance(flags, int) and flags & _WRITES and not self._may_write(path):
                 return f"opened {path!r} for writing"
         elif event in _CHANGES:
