@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,12 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 
+
 Operation = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
+
+
+def _is_path(place: str) -> bool:
+    return os.path.isabs(place) and "\0" not in place and not is_server(place)
 
 
 def owned(store: Store) -> list[owners.Finding] | None:
@@ -29,7 +35,7 @@ def pointed_out(operation: Operation, name: str, *, runs: bool = False) -> Opera
 
     def told(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
         place = params.get(name) or (places.default_folder() if runs else None)
-        if isinstance(place, str) and not is_server(place) and not params.get("dry"):
+        if isinstance(place, str) and _is_path(place) and not params.get("dry"):
             found = owners.of_program(place) if runs else owners.glance(place)
             if found:
                 report.finding(owners=found)

@@ -94,6 +94,8 @@ def path_of(params: dict[str, Any], name: str) -> str:
     path: str = params[name]
     if not os.path.isabs(path):
         raise Problem("path-not-absolute", path=path)
+    if "\0" in path:
+        raise Problem("place-missing", place=path)  # nothing can be called so
     return path
 
 
