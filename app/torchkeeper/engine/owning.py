@@ -14,7 +14,6 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 
-
 Operation = Callable[[Session, dict[str, Any], Report], dict[str, Any]]
 
 
