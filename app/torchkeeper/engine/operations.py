@@ -30,6 +30,7 @@ from torchkeeper.engine.owning import owned, pointed_out
 from torchkeeper.engine.session import (
     Session,
     asks_times,
+    bring_to_end,
     entries_of,
     items_of,
     keys_tell,
@@ -37,7 +38,6 @@ from torchkeeper.engine.session import (
     others_in,
     path_of,
     place_of,
-    tell_left,
     tell_refused,
     told_of,
     unread_of,
@@ -46,9 +46,8 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import owners, receipts, trash
+from torchkeeper.stores.folders import owners, receipts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.guard import mended
 from torchkeeper.stores.folders.index import signature
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import is_server
@@ -318,25 +317,13 @@ def _hold(session: Session, params: dict[str, Any], _: Report) -> dict[str, Any]
     return {"held": len(session.held)}
 
 
-def _undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    return asdict(
-        trash.undo(path_of(params, "place"), report, lambda i, p: tell_left(report, i, p))
-    )
-
-
 def _trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     place = path_of(params, "place")
-    mended(place, report)
+    bring_to_end(place, report)
     found = [asdict(receipt) for receipt in receipts.in_trash(place)]
     for start in range(0, len(found), wire.MAX_ROWS):
         report.rows(found[start : start + wire.MAX_ROWS])
-    return _trash_totals(path_of(params, "place"))
-
-
-def _empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    done = asdict(trash.empty(path_of(params, "place"), report))
-    del done["receipt"]
-    return done
+    return _trash_totals(place)
 
 
 def _probe(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
@@ -427,9 +414,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
     "suggest": _late("suggest", "suggesting"),
-    "undo": _undo,
+    "undo": _late("undo", "purging"),
     "trash": _trash,
-    "empty_trash": _empty_trash,
+    "empty_trash": _late("empty_trash", "purging"),
     "probe": _probe,
     "know": _know,
     "check": _late("check", "checking"),

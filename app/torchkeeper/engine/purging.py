@@ -1,4 +1,4 @@
-"""The operations that remove entries: a plan, and exactly that plan carried out.
+"""The operations that remove entries: a plan, exactly that plan carried out, and undone.
 
 From a folder entries go to its trash, what processes use stays; from a server they go for good.
 """
@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import suggesting, wire
-from torchkeeper.engine.session import Session, batches_of, chosen_of, place_of, tell_left
+from torchkeeper.engine.session import (
+    Session,
+    batches_of,
+    chosen_of,
+    path_of,
+    place_of,
+    tell_left,
+)
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.in_use import InUse, users
@@ -189,3 +196,16 @@ def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[st
         done = remove(store, plan.items, report, lambda i, p: tell_left(report, i, p))
     about = {"entries": done.entries, "files": done.keys, "bytes": done.bytes}
     return {**about, "failed": done.failed, "receipt": None}
+
+
+def undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Put the latest purge of a folder back: a restoring.Purged."""
+    place = path_of(params, "place")
+    return asdict(trash.undo(place, report, lambda i, p: tell_left(report, i, p)))
+
+
+def empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Remove what lies in the trash of a folder for good: the counts of a restoring.Purged."""
+    done = asdict(trash.empty(path_of(params, "place"), report))
+    del done["receipt"]
+    return done

@@ -71,10 +71,8 @@ class Session:
         """The place, open for reading, where what was cut off is at its end. Raises Problem as
         stores.store.opened.
         """
-        if not is_server(place) and journal.lies_in(place):
-            from torchkeeper.stores.folders.guard import mended
-
-            mended(place, report)
+        if not is_server(place):
+            bring_to_end(place, report)
         return opened(place, report, self.secrets.get(place))
 
     def hold_unsigned(self, bundle: Appearing | None) -> None:
@@ -87,6 +85,15 @@ class Session:
         """End what runs, and let go of what was not finished."""
         self.hold_unsigned(None)
         self.reader.close()
+
+
+def bring_to_end(folder: str, report: Report) -> None:
+    """Complete or take back what was cut off in a folder (folders.recovering)."""
+    if journal.lies_in(folder):
+        # Loaded where it is needed: an engine that lists a folder shall start at once.
+        from torchkeeper.stores.folders.guard import mended
+
+        mended(folder, report)
 
 
 def path_of(params: dict[str, Any], name: str) -> str:
