@@ -1,4 +1,4 @@
-"""The list of places as a target: rows of the table that are dragged can be dropped on a place."""
+"""What is dropped: files on windows and dialogs, and rows of the table on the list of places."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 
 Takes = Callable[[Place], bool]
+
+
+def files_of(event: QDropEvent) -> list[str]:
+    """The paths of the files of this machine that are dragged."""
+    return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class PlaceList(QListView):

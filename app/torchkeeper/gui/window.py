@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Sign
 from PySide6.QtWidgets import QDialog
 
 from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
@@ -515,7 +516,7 @@ class Window(Shell):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        paths = files_of(event)
         if paths:
             event.acceptProposedAction()
             # The source of the drag waits until this returns.

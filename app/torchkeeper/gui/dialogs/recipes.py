@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog, choose_files, choose_folder
+from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
@@ -356,7 +357,7 @@ class RecipesDialog(Dialog):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        paths = files_of(event)
         event.acceptProposedAction()
         # The source of the drag waits until this returns.
         QTimer.singleShot(0, self, lambda: self.add(paths))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 from torchkeeper.gui import forms, theme, trees
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
 from torchkeeper.gui.dialogs.trusting import TrustDialog
+from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link import signers
 from torchkeeper.link.words import UserError, printable
@@ -91,11 +92,11 @@ class SignersDialog(Dialog):
         return self._signers[rows[0]] if rows else None
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if files_of(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        paths = files_of(event)
         if paths:
             event.acceptProposedAction()
             self.open_trust().read_file(paths[0])

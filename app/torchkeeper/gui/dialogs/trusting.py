@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.dialogs.base import Dialog, choose_files
 from torchkeeper.gui.dialogs.trust import trust_notice
+from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link import signers
 from torchkeeper.link.words import UserError, printable
@@ -90,11 +91,11 @@ class TrustDialog(Dialog):
         (self.name if key else self.key).setFocus()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if files_of(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        paths = files_of(event)
         if paths:
             event.acceptProposedAction()
             self.read_file(paths[0])

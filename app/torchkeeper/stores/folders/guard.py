@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import journal
+from torchkeeper.stores.folders.locks import taken
 from torchkeeper.stores.folders.recovering import Recovered, recover, unfinished
 
 #: Seconds to wait for another one to finish.
@@ -33,7 +33,8 @@ def changing(
     while True:
         handle = _opened(root, place)
         try:
-            if _locked(handle) and _is_there(handle, root):
+            # Where there are no locks, as on some NFS, it goes on unguarded.
+            if not taken(handle) and _is_there(handle, root):
                 yield recover(root, report or Report(), keep)
                 return
         finally:
@@ -50,16 +51,6 @@ def _opened(root: str, place: str) -> int:
         raise Problem("place-missing", place=place) from e
     except OSError as e:
         raise Problem("place-unreadable", place=place, why=e.strerror) from e
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks, such as some NFS: go on unguarded
-    return True
 
 
 def _is_there(handle: int, root: str) -> bool:

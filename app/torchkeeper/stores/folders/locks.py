@@ -91,7 +91,7 @@ def ours(lock: str) -> Iterator[bool]:
         yield True
         return
     try:
-        yield not _locked(handle)
+        yield not taken(handle)
     finally:
         os.close(handle)
 
@@ -103,12 +103,12 @@ def held(lock: str) -> bool:
     except OSError:
         return False
     try:
-        return _locked(handle)
+        return taken(handle)
     finally:
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def taken(handle: int) -> bool:
     """Whether somebody else holds a lock; ours it is otherwise, where there is such a thing."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -203,9 +203,9 @@ def _restore(root: str, bin_: str | None, about: Mapping[str, Any], outcome: str
     def left(_item: Item, _problem: Problem) -> None:
         """It is in the trash, where undo finds it."""
 
-    done = restore(root, bin_, receipts.trashed(bin_), Report(), left)
+    done, full = restore(root, bin_, receipts.trashed(bin_), Report(), left)
     stays = len(receipts.trashed(bin_))
-    ended = "no-room" if done.full else outcome
+    ended = "no-room" if full else outcome
     return _Ended(ended, done.entries, done.files, done.bytes, stays)
 
 

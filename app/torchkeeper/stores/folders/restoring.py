@@ -20,15 +20,12 @@ Left = Callable[[Item, Problem], None]
 
 @dataclass
 class Purged:
-    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None. full:
-    whether an undo had no room for all.
-    """
+    """What a purge or an undo did. bytes: allocated on the disk. receipt: for undo, or None."""
 
     entries: int = 0
     files: int = 0
     bytes: int = 0
     receipt: str | None = None
-    full: bool = False
 
 
 def allocated(files: Iterable[File]) -> int:
@@ -39,24 +36,26 @@ def allocated(files: Iterable[File]) -> int:
     return sum(seen.values())
 
 
-def restore(root: str, bin_: str, files: list[File], report: Report, left: Left) -> Purged:
+def restore(
+    root: str, bin_: str, files: list[File], report: Report, left: Left
+) -> tuple[Purged, bool]:
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
-    be goes to ``left``. Where there is no room no further entry is tried. Of a receipt that is
-    empty then nothing stays.
+    be goes to ``left``. Of a receipt that is empty then nothing stays. Returns what was done, and
+    whether the disk was too full for all: no further entry is tried then.
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
     back: list[File] = []
     paths: set[str] = set()
     items = items_of(bin_, files)
-    number = 0
+    number, full = 0, False
     # Lists last: PyTorch takes none of one of which a library is missing.
     for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
         try:
             back += _restore_item(root, bin_, item, folders, paths, left)
         except OSError as e:
             if e.errno in (errno.ENOSPC, errno.EDQUOT):
-                done.full = True
+                full = True
                 break
             left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
         number += len(item.files)
@@ -75,7 +74,7 @@ def restore(root: str, bin_: str, files: list[File], report: Report, left: Left)
         folders.restore_times(root, touched)
     done.files = len(back)
     done.bytes = allocated(back)
-    return done
+    return done, full
 
 
 def _restore_item(

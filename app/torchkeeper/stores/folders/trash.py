@@ -24,7 +24,6 @@ from torchkeeper.stores.folders.receipts import FILES
 from torchkeeper.stores.folders.restoring import Left, Purged, allocated, restore
 from torchkeeper.stores.folders.walking import file_at
 from torchkeeper.stores.items import File, Item, is_group
-from torchkeeper.stores.lists import MARK
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def _purge_item(
 ) -> list[File] | None:
     """Take the files of an entry, all of them if they are what was planned, else none: None."""
     # The lock of a list that stays is taken when the item comes off it.
-    listed = os.path.join(root, item.path.partition(MARK)[0])
+    listed = os.path.join(root, withdrawing.list_of(item))
     but = lock_of(listed) if withdrawing.goes_alone(item) else None
     with holding(root, item.kind, item.key, item.path, but) as free:
         if free:
@@ -290,7 +289,7 @@ def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
     try:
         journal = begun(root, "undo", receipt=os.path.basename(bin_))
         try:
-            done = restore(root, bin_, files, report, left)
+            done, full = restore(root, bin_, files, report, left)
             sync_folder(root)
         except BaseException:
             if journal:
@@ -298,11 +297,11 @@ def _undo(root: str, bin_: str, report: Report, left: Left) -> Purged:
             raise
     except OSError as e:
         raise Problem("place-unwritable", place=root, why=e.strerror) from e
-    if journal and (done.full or receipts.clear(root) is not None):
+    if journal and (full or receipts.clear(root) is not None):
         journal.leave()  # the next one that comes does the rest, if it can
     elif journal:
         journal.close()
-    if done.full:
+    if full:
         raise Problem("undo-full", place=root, entries=done.entries)
     return done
 
