@@ -13,12 +13,25 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
+from torchkeeper.link.findingwords import WORDS
 from torchkeeper.link.travel import PACKAGES
 from torchkeeper.link.words import CATALOGUE
 
 APP = Path(torchkeeper.__file__).parent
 #: From the ground up; a package may import itself and what stands before it.
-FLOORS = ["resources", "artifacts", "stores", "verdict", "warm", "engine", "link", "cli", "gui"]
+FLOORS = [
+    "resources",
+    "artifacts",
+    "stores",
+    "settings",
+    "verdict",
+    "warm",
+    "doctor",
+    "engine",
+    "link",
+    "cli",
+    "gui",
+]
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 #: What a floor above may not be used by, although it stands before it.
 NEVER = {"gui": {"cli"}, "warm": {"resources"}}
@@ -142,3 +155,18 @@ def test_every_problem_has_words_and_no_words_are_idle() -> None:
     quoted = Counter(re.findall(r'(?<=")[^"\n]+(?=")', sources))
     idle = {code for code in CATALOGUE if quoted[code] < 2}
     assert idle == set()
+
+
+def test_every_finding_has_words_and_no_words_are_idle() -> None:
+    codes = {
+        str(node.args[0].value)
+        for package, _, tree in modules()
+        if package in PACKAGES
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Finding"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert codes == set(WORDS)

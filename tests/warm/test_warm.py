@@ -132,7 +132,7 @@ def test_from_a_zip_everything_hits(
     archive = tmp_path / "engine.zip"
     with zipfile.ZipFile(archive, "w") as made:
         made.write(APP / "__init__.py", "torchkeeper/__init__.py")
-        for package in ("artifacts", "stores", "verdict", "warm", "engine"):
+        for package in ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine"):
             for file in (APP / package).rglob("*.py"):
                 made.write(file, f"torchkeeper/{file.relative_to(APP).as_posix()}")
     script = tmp_path / "engine.py"

@@ -17,7 +17,7 @@ import torchkeeper
 from torchkeeper.link.words import user_error
 from torchkeeper.stores.appearing import appearing
 
-PACKAGES = ("artifacts", "stores", "verdict", "warm", "engine")
+PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
 
 
 def cache_folder() -> str:

@@ -1297,7 +1297,12 @@ class _Shown(dict[str, str]):
 
 def user_error(code: str, params: Mapping[str, object]) -> UserError:
     """The words for a code. An unknown code is said as such, with its parameters."""
-    words = CATALOGUE.get(code)
+    return words_for(CATALOGUE, code, params)
+
+
+def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, object]) -> UserError:
+    """As ``user_error``, with the words of this catalogue."""
+    words = catalogue.get(code)
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
         return UserError(f"The engine reported “{code}”.", said, code=code)

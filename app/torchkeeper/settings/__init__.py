@@ -1,0 +1,1 @@
+"""What steers the caches: each setting described once, the rules between them, their origins."""

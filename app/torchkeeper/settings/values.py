@@ -1,0 +1,63 @@
+"""What the text of a variable comes to, by the rules of who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.setting import Setting
+
+#: What a setting can come to; None where it is left to PyTorch.
+Value = bool | int | str | None
+
+
+def default(setting: Setting, version: str | None = None) -> str | None:
+    """The text that is as good as none in a version of torch (of Triton, for Triton's settings),
+    None where it has no default. Without a version, that of the newest known.
+    """
+    found = setting.defaults[-1][1]
+    if version is not None:
+        for since, value in setting.defaults:
+            if _numbers(since) <= _numbers(version):
+                found = value
+    return found
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = []
+    for part in version.split("+", maxsplit=1)[0].split("."):
+        digits = "".join(c for c in part if c.isdigit())
+        numbers.append(int(digits[:9]) if digits else 0)
+    return tuple(numbers[:3])
+
+
+def value(setting: Setting, text: str | None, version: str | None = None) -> Value:
+    """What a variable of this text comes to, None for one that is not set or as good as.
+
+    Raises ValueError where whoever reads it fails, as for a port that is no number.
+    """
+    if text is None:
+        text = default(setting, version)
+    if text is None:
+        return None
+    if setting.reading == "config":
+        read = {"1": True, "0": False}.get(text, text)
+        return bool(read) if setting.type in ("switch", "tristate") else read
+    if setting.reading == "tristate":
+        return {"1": True, "0": False}.get(text)
+    if setting.reading == "one":
+        return text == "1"
+    if setting.reading == "triton":
+        return text.lower() in ("1", "true", "on", "y", "yes")
+    if setting.reading == "number":
+        return int(text)
+    return text
+
+
+def on(values: Mapping[str, str], name: str, version: str | None = None) -> bool:
+    """Whether a switch is on among the variables of an environment."""
+    setting = BY_NAME[name]
+    for other in (*setting.same, name):
+        if other in values:
+            return value(setting, values[other], version) is True
+    return value(setting, None, version) is True
