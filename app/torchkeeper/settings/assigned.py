@@ -22,28 +22,12 @@ from torchkeeper.settings.known import BY_NAME, SETTINGS
 HOWS = ("assigned", "patched", "options", "variable", "variable-default", "unset", "fresh")
 
 _INDUCTOR = "torch._inductor.config."
-#: Attributes that are settings by another name: aliases in torch/_inductor/config.py, and what
-#: Triton's knobs (triton/knobs.py) are called.
-_OTHER_NAMES = {
-    "torch._inductor.config.force_disable_caches": "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
-    "triton.knobs.cache.dir": "TRITON_CACHE_DIR",
-    "triton.knobs.cache.home_dir": "TRITON_HOME",
-    "triton.knobs.cache.manager_class": "TRITON_CACHE_MANAGER",
-    "triton.knobs.cache.remote_manager_class": "TRITON_REMOTE_CACHE_BACKEND",
-    "triton.knobs.compilation.always_compile": "TRITON_ALWAYS_COMPILE",
-    "triton.knobs.autotuning.cache": "TRITON_CACHE_AUTOTUNING",
-    "triton.knobs.redis.key_format": "TRITON_REDIS_KEY_FORMAT",
-    "triton.knobs.redis.host": "TRITON_REDIS_HOST",
-    "triton.knobs.redis.port": "TRITON_REDIS_PORT",
-}
+#: Of all variables that mean the same, the one whose setting stands for them.
+CHIEF = {one.name: (one.same or (one.name,))[0] for one in SETTINGS}
 _ATTRIBUTES = {
-    **{name: setting for name, setting in _OTHER_NAMES.items() if setting in BY_NAME},
-    **{one.config: one.name for one in SETTINGS if one.config},
-}
-#: The setting of each variable, that of another name for the same, too.
-VARIABLES = {
-    **{other: one.name for one in SETTINGS for other in one.same},
-    **{one.name: one.name for one in SETTINGS},
+    # An alias, in torch/_inductor/config.py.
+    "torch._inductor.config.force_disable_caches": "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    **{one.config: CHIEF[one.name] for one in SETTINGS if one.config},
 }
 #: Where a call takes Inductor's settings: its name, and the argument.
 _OPTIONS = {
@@ -65,9 +49,10 @@ _MAX_TEXT, _MAX_NAME, _MAX_FOUND = 400, 200, 200
 class Assigned:
     """A place in a source that sets a setting.
 
-    name: of the setting. line: from 1. how: one of HOWS. value: as the variable would have it, None
-    for none, without a password; computed: what it comes to does not stand there. top: it is done
-    whenever the module is run or imported, whatever else happens. late: torch was imported above.
+    name: of the setting, CHIEF where several variables mean the same. line: from 1. how: one of
+    HOWS. value: as the variable would have it, None for none, without a password; computed: what it
+    comes to does not stand there. top: it is done whenever the module is run or imported, whatever
+    else happens. late: torch was imported above. variable: that is set, or "".
     """
 
     name: str
@@ -77,6 +62,7 @@ class Assigned:
     computed: bool = False
     top: bool = False
     late: bool = False
+    variable: str = ""
 
 
 @dataclass(frozen=True)
@@ -276,8 +262,8 @@ class _Look:
         name = self._text(key)
         if isinstance(name, bytes):
             name = name.decode(errors="replace")
-        if isinstance(name, str) and name in VARIABLES:
-            self._add(VARIABLES[name], line, how, value)
+        if isinstance(name, str) and name in CHIEF:
+            self._add(name, line, how, value, name)
 
     def _variables(self, mapping: ast.expr | None, line: int) -> None:
         for key, value in _items(mapping):
@@ -339,10 +325,13 @@ class _Look:
             node = self._constants.get(node.id)
         return _constant(node)
 
-    def _add(self, name: str, line: int, how: str, value: ast.expr | None) -> None:
+    def _add(
+        self, name: str, line: int, how: str, value: ast.expr | None, variable: str = ""
+    ) -> None:
         if name not in BY_NAME:
             return
-        one = Assigned(name, line, how, top=self._top, late=line > self._torch)
+        late = line > self._torch
+        one = Assigned(CHIEF[name], line, how, top=self._top, late=late, variable=variable)
         if how in ("unset", "fresh"):
             one = replace(one, computed=how == "fresh")
         else:

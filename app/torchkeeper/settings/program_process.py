@@ -1,7 +1,8 @@
 """The process that reads a program's sources for ``settings.programs``; it can do nothing else.
 
 A request is one JSON line, a ``programs.Program``. The answer is a line for each source, as soon as
-it is read, ``{"file", "main", "sure", "found"}`` or ``{"file", "unread"}``, and a last one ``{"stopped"}``.
+it is read, ``{"file", "main", "sure", "found"}`` or ``{"file", "unread"}``, and a last one
+``{"stopped"}``.
 """
 
 from __future__ import annotations

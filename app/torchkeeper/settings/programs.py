@@ -178,10 +178,8 @@ def _assigned(row: Any) -> Assigned | None:
     if not isinstance(row, dict) or row.get("name") not in BY_NAME or row.get("how") not in HOWS:
         return None
     line, value = row.get("line"), row.get("value")
-    return Assigned(
-        row["name"],
-        line if isinstance(line, int) else 0,
-        row["how"],
-        value if isinstance(value, str) else None,
-        *(row.get(name) is True for name in ("computed", "top", "late")),
-    )
+    computed, top, late = (row.get(name) is True for name in ("computed", "top", "late"))
+    text = value if isinstance(value, str) else None
+    variable = row["variable"] if row.get("variable") in BY_NAME else ""
+    number = line if isinstance(line, int) else 0
+    return Assigned(row["name"], number, row["how"], text, computed, top, late, variable)

@@ -66,7 +66,7 @@ def environment(pid: int) -> dict[str, str]:
 def variables(data: bytes) -> dict[str, str]:
     """The variables in what ``environ`` of a process says."""
     pairs = (part.partition(b"=") for part in data.split(b"\0"))
-    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if name}
 
 
 def mapped(maps: bytes) -> set[bytes]:
@@ -119,7 +119,12 @@ def is_ours(command: list[str]) -> bool:
 
 def runs_python(pid: int, maps: bytes) -> bool:
     """Whether it can need an entry of a cache: it runs Python, or has torch or Triton loaded."""
-    if any(pattern.search(maps) for pattern in (TORCH, TRITON, _PYTHON)):
+    return bool(TORCH.search(maps) or TRITON.search(maps)) or is_python(pid, maps)
+
+
+def is_python(pid: int, maps: bytes) -> bool:
+    """Whether it is an interpreter of Python, or a program that has one in it."""
+    if _PYTHON.search(maps):
         return True
     return os.path.basename(os.readlink(f"{PROC}/{pid}/exe")).startswith(("python", "pypy"))
 
