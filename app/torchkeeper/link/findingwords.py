@@ -5,6 +5,7 @@ As in ``link.words``: an engine sends codes and figures, and nothing that it say
 
 from __future__ import annotations
 
+from torchkeeper.link import doctorwords
 from torchkeeper.link.words import UserError, Words, words_for
 from torchkeeper.settings.finding import Finding
 
@@ -16,9 +17,13 @@ WORDS: dict[str, Words] = {
         "so that it misses everywhere else.",
         "Set TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1 as well.",
     ),
+    # The doctor
+    **doctorwords.WORDS,
 }
 
 
 def said(finding: Finding) -> UserError:
     """What, why and remedy of a finding, with its figures in them."""
-    return words_for(WORDS, finding.code, finding.params)
+    if finding.code in doctorwords.SPOKEN:
+        return doctorwords.SPOKEN[finding.code](finding)
+    return words_for(WORDS, finding.code, {"place": finding.place, **finding.params})

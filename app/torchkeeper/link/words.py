@@ -1209,6 +1209,17 @@ CATALOGUE: dict[str, Words] = {
         "It usually takes less than a minute.",
         "Try again; nothing half-written was left.",
     ),
+    # The doctor
+    "check-failed": Words("It could not be looked at: {path}.", "{why}"),
+    "toolchain-failed": Words(
+        "What the interpreter can do was not tried to the end.", "{why}", "The log says more."
+    ),
+    "toolchain-stuck": Words(
+        "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
+        "Its compiler hangs, or importing torch takes very long.",
+        "Try again when the machine is less busy.",
+    ),
+    "fix-unknown": Words("The engine does not know the fix “{fix}”."),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),
