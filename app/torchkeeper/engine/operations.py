@@ -333,6 +333,9 @@ def _probe(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
 
 
 def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """``supervise.warm``. settings: {variable: text} of a profile, which the compile then has and
+    no others of the described ones; they may hold a password. Left out, they are the engine's.
+    """
     from torchkeeper.warm.supervise import warm
 
     return warm(params, report)
