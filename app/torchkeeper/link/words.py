@@ -48,6 +48,28 @@ class Words(NamedTuple):
 
 
 CATALOGUE: dict[str, Words] = {
+    # Processes
+    "processes-untold": Words(
+        "Running processes cannot be looked at.",
+        "This system does not tell of them under /proc, as Linux does.",
+        "Ask about an interpreter instead: --env PYTHON.",
+    ),
+    "process-gone": Words(
+        "There is no process {pid}.",
+        "It has ended, or the number is mistyped; one in a container has another number outside.",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
+    "process-kernel": Words("Process {pid} is a thread of the kernel, and runs no program."),
+    "process-of-other": Words(
+        "Process {pid} cannot be looked into.",
+        "It is another user's, or keeps itself from being looked into.",
+        "Ask as the user that runs it.",
+    ),
+    "process-not-python": Words(
+        "Process {pid}, {name}, does not run Python.",
+        "",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
     # Places
     "place-missing": Words(
         "There is no folder {place}.",
