@@ -69,8 +69,9 @@ class _Reader:
         self._at = 0
         #: What has been opened: what closes it, and what it is.
         self._open: list[tuple[str, str]] = []
-        #: Ends of texts that begin with the next line, and whether tabs before them do not count.
-        self._here: list[tuple[str, bool]] = []
+        #: Ends of texts that begin with the next line, whether tabs before them do not count, and
+        #: whether a backslash joins lines there.
+        self._here: list[tuple[str, bool, bool]] = []
 
     def commands(self) -> Iterator[Command]:
         after = ""
@@ -155,7 +156,8 @@ class _Reader:
             self._at = redirect.end()
             target = self._next()
             if redirect[0].lstrip("0123456789") in ("<<", "<<-") and isinstance(target, Word):
-                self._here.append((target.text, redirect[0].endswith("-")))
+                joins = target.plain == len(target.text)
+                self._here.append((target.text, redirect[0].endswith("-"), joins))
             return self._next() if isinstance(target, Word) else target
         if operator := _OPERATORS.match(text, self._at):
             self._at = operator.end()
@@ -163,12 +165,15 @@ class _Reader:
         return self._word()
 
     def _skip_here(self) -> None:
-        for end, tabs in self._here:
+        for end, tabs, joins in self._here:
+            joined = False
             while self._at < len(self._text):
                 line, _, _ = self._text[self._at :].partition("\n")
                 self._at += len(line) + 1
-                if (line.lstrip("\t") if tabs else line) == end:
+                if not joined and (line.lstrip("\t") if tabs else line) == end:
                     break
+                slashes = len(line) - len(line.rstrip("\\"))
+                joined = joins and slashes % 2 == 1
         self._here.clear()
 
     def _word(self) -> Word:
@@ -191,7 +196,8 @@ class _Reader:
                 parts.append(said)
                 needs = needs or more
             elif char == "\\":
-                parts.append(text[self._at + 1 : self._at + 2].replace("\n", ""))
+                after = text[self._at + 1 : self._at + 2]
+                parts.append("" if after == "\n" else after or char)
                 self._at += 2
             elif char in "$`":
                 said, more = self._expansion(quoted=False)
