@@ -259,7 +259,7 @@ class _Reader:
             return "", "escapes, $'…'"
         if after == '"' and not quoted:
             self._at += 1
-            return "", ""
+            return "", 'a translation, $"…"'
         if parameter := _PARAMETER.match(text, began):
             self._at = parameter.end()
             return "", f"another variable, {parameter[0]}"
