@@ -5,6 +5,7 @@ As in ``link.words``: an engine sends codes and figures, and nothing that it say
 
 from __future__ import annotations
 
+from torchkeeper.link import doctorwords
 from torchkeeper.link.words import UserError, Words, words_for
 from torchkeeper.settings.finding import Finding
 
@@ -27,9 +28,13 @@ WORDS: dict[str, Words] = {
         "{where} sets it as well, without effect: PyTorch lets this variable win.",
         "Unset the variable to let the program decide.",
     ),
+    # The doctor
+    **doctorwords.WORDS,
 }
 
 
 def said(finding: Finding) -> UserError:
     """What, why and remedy of a finding, with its figures in them."""
-    return words_for(WORDS, finding.code, finding.params)
+    if finding.code in doctorwords.SPOKEN:
+        return doctorwords.SPOKEN[finding.code](finding)
+    return words_for(WORDS, finding.code, {"place": finding.place, **finding.params})
