@@ -306,6 +306,8 @@ WORDS: dict[str, Words] = {
         "It has to be a number from 1 to 65535, else Triton’s class for Redis fails.",
         "Give a number, or unset it for 6379.",
     ),
+    # The doctor
+    **doctorwords.WORDS,
 }
 
 
