@@ -19,6 +19,17 @@ WORDS: dict[str, Words] = {
     ),
     # The doctor
     **doctorwords.WORDS,
+    # Settings, and what code makes of them
+    "setting-overridden": Words(
+        "{variable} is set, and code of the program sets something else.",
+        "{where} makes it {value}, which is what counts.",
+        "Change it there, or do without the variable.",
+    ),
+    "setting-forced": Words(
+        "{variable} is set, and counts whatever the program says.",
+        "{where} sets it as well, without effect: PyTorch lets this variable win.",
+        "Unset the variable to let the program decide.",
+    ),
 }
 
 
