@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -26,6 +27,14 @@ from torchkeeper.stores.folders import owners
 DATA = Path(__file__).parent / "data"
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests and their modules are made of lives to the end: no collection of
+    garbage goes through it from here on.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
