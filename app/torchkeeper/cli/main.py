@@ -253,6 +253,7 @@ COMMANDS = {
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
     "server": ("servers:server", "say how a Redis server is, and what that means"),
+    "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
     "config": ("config:config", "show, check and carry the settings of the caches, as profiles"),
     "shots": ("main:shots", "save pictures of every window and dialog"),

@@ -48,6 +48,28 @@ class Words(NamedTuple):
 
 
 CATALOGUE: dict[str, Words] = {
+    # Processes
+    "processes-untold": Words(
+        "Running processes cannot be looked at.",
+        "This system does not tell of them under /proc, as Linux does.",
+        "Ask about an interpreter instead: --env PYTHON.",
+    ),
+    "process-gone": Words(
+        "There is no process {pid}.",
+        "It has ended, or the number is mistyped; one in a container has another number outside.",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
+    "process-kernel": Words("Process {pid} is a thread of the kernel, and runs no program."),
+    "process-of-other": Words(
+        "Process {pid} cannot be looked into.",
+        "It is another user's, or keeps itself from being looked into.",
+        "Ask as the user that runs it.",
+    ),
+    "process-not-python": Words(
+        "Process {pid}, {name}, does not run Python.",
+        "",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
     # Places
     "place-missing": Words(
         "There is no folder {place}.",
@@ -1292,6 +1314,17 @@ CATALOGUE: dict[str, Words] = {
         "It usually takes less than a minute.",
         "Try again; nothing half-written was left.",
     ),
+    # The doctor
+    "check-failed": Words("It could not be looked at: {path}.", "{why}"),
+    "toolchain-failed": Words(
+        "What the interpreter can do was not tried to the end.", "{why}", "The log says more."
+    ),
+    "toolchain-stuck": Words(
+        "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
+        "Its compiler hangs, or importing torch takes very long.",
+        "Try again when the machine is less busy.",
+    ),
+    "fix-unknown": Words("The engine does not know the fix “{fix}”."),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),
