@@ -45,7 +45,7 @@ spec:
       env:
         - {name: TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE, value: "1"}
         - {name: TORCHINDUCTOR_REDIS_URL, value: "redis://:hidden-one@cache:6379/0"}
-        - {name: OMP_NUM_THREADS, value: "8"}
+        - {name: HF_HOME, value: "/models"}
         - name: TORCHINDUCTOR_CACHE_DIR
           valueFrom: {secretKeyRef: {name: caches, key: folder}}
 """
@@ -153,7 +153,8 @@ def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: Op
     page = dialog.page
     click(qtbot, page.rename)
     rename(qtbot, dialog, "c")
-    qtbot.waitUntil(lambda: keeping.names() == ["b", "c"], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: [one.name for one in page.drafts] == ["b", "c"], timeout=PATIENCE)
+    assert keeping.names() == ["b", "c"]
     assert keeping.load("c").values == first.values
     # A name that another has, and one that is none.
     for name in ("b", "x/y"):
@@ -254,7 +255,7 @@ def test_a_manifest_is_imported_as_far_as_it_says(
         for row in range(asked.left.topLevelItemCount())
         if (item := asked.left.topLevelItem(row)) is not None
     }
-    assert set(left) == {"OMP_NUM_THREADS", FOLDER}
+    assert set(left) == {"HF_HOME", FOLDER}
     assert all(left.values())
     assert keeping.names() == [], "nothing is kept yet"
     asked.name.setText("dec/oder")

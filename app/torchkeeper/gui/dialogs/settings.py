@@ -38,7 +38,7 @@ class SettingsDialog(Dialog):
     def __init__(
         self, parent: QWidget | None, engines: Engines, environments: Environments
     ) -> None:
-        super().__init__(parent, "", 820)
+        super().__init__(parent, "", 960)
         self.setWindowTitle(self.tr("Settings"))
         self.setWindowModality(Qt.WindowModality.NonModal)
         self.setAcceptDrops(True)
@@ -60,7 +60,7 @@ class SettingsDialog(Dialog):
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.page.save.click)
         self._use()
         room = self.screen().availableSize()
-        self.resize(min(1120, room.width() - 40), min(860, room.height() - 80))
+        self.resize(min(1200, room.width() - 40), min(860, room.height() - 80))
         self.page.list.setFocus()
 
     def _lay_out(self) -> None:

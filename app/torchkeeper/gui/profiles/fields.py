@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent
 
 #: Pixels of the column with the editors, and of the mark beside a field.
-_EDITORS = 320
+_EDITORS = 288
 _MARK = 4
 #: Findings that are told under a field; the list has all.
 _MOST = 3
@@ -63,6 +63,7 @@ class Field(QWidget):
         self.setting = setting
         self._found: list[Finding] = []
         self._told: list[QWidget] = []
+        self._absent = False
         self.mark = Mark()
         self.name = forms.label(setting.name)
         self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -117,7 +118,9 @@ class Field(QWidget):
     def use_version(self, version: str | None) -> None:
         """Whose defaults are shown."""
         self.editor.use_version(version)
-        self.own.setText(words.own(self.setting, version))
+        absent = words.absent(self.setting, version)
+        self.own.setText(absent or words.own(self.setting, version))
+        self._absent = bool(absent)
         leave = self.tr("Leave it to PyTorch: {}")
         self.reset.setToolTip(leave.format(words.own(self.setting, version)))
         self.reset.setAccessibleName(self.tr("Reset {}").format(self.setting.name))
@@ -147,7 +150,8 @@ class Field(QWidget):
     def _say(self) -> None:
         is_set = self.text is not None
         self.reset.setVisible(is_set)
-        self.own.setVisible(is_set and self.own.text() != words.owner(self.setting))
+        told = is_set and self.own.text() != words.owner(self.setting)
+        self.own.setVisible(told or self._absent)
         forms.set_role(self.name, "heading" if is_set else "")
         worst = min((SEVERITIES.index(one.severity) for one in self._found), default=2)
         role = ("error", "warning", "accent" if is_set else "")[worst]

@@ -17,8 +17,24 @@ from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.setting import GROUPS, Setting
 
-#: The groups that are open at first: what most people set.
-_OPEN = ("local", "folders", "remote", "server")
+#: What most people set, which is first, and alone open at first.
+EVERYDAY = "everyday"
+_EVERYDAY = (
+    "TORCHINDUCTOR_FX_GRAPH_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+    "TORCHINDUCTOR_REDIS_URL",
+)
+
+
+def _of_section(name: str) -> list[Setting]:
+    """The settings under a heading."""
+    if name == EVERYDAY:
+        return [one for one in SETTINGS if one.name in _EVERYDAY]
+    return [one for one in SETTINGS if one.group == name and one.name not in _EVERYDAY]
 
 
 class Section(QWidget):
@@ -36,7 +52,7 @@ class Section(QWidget):
         self._triton: str | None = None
         self._title = words.group(name)
         #: Whether somebody has opened it, apart from what a filter opens.
-        self.open = name in _OPEN
+        self.open = name == EVERYDAY
         self.heading = QToolButton()
         self.heading.setAutoRaise(True)
         self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -159,8 +175,8 @@ class Form(QWidget):
         self.none.hide()
         rows = forms.column(gap=4)
         rows.setContentsMargins(0, 0, 12, 0)
-        for name in GROUPS:
-            if some := [one for one in SETTINGS if one.group == name]:
+        for name in (EVERYDAY, *GROUPS):
+            if some := _of_section(name):
                 section = self.sections[name] = Section(name, some)
                 section.changed.connect(self._edited)
                 rows.addWidget(section)
@@ -172,7 +188,6 @@ class Form(QWidget):
         self.area.setWidget(page)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         above = forms.row(gap=16)
         above.addWidget(self.box, 1)

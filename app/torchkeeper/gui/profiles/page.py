@@ -26,7 +26,7 @@ from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.drafts import Draft, draft_of, free
 from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.profiles.known import Kept
-from torchkeeper.gui.profiles.live import Live, about, triton_of
+from torchkeeper.gui.profiles.live import Live, about
 from torchkeeper.gui.profiles.words import MARKS
 from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
 from torchkeeper.link.words import UserError, printable, user_error
@@ -293,7 +293,7 @@ class ProfilesPage(QWidget):
         if facts is not self._facts:
             self._facts = facts
             known = self._known()
-            self.form.use_versions(known.torch, triton_of(facts))
+            self.form.use_versions(known.torch, known.triton)
             self._look(at_once=True)
             self._paint()
 
@@ -309,13 +309,17 @@ class ProfilesPage(QWidget):
             self.broken.tell(draft.error)
             self.pages.setCurrentWidget(self._broken_page)
         else:
-            self.title.setText(printable(draft.name, _SHORT))
+            self._head()
             self.about.setText(draft.about)
             self.about.setCursorPosition(0)
             self.form.show_values(draft.values)
             self.pages.setCurrentIndex(0)
         self._look(at_once=True)
         self._say()
+
+    def _head(self) -> None:
+        if (draft := self.current) is not None:
+            self.title.setText(printable(draft.name, _SHORT))
 
     def _nothing(self) -> tuple[str, str]:
         if not self.read:
@@ -436,8 +440,14 @@ class ProfilesPage(QWidget):
         self._tickets.append(self._engines.rename_profile(old, name, listener))
 
     def _sort(self, name: str) -> None:
+        before = list(self.drafts)
         self.drafts.sort(key=lambda one: one.name.casefold())
-        self._fill(name)
+        if self.drafts != before:
+            self._fill(name)
+        else:
+            # Who is at another name by now goes on with that.
+            self._paint()
+            self._head()
 
     def _remove(self) -> None:
         draft = self.current

@@ -11,7 +11,7 @@ from torchkeeper.link.words import printable
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.setting import Setting
-from torchkeeper.settings.values import default, value
+from torchkeeper.settings.values import default, there, value
 
 #: The icon of a severity, and the colour of a theme that it has (theme.Shades).
 MARKS = {
@@ -28,10 +28,11 @@ def _tr(text: str) -> str:
 def group(name: str) -> str:
     """The heading of a group of settings (settings.setting.GROUPS)."""
     return {
-        "local": _tr("On this machine"),
-        "folders": _tr("Folders"),
-        "remote": _tr("On a server"),
-        "server": _tr("The Redis server"),
+        "everyday": _tr("Everyday"),
+        "local": _tr("More on this machine"),
+        "folders": _tr("More folders"),
+        "remote": _tr("More on a server"),
+        "server": _tr("The server in parts"),
         "profiles": _tr("What runs have shown (PGO)"),
         "keys": _tr("Keys of entries"),
         "triton": _tr("Triton"),
@@ -54,8 +55,18 @@ def meant(setting: Setting, text: str | None, version: str | None) -> str:
     return _tr("on") if on is True else _tr("off")
 
 
+def absent(setting: Setting, version: str | None) -> str:
+    """That a version does not know a setting; "" where it does."""
+    if there(setting, version):
+        return ""
+    whose = "Triton" if setting.name.startswith("TRITON") else "torch"
+    return _tr("{} has no such setting").format(f"{whose} {printable(version or '', 40)}".strip())
+
+
 def own(setting: Setting, version: str | None) -> str:
     """What a setting is that is left to PyTorch."""
+    if not there(setting, version):
+        return owner(setting)
     text = default(setting, version)
     if text in (None, "") and setting.type not in ("switch", "tristate"):
         return owner(setting)

@@ -50,7 +50,7 @@ def kept() -> list[Kept]:
 def offered(path: str) -> Offered:
     """What a manifest makes."""
     left = (
-        ("OMP_NUM_THREADS", "it is no setting of the caches"),
+        ("LANG", "it is no setting of the caches"),
         ("HF_HOME", "it is no setting of the caches"),
         ("TORCHINDUCTOR_REDIS_HOST", "its value comes from the secret “redis”, key “host”, "
                                      "which only the cluster knows"),
