@@ -150,8 +150,8 @@ class Field(QWidget):
     def _say(self) -> None:
         is_set = self.text is not None
         self.reset.setVisible(is_set)
-        told = is_set and self.own.text() != words.owner(self.setting)
-        self.own.setVisible(told or self._absent)
+        differs = is_set and self.own.text() != words.owner(self.setting)
+        self.own.setVisible(differs or self._absent)
         forms.set_role(self.name, "heading" if is_set else "")
         worst = min((SEVERITIES.index(one.severity) for one in self._found), default=2)
         role = ("error", "warning", "accent" if is_set else "")[worst]
