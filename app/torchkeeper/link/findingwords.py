@@ -70,18 +70,6 @@ WORDS: dict[str, Words] = {
         "so that it misses everywhere else.",
         "Set TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1 as well.",
     ),
-    # The doctor
-    **doctorwords.WORDS,
-    # Settings, and what code makes of them
-    "setting-overridden": Words(
-        "{variable} is set, and code of the program sets something else.",
-        "{where} makes it {value}, which is what counts.",
-        "Change it there, or do without the variable.",
-    ),
-    "setting-forced": Words(
-        "{variable} is set, and counts whatever the program says.",
-        "{where} sets it as well, without effect: PyTorch lets this variable win.",
-        "Unset the variable to let the program decide.",
     "bundled-autotune-no-gpu": Words(
         "The bundled autotuning cache needs a GPU.",
         "With TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE=1, every compile on a machine without "
@@ -305,6 +293,17 @@ WORDS: dict[str, Words] = {
         "TRITON_REDIS_PORT is no port.",
         "It has to be a number from 1 to 65535, else Triton’s class for Redis fails.",
         "Give a number, or unset it for 6379.",
+    ),
+    # Settings, and what code makes of them
+    "setting-overridden": Words(
+        "{variable} is set, and code of the program sets something else.",
+        "{where} makes it {value}, which is what counts.",
+        "Change it there, or do without the variable.",
+    ),
+    "setting-forced": Words(
+        "{variable} is set, and counts whatever the program says.",
+        "{where} sets it as well, without effect: PyTorch lets this variable win.",
+        "Unset the variable to let the program decide.",
     ),
     # The doctor
     **doctorwords.WORDS,
