@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,9 @@ def test_what_is_kept_is_there_again(values: dict[str, str], about: str, folder:
 def test_names_are_no_paths(folder: Path) -> None:
     for name in ("", " ", "a/b", "../a", ".a", "-a", "a.toml", "a\n", "a\\b", "x" * 65, "a "):
         assert name_fault(name), name
-        for call in (lambda n=name: keeping.save(Profile(n)), lambda n=name: keeping.load(n),
-                     lambda n=name: keeping.remove(n)):  # fmt: skip
-            assert code(call) == "profile-name"
+        assert code(partial(keeping.save, Profile(name))) == "profile-name"
+        assert code(partial(keeping.load, name)) == "profile-name"
+        assert code(partial(keeping.remove, name)) == "profile-name"
     assert not folder.exists()
     for name in ("serving", "Größe 2", "a.b", "x" * 64):
         keeping.save(Profile(name))
@@ -95,9 +96,8 @@ def test_a_damaged_one_is_named_and_stays(text: str, why: str, folder: Path) -> 
 
 def test_what_no_variable_can_have_is_not_kept(folder: Path) -> None:
     for text in ("a\0b", "\udcff", "x" * 40_000):
-        assert code(lambda t=text: keeping.save(Profile("a", {FX: t}))) == (
-            "profile-value-impossible"
-        )
+        save = partial(keeping.save, Profile("a", {FX: text}))
+        assert code(save) == "profile-value-impossible"
     assert code(lambda: keeping.save(Profile("a", {"PATH": "/"}))) == "profile-setting-unknown"
     assert not folder.exists()
 

@@ -166,14 +166,18 @@ class _Reader:
 
     def _skip_here(self) -> None:
         for end, tabs, joins in self._here:
-            joined = False
+            before = ""
             while self._at < len(self._text):
                 line, _, _ = self._text[self._at :].partition("\n")
                 self._at += len(line) + 1
-                if not joined and (line.lstrip("\t") if tabs else line) == end:
-                    break
                 slashes = len(line) - len(line.rstrip("\\"))
-                joined = joins and slashes % 2 == 1
+                if joins and slashes % 2:
+                    before += line[:-1]
+                    continue
+                line = before + line
+                before = ""
+                if (line.lstrip("\t") if tabs else line) == end:
+                    break
         self._here.clear()
 
     def _word(self) -> Word:
@@ -244,6 +248,9 @@ class _Reader:
         """What stands at a dollar or a backquote: a text, and what the shell would put there."""
         text, began = self._text, self._at
         after = text[began + 1 : began + 2]
+        if text.startswith("\\\n", began + 1):
+            self._at += 3
+            return "", "a $ whose line goes on in the next"
         if text[began] == "`":
             self._past("`", began + 1)
             return "", "what a command prints, `…`"
