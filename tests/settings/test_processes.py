@@ -189,6 +189,22 @@ def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None
     assert brief(told, MASTER) == ("1", "code", "", "run.py:4", False)
 
 
+def test_one_that_has_given_itself_a_title(start: Start, cache: Path, tmp_path: Path) -> None:
+    """It has written over its environment, as setproctitle does; the folder it uses is seen."""
+    over = """
+import ctypes
+with open("/proc/self/stat") as file:
+    first, last = map(int, file.read().rpartition(")")[2].split()[47:49])
+ctypes.memset(first, 0, last - first)
+"""
+    pid = start(sys.executable, "-c", over + MAP + WAIT, cache / "ab" / f"{STEM}.so",
+                **{FOLDER: str(cache), FX: "0"})  # fmt: skip
+    told = of_process(pid)
+    assert told["lost"] is True
+    assert brief(told, FX)[1] == "unknown"
+    assert brief(told, FOLDER)[:2] == (str(cache), "unknown")
+
+
 def test_without_torch_in_memory(start: Start) -> None:
     """It could load one, which its interpreter has; ours has one in every checkout."""
     pid = start(sys.executable, "-c", WAIT, FOO="1")

@@ -317,7 +317,7 @@ def _by_entry(entry: Any, variable: str | None, expected: str | None, value: str
     if getattr(entry, "env_value_force", unset) is not unset:
         return "variable" if variable else "code"
     override = getattr(entry, "user_override", unset)
-    if isinstance(override, ContextVar):  # from 2.12 on; before, it is there as it is
+    if isinstance(override, ContextVar):  # as in 2.13; in 2.9 and 2.11 it is there as it is
         override = override.get(unset)
     # A list that somebody has looked at is one of its own, and no other for that.
     if override is not unset and override != getattr(entry, "default", unset):

@@ -39,6 +39,7 @@ def of_process(pid: int) -> dict[str, Any]:
     """Of each setting its Origin in a process. Reads, and runs nothing of it.
 
     {process: processes.Process as JSON, settings: [Origin as JSON], findings: [Finding as JSON],
+    lost: whether it has written over its environment, so that no variable of it is to be seen,
     looked: {kind: one of "script", "module", "code", "none"; main: its path or name, "" for code;
     files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; stopped: one
     of programs.STOPPED}}. Raises Problem as ``processes.checked``.
@@ -47,6 +48,7 @@ def of_process(pid: int) -> dict[str, Any]:
     try:
         process = processes.look_into(pid)
         env, command = proc.environment(pid), proc.arguments(pid)
+        lost = proc.has_overwritten(pid)
         root = proc.inside(pid, "/").rstrip("/")
         default = proc.default_folder(pid, env)
     except PermissionError:
@@ -56,13 +58,14 @@ def of_process(pid: int) -> dict[str, Any]:
     versions = Versions(process.torch, process.triton)
     asked = programs.program(command, process.cwd, env.get("PYTHONPATH", ""), root)
     looked = programs.look_at(asked)
-    seeing = _Seeing(pid, process, env, versions, default)
+    seeing = _Seeing(pid, process, env, versions, default, lost)
     found = with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
     told = findings(env, found, About(torch=versions.torch, triton=versions.triton))
     return {
         "process": process.to_json(),
         "settings": [one.to_json() for one in found],
         "findings": [one.to_json() for one in told],
+        "lost": lost,
         "looked": {
             "kind": asked.kind,
             "main": "" if asked.kind == "code" else asked.main,
@@ -88,6 +91,7 @@ class _Seeing:
     env: Mapping[str, str]
     versions: Versions
     default: str
+    lost: bool
 
     def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
         """Where the value of a setting comes from."""
@@ -125,8 +129,8 @@ class _Seeing:
         if setting.name == _FOLDER and variable is None:
             value = self.default
         by = "variable" if variable else "default"
-        if not variable and version is None:
-            by = "unknown"  # which torch it has is not to be seen
+        if not variable and (version is None or self.lost):
+            by = "unknown"  # which torch it has is not to be seen, or its environment is not
         return Origin(setting.name, shown(setting, value), by, variable or "")
 
     def _override(self, one: Where, variable: str) -> Override:
@@ -167,7 +171,8 @@ class _Seeing:
         says = [over for over in may if over.value and self._same(over.value, folder.path)]
         says = says or [over for over in may if over.computed]
         where = says[0].where if says else ""
-        return replace(plain, value=folder.path, by="code", where=where, seen=folder.seen)
+        by = "unknown" if self.lost and not where else "code"
+        return replace(plain, value=folder.path, by=by, where=where, seen=folder.seen)
 
     def _same(self, one: str, other: str) -> bool:
         """Whether two paths of the process are one folder."""

@@ -157,7 +157,7 @@ def look_into(pid: int) -> Process:
     exe = os.readlink(f"{proc.PROC}/{pid}/exe")
     python = interpreter(pid, exe, command, env, cwd, torch)
     loaded = torch is not None or proc.TORCH.search(maps) is not None
-    if torch is None:
+    if not loaded:
         torch = _installed(pid, python)
     versions = versions_of(pid, torch, package(paths, "/triton/_C/libtriton"))
     return Process(
@@ -185,10 +185,13 @@ def _name(pid: int, command: list[str], cwd: str) -> str:
 
 
 def package(paths: set[str], library: str) -> str | None:
-    """The folder of the package that a mapped library is of, as /…/site-packages/torch."""
+    """The folder of the package that a mapped library is of, as /…/site-packages/torch.
+
+    None also where that was replaced since: what lies there now is another version.
+    """
     for path in sorted(paths):
         before, found, rest = path.partition(library)
-        if found and ".so" in rest and "/" not in rest:
+        if found and ".so" in rest and "/" not in rest and not rest.endswith(" (deleted)"):
             return before + library[: library.index("/", 1)]
     return None
 
