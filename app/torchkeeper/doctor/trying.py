@@ -221,10 +221,7 @@ def _built(compiler: list[str], flags: list[str], source: str, ending: str) -> t
 
 def _header() -> dict[str, Any]:
     """Whether the header is there that programs would wait for, without building it."""
-    from torch._inductor import (
-        codecache,
-        config,
-    )
+    from torch._inductor import codecache, config  # noqa: TID251
 
     found: dict[str, Any] = {"state": "unknown", "path": None, "variable": PRECOMPILE}
     folder = getattr(codecache, "_HEADER_DIR", None)
