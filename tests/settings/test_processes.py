@@ -189,6 +189,34 @@ def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None
     assert brief(told, MASTER) == ("1", "code", "", "run.py:4", False)
 
 
+def test_variables_that_code_sets(start: Start, tmp_path: Path) -> None:
+    """What a text comes to, what wins over an attribute, and what of two names decides."""
+    (tmp_path / "run.py").write_text(
+        f"import os\nos.environ['{FX}'] = 'yes'\nos.environ['{FX}_DEFAULT'] = '0'\n"
+        f"del os.environ['{AOT}']\n"
+        "def later():\n    from torch._inductor import config\n    config.fx_graph_cache = 0\n"
+        "os.chdir('/')\n" + WAIT
+    )
+    pid = start(sys.executable, "run.py", cwd=tmp_path, PWD=str(tmp_path), **{AOT: "0"})
+    told = of_process(pid)
+    script = f"{tmp_path}/run.py".removeprefix("/")
+    assert brief(told, FX) == ("1", "code", "", f"{script}:2", True)
+    assert [one["wins"] for one in by_name(told)[FX]["overrides"]] == [True, False, False]
+    assert brief(told, AOT) == ("1", "code", AOT, f"{script}:4", True)
+
+
+def test_a_program_that_says_too_much(start: Start, tmp_path: Path) -> None:
+    """All that is told of it has to fit a line."""
+    deep = tmp_path / "/".join(["é" * 100] * 8)
+    deep.mkdir(parents=True)
+    line = "".join(f"os.environ['{name}'] = {'é' * 1000!r}\n" for name in (FX, AOT, MASTER, URL))
+    (deep / "run.py").write_text("import os\n" + line * 40 + WAIT)
+    pid = start(sys.executable, deep / "run.py", *["é" * 5000] * 20, cwd="/")
+    told = of_process(pid)
+    assert len(json.dumps(told)) < 1 << 19
+    assert brief(told, FX)[1] == "code"
+
+
 def test_one_that_has_given_itself_a_title(start: Start, cache: Path, tmp_path: Path) -> None:
     """It has written over its environment, as setproctitle does; the folder it uses is seen."""
     over = """

@@ -106,7 +106,7 @@ def comes_to(setting: Setting, text: str | None, version: str | None) -> str | N
     try:
         return written(values.value(setting, text, version))
     except ValueError:
-        return text
+        return text and text[:_MAX_TEXT]
 
 
 def settings() -> dict[str, Any]:

@@ -31,6 +31,11 @@ from torchkeeper.settings.setting import Setting
 from torchkeeper.stores import processes as proc
 
 _FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+#: Of assigned.HOWS, what is done to a variable.
+_VARIABLE = ("variable", "variable-default", "unset")
+#: What is told of one setting, and of sources that were not read; and characters of a path in it:
+#: all of it goes over the wire in one line.
+_MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
 #: Which kind of folder each of these settings names.
 _KINDS = {_FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
@@ -57,6 +62,13 @@ def of_process(pid: int) -> dict[str, Any]:
         raise Problem("process-gone", pid=pid) from None
     versions = Versions(process.torch, process.triton)
     asked = programs.program(command, process.cwd, env.get("PYTHONPATH", ""), root)
+    if (
+        asked.kind == "script"
+        and (start := env.get("PWD"))
+        and not os.path.exists(root + asked.main)
+    ):
+        # It is somewhere else by now than where it was started.
+        asked = programs.program(command, start, env.get("PYTHONPATH", ""), root)
     looked = programs.look_at(asked)
     seeing = _Seeing(pid, process, env, versions, default, lost)
     found = with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
@@ -70,7 +82,9 @@ def of_process(pid: int) -> dict[str, Any]:
             "kind": asked.kind,
             "main": "" if asked.kind == "code" else asked.main,
             "files": looked.files,
-            "unread": [[_file(name, process.cwd), why] for name, why in looked.unread],
+            "unread": [
+                [_file(name, process.cwd), why] for name, why in looked.unread[:_MAX_UNREAD]
+            ],
             "stopped": looked.stopped,
         },
     }
@@ -79,7 +93,20 @@ def of_process(pid: int) -> dict[str, Any]:
 def _file(path: str, cwd: str) -> str:
     """A path as short as a person in the process's folder would write it."""
     below = cwd.rstrip("/") + "/"
-    return path[len(below) :] if path.startswith(below) else path
+    path = path[len(below) :] if path.startswith(below) else path
+    return path if len(path) <= _MAX_PATH else f"…{path[-_MAX_PATH:]}"
+
+
+def _is_sure(one: Where) -> bool:
+    """Whether it is done in any case, and has its effect from there on and for good."""
+    what = one.what
+    if not (one.sure and what.top):
+        return False
+    if what.how == "assigned":
+        return True
+    # Attributes are read from variables once, as torch is imported.
+    late = bool(BY_NAME[what.variable or what.name].config) and what.late
+    return what.how in _VARIABLE and not late
 
 
 @dataclass(frozen=True)
@@ -101,20 +128,29 @@ class _Seeing:
         plain = self._plain(setting, version)
         chief = CHIEF[setting.name]
         mine = [one for one in found if one.what.name == chief]
-        overrides = [(one, self._override(one, plain.variable)) for one in mine]
-        plain = replace(plain, overrides=tuple(override for _, override in overrides))
+        # Code may set a variable as well, and by that what its attribute comes to.
+        here = [one.what.variable for one in mine if one.what.how == "variable" and _is_sure(one)]
+        decided = plain.variable or (here[0] if here else "")
+        overrides = [(one, self._override(one, decided)) for one in mine]
+        told = [override for _, override in overrides]
+        if len(told) > _MAX_OVERRIDES:
+            told = [one for one in told if one.wins is not False] or told
+        plain = replace(plain, overrides=tuple(told[-_MAX_OVERRIDES:]))
         if setting.name in _KINDS and (seen := self._folder_seen(setting, plain, overrides)):
             return seen
         count = [(one, over) for one, over in overrides if over.wins is not False]
         if not count:
             return plain
         # What is done for certain, and of that what is last: the script after what it imports.
-        _, over = max(
+        one, over = max(
             enumerate(count), key=lambda at: (at[1][1].wins is True, at[1][0].main, at[0])
         )[1]
+        value = over.value
+        if one.what.how in _VARIABLE and not over.computed:
+            value = shown(setting, comes_to(setting, value, version))
         return replace(
             plain,
-            value=over.value,
+            value=value,
             by="code",
             where=over.where,
             computed=over.computed,
@@ -141,20 +177,14 @@ class _Seeing:
             wins = False if BY_NAME[variable].forces else None
         elif what.how == "variable-default" and what.variable in self.env:
             wins = False
-        if wins is None and one.sure and what.top and self._at_once(one):
+        elif what.how in _VARIABLE and variable not in ("", what.variable):
+            same = BY_NAME[variable].same
+            # Of two that mean the same, the other one decides.
+            wins = False if same.index(variable) < same.index(what.variable) else None
+        if wins is None and _is_sure(one):
             wins = True
         where = f"{_file(one.file, self.process.cwd)}:{what.line}"
         return Override(where, what.how, what.value, what.computed, wins)
-
-    def _at_once(self, one: Where) -> bool:
-        """Whether it has the effect that it says, from there on and for good."""
-        if one.what.how == "assigned":
-            return True
-        if one.what.how not in ("variable", "variable-default", "unset"):
-            return False
-        # Attributes are read from variables once, as torch is imported.
-        late = bool(BY_NAME[one.what.variable or one.what.name].config) and one.what.late
-        return not late
 
     def _folder_seen(
         self, setting: Setting, plain: Origin, overrides: list[tuple[Where, Override]]

@@ -26,8 +26,8 @@ from torchkeeper.stores import processes as proc
 #: Processes that torch starts to compile in (torch/_inductor/compile_worker), told of with theirs.
 _WORKER = "torch/_inductor/compile_worker"
 _VERSION = re.compile(r"^__version__\s*(?::[^=]+)?=\s*['\"]([^'\"\n]{1,80})['\"]", re.MULTILINE)
-#: Characters of an argument, and arguments of a command line, that are told.
-_MAX_TEXT, _MAX_ARGUMENTS = 400, 100
+#: Characters of an argument, arguments of a command line, and folders, that are told.
+_MAX_TEXT, _MAX_ARGUMENTS, _MAX_FOLDERS = 200, 50, 20
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def look_into(pid: int) -> Process:
         loaded,
         versions.torch,
         versions.triton,
-        list(folders(paths, opened(pid))),
+        list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
 
