@@ -42,7 +42,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_a_process(tk: Tk, program: int) -> None:
     ran = tk("config", "show", "--pid", program)
     assert ran.code == 0, ran.err
-    lines = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.strip()}
+    lines: dict[str, list[str]] = {}
+    for words in map(str.split, filter(None, ran.out.splitlines())):
+        lines.setdefault(words[0], words[1:])  # findings follow the table
     assert lines[FX] == ["0", "code:", "serve.py:2"]
     assert lines[URL] == ["redis://…@host:1/0", "variable"]
     assert lines["TORCH_COMPILE_JOB_ID"] == ["mine", "variable"]

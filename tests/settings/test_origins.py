@@ -65,10 +65,6 @@ def by_name(found: Settled) -> dict[str, Origin]:
 
 def test_as_torch_has_them(torch_python: str) -> None:
     """Nothing set: all is by default, and what torch itself says when it is asked."""
-    found = settled.of_environment(torch_python)
-    assert [one.name for one in found.origins] == [one.name for one in SETTINGS]
-    assert {one.by for one in found.origins} <= {"default", "absent"}
-    assert found.findings == []
     ask = (
         "import torch, torch._inductor.config as i, torch._functorch.config as f, triton, json\n"
         "from torch._inductor.runtime.cache_dir_utils import default_cache_dir\n"
@@ -76,9 +72,12 @@ def test_as_torch_has_them(torch_python: str) -> None:
         "f.enable_autograd_cache, i.force_disable_caches, i.fx_graph_remote_cache,"
         "default_cache_dir(), i.file_lock_timeout]))"
     )
-    done = subprocess.run([torch_python, "-W", "ignore", "-c", ask], capture_output=True,
-                          text=True, check=True)  # fmt: skip
-    torch, triton, *values = json.loads(done.stdout)
+    asked = subprocess.Popen([torch_python, "-W", "ignore", "-c", ask], stdout=subprocess.PIPE)
+    found = settled.of_environment(torch_python)
+    torch, triton, *values = json.loads(asked.communicate()[0])
+    assert [one.name for one in found.origins] == [one.name for one in SETTINGS]
+    assert {one.by for one in found.origins} <= {"default", "absent"}
+    assert found.findings == []
     assert (found.torch, found.triton) == (torch, triton)
     assert values[:4] == [True, True, False, None]
     here = by_name(found)
@@ -132,6 +131,19 @@ def test_findings_are_of_what_it_comes_to(changed: Settled) -> None:
     assert changed.findings
     overridden = [one for one in changed.findings if one.code == "setting-overridden"]
     assert [one.settings for one in overridden] == [("TRITON_ALWAYS_COMPILE",)]
+
+
+def test_a_variable_that_breaks_the_import(torch_python: str) -> None:
+    """No program gets further here than to its first compile; what is set is told all the same."""
+    with Engine(torch_python, {"TORCHINDUCTOR_FILE_LOCK_TIMEOUT": "soon", FX: "0"}) as engine:
+        found = settled.environment_from(engine.call("settings"))
+    here = by_name(found)
+    one = here["TORCHINDUCTOR_FILE_LOCK_TIMEOUT"]
+    assert (one.value, one.by) == ("soon", "variable")
+    assert (here[FX].value, here[FX].by) == ("0", "variable")
+    assert (here[AUTOTUNE].value, here[AUTOTUNE].by) == (None, "unknown")
+    assert here[AOT].by == "default"
+    assert "TORCHINDUCTOR_FILE_LOCK_TIMEOUT" in {x for one in found.findings for x in one.settings}
 
 
 def test_an_interpreter_without_torch(bare_python: str) -> None:

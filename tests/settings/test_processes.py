@@ -294,6 +294,18 @@ def test_one_with_mounts_of_its_own(start: Start, cache: Path, tmp_path: Path) -
     assert brief(told, FX)[:2] == ("0", "code")
 
 
+def test_one_with_numbers_of_its_own(start: Start, tmp_path: Path) -> None:
+    """A container's process is listed by its number here, whatever it is called there."""
+    mark = f"mark-{tmp_path.name}"
+    argv = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"]
+    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces are not allowed here")
+    start(*argv, sys.executable, "-c", f"import os; assert os.getpid() == 1\n{WAIT}", mark)
+    (row,) = [row for row in listed()[0].values() if row["command"][-1] == mark]
+    assert row["elsewhere"] is True
+    assert of_process(row["pid"])["process"]["command"] == row["command"]
+
+
 def test_others(start: Start, tmp_path: Path) -> None:
     """What cannot be asked about, each for its own reason."""
     with pytest.raises(Problem) as caught:
