@@ -53,7 +53,8 @@ class Origin:
     name: the setting's. value: as its variable would have it, None for none; a password is never
     in it. by: one of BYS. variable: which decides, of those that mean the same; "" where none is
     set. where: in which file and line code sets it, "" where that is not known or not so. computed:
-    code sets it, and what it comes to is not to be seen. sure: whether it is certain to be so.
+    code sets it, and what it comes to is not to be seen. sure: whether it is certain to be so;
+    where it is not, otherwise is the value that it has unless code sets it.
     seen: the file by which it is known that another folder is used, "" for none. overrides: all
     that was found in code about it.
     """
@@ -67,6 +68,7 @@ class Origin:
     sure: bool = True
     seen: str = ""
     overrides: tuple[Override, ...] = field(default=())
+    otherwise: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it goes over the wire."""
@@ -135,10 +137,13 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
     """The same, with the folder of Triton's kernels that torch.compile uses without a variable
     (triton_cache_dir in torch/_inductor/runtime/cache_dir_utils.py); Triton alone has another.
     """
-    folder = next((one.value for one in found if one.name == _FOLDER), None)
+    folder = next((one for one in found if one.name == _FOLDER), None)
+    if folder is None or folder.value is None:
+        return found
+    below = [value and os.path.join(value, "triton") for value in (folder.value, folder.otherwise)]
     return [
-        replace(one, value=os.path.join(folder, "triton"))
-        if one.name == "TRITON_CACHE_DIR" and one.by == "default" and folder
+        replace(one, value=below[0], sure=folder.sure, otherwise=below[1])
+        if one.name == "TRITON_CACHE_DIR" and one.by == "default"
         else one
         for one in found
     ]
@@ -167,7 +172,10 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
                 texts.pop(other, None)
             if one.value is not None:
                 texts[one.name] = one.value
-    return rules.check(texts, about) + told
+    # Of what is not to be seen nothing is said.
+    unknown = {one.name for one in found if one.computed or (one.by == "unknown" and not one.value)}
+    checked = [one for one in rules.check(texts, about) if not unknown.intersection(one.settings)]
+    return checked + told
 
 
 def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | None:

@@ -155,6 +155,7 @@ class _Seeing:
             where=over.where,
             computed=over.computed,
             sure=over.wins is True,
+            otherwise=None if over.wins else plain.value,
         )
 
     def _plain(self, setting: Setting, version: str | None) -> Origin:
