@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -37,15 +38,6 @@ LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
 NEVER = {"gui": {"cli"}, "warm": {"resources"}}
 
 
-@functools.cache
-def modules() -> list[tuple[str, Path, ast.Module]]:
-    found = []
-    for path in sorted(APP.rglob("*.py")):
-        package = path.relative_to(APP).parts[0]
-        found.append((package, path, ast.parse(path.read_text(encoding="utf-8"))))
-    return found
-
-
 def imported(tree: ast.Module, whole: bool) -> set[str]:
     """The modules a module imports; at its top level only, unless ``whole``."""
     names: set[str] = set()
@@ -59,14 +51,62 @@ def imported(tree: ast.Module, whole: bool) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize(
-    ("package", "path", "tree"), modules(), ids=lambda x: getattr(x, "name", "")
-)
-def test_imports_point_down(package: str, path: Path, tree: ast.Module) -> None:
+class Module(NamedTuple):
+    """What its syntax tree says, which is forgotten: each collection of garbage of this process
+    would go through the trees of the whole app.
+
+    whole, top: what it imports, and at its top level. problems, findings: the codes that it raises.
+    """
+
+    whole: set[str]
+    top: set[str]
+    problems: set[str]
+    findings: set[str]
+
+
+def modules() -> list[tuple[str, Path]]:
+    return [(path.relative_to(APP).parts[0], path) for path in sorted(APP.rglob("*.py"))]
+
+
+@functools.cache
+def read(path: Path) -> Module:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    problems, findings = _codes(tree)
+    return Module(imported(tree, whole=True), imported(tree, whole=False), problems, findings)
+
+
+def _codes(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The first argument of every Problem(...) and every problem code in facts; and of every
+    Finding(...).
+    """
+    problems, findings = set[str](), set[str]()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            if node.func.id in ("Problem", "fail"):
+                problems.add(str(node.args[0].value))
+            if node.func.id == "Finding":
+                findings.add(str(node.args[0].value))
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "problem":
+                    problems |= {
+                        n.value for n in ast.walk(value)
+                        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                    }  # fmt: skip
+    return problems, findings
+
+
+@pytest.mark.parametrize(("package", "path"), modules(), ids=lambda x: getattr(x, "name", ""))
+def test_imports_point_down(package: str, path: Path) -> None:
     if package not in FLOORS:
         return
     allowed = set(FLOORS[: FLOORS.index(package) + 1]) - NEVER.get(package, set())
-    for name in imported(tree, whole=True):
+    for name in read(path).whole:
         parts = name.split(".")
         if parts[0] == "torchkeeper" and len(parts) > 1 and parts[1] in FLOORS:
             # The command line starts the window, late; it is the one way up.
@@ -75,7 +115,7 @@ def test_imports_point_down(package: str, path: Path, tree: ast.Module) -> None:
             assert parts[1] in allowed, f"{path.name} imports {name}"
         if parts[0] == "PySide6":
             assert package == "gui", f"{path.name} imports {name}"
-    for name in imported(tree, whole=False):
+    for name in read(path).top:
         assert name.split(".")[0] not in LATE or package not in PACKAGES, f"{path.name}: {name}"
 
 
@@ -110,63 +150,30 @@ def test_the_travelling_part_needs_only_the_standard_library() -> None:
 
 
 def test_the_travelling_part_is_python_3_10() -> None:
-    for package, path, _ in modules():
+    for package, path in modules():
         if package in PACKAGES or path.parent == APP:
             ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
 
 
 def test_only_the_readers_of_pickles_use_pickle() -> None:
-    for _, path, tree in modules():
-        names = {name.split(".")[0] for name in imported(tree, whole=True)}
+    for _, path in modules():
+        names = {name.split(".")[0] for name in read(path).whole}
         used = names & {"pickle", "marshal", "shelve", "dill", "_pickle", "imp"}
         assert not used or path.name in ("inert.py", "plain.py"), path
 
 
-def raised_codes() -> set[str]:
-    """The first argument of every Problem(...) and every problem code in facts."""
-    codes: set[str] = set()
-    for package, _, tree in modules():
-        if package not in PACKAGES:
-            continue
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in ("Problem", "fail")
-                and node.args
-                and isinstance(node.args[0], ast.Constant)
-            ):
-                codes.add(str(node.args[0].value))
-            if isinstance(node, ast.Dict):
-                for key, value in zip(node.keys, node.values, strict=True):
-                    if isinstance(key, ast.Constant) and key.value == "problem":
-                        codes |= {
-                            n.value for n in ast.walk(value)
-                            if isinstance(n, ast.Constant) and isinstance(n.value, str)
-                        }  # fmt: skip
-    return codes
-
-
 def test_every_problem_has_words_and_no_words_are_idle() -> None:
-    codes = raised_codes()
+    travelling = [path for package, path in modules() if package in PACKAGES]
+    codes = set().union(*(read(path).problems for path in travelling))
     assert len(codes) > 40
     assert codes - set(CATALOGUE) == set()
-    sources = "".join(path.read_text(encoding="utf-8") for _, path, _ in modules())
+    sources = "".join(path.read_text(encoding="utf-8") for _, path in modules())
     quoted = Counter(re.findall(r'(?<=")[^"\n]+(?=")', sources))
     idle = {code for code in CATALOGUE if quoted[code] < 2}
     assert idle == set()
 
 
 def test_every_finding_has_words_and_no_words_are_idle() -> None:
-    codes = {
-        str(node.args[0].value)
-        for package, _, tree in modules()
-        if package in PACKAGES
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "Finding"
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-    }
+    travelling = [path for package, path in modules() if package in PACKAGES]
+    codes = set().union(*(read(path).findings for path in travelling))
     assert codes == set(WORDS)

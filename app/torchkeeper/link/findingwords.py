@@ -5,6 +5,7 @@ As in ``link.words``: an engine sends codes and figures, and nothing that it say
 
 from __future__ import annotations
 
+from torchkeeper.link import doctorwords
 from torchkeeper.link.words import UserError, Words, words_for
 from torchkeeper.settings.finding import Finding
 
@@ -293,9 +294,24 @@ WORDS: dict[str, Words] = {
         "It has to be a number from 1 to 65535, else Triton’s class for Redis fails.",
         "Give a number, or unset it for 6379.",
     ),
+    # Settings, and what code makes of them
+    "setting-overridden": Words(
+        "{variable} is set, and code of the program sets something else.",
+        "{where} makes it {value}, which is what counts.",
+        "Change it there, or do without the variable.",
+    ),
+    "setting-forced": Words(
+        "{variable} is set, and counts whatever the program says.",
+        "{where} sets it as well, without effect: PyTorch lets this variable win.",
+        "Unset the variable to let the program decide.",
+    ),
+    # The doctor
+    **doctorwords.WORDS,
 }
 
 
 def said(finding: Finding) -> UserError:
     """What, why and remedy of a finding, with its figures in them."""
-    return words_for(WORDS, finding.code, finding.params)
+    if finding.code in doctorwords.SPOKEN:
+        return doctorwords.SPOKEN[finding.code](finding)
+    return words_for(WORDS, finding.code, {"place": finding.place, **finding.params})
