@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+from typing import Any
 
 import torch
 import torch._dynamo
@@ -19,10 +20,10 @@ import torch._inductor.compile_fx
 import torch._inductor.remote_cache
 
 
-def compiled(what):
+def compiled(what: str) -> dict[str, Any]:
     """Compile and run one of two things; ``mm`` needs no C++ compiler, ``sin`` does."""
     if what == "mm":
-        function, args = torch.compile(lambda x, y: x @ y), (torch.rand(4, 4), torch.rand(4, 4))
+        torch.compile(lambda x, y: x @ y)(torch.rand(4, 4), torch.rand(4, 4))
     elif what == "eager":
         from torch._inductor.aoti_eager import aoti_compile_with_persistent_cache
 
@@ -31,12 +32,11 @@ def compiled(what):
         )
         return {"told": told}
     else:
-        function, args = torch.compile(lambda x: x.sin() + 1), (torch.rand(64),)
-    function(*args)
+        torch.compile(lambda x: x.sin() + 1)(torch.rand(64))
     return dict(torch._dynamo.utils.counters["inductor"])
 
 
-def main():
+def main() -> None:
     """Answer until there is nothing more to read."""
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
