@@ -130,6 +130,9 @@ STATES = {
     "recipes": "recipes recipes-one recipes-faulty recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-form recipe-good recipe-faulty",
     "warm-recipes": "warm-recipes warm-foreseen",
+    "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
+    "settings-errors": "settings-errors settings-checking settings-unwritable",
+    "settings-carried": "settings-export settings-export-secret settings-import",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "

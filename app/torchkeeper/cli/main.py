@@ -1,7 +1,7 @@
 """The parser and the dispatch; exit codes.
 
 0 done, 1 nothing matched or something failed, 2 wrong usage, 3 cannot reach; 128 and its number for
-a signal.
+a signal. What is found wrong with settings is 4 for warnings, 5 for errors (cli.findings).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _UNREACHABLE = frozenset(
         "environment-unasked",
         "trace-missing",
         "recipe-unreadable",
+        "profile-unreadable",
     }
 )
 #: So are all the reasons for which a server cannot be talked to.
@@ -73,6 +74,14 @@ _WRONG = frozenset(
         "command-not-python",
         "recording-stdin",
         "run-ambiguous",
+        "profile-name",
+        "profile-setting-unknown",
+        "profile-value-impossible",
+        "profile-stage-unknown",
+        "profile-container-which",
+        "profile-container-unknown",
+        "profile-no-password",
+        "secret-name",
     }
 )
 
@@ -244,6 +253,8 @@ COMMANDS = {
     "undo": ("removing:undo", "put the latest purge back"),
     "trash": ("removing:trash", "show the trash of a place, or empty it"),
     "server": ("servers:server", "say how a Redis server is, and what that means"),
+    "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
+    "config": ("config:config", "show, check and carry the settings of the caches, as profiles"),
     "shots": ("main:shots", "save pictures of every window and dialog"),
 }

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.cli import looking, output, owning, recording
+from torchkeeper.cli import applying, looking, output, owning, recording
 from torchkeeper.cli.asking import Asker
 from torchkeeper.link import (
     causes,
@@ -42,6 +42,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
                          "runs as it is")  # fmt: skip
     command.add_argument("--into", metavar="PLACE", type=looking.path,
                          help="the cache folder the program uses; by default its own")  # fmt: skip
+    applying.add_profile(command, "the program")
     command.add_argument("--report", metavar="FILE", type=looking.path,
                          help="write what is found to a JSON file, too")  # fmt: skip
     recording.add(command)
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             code="wrong-usage",
         )
     argv = program.under(interpreters.chosen(args.env), command) if args.env else list(command)
-    env = dict(os.environ)
+    env = applying.for_run(args, os.environ)
     if args.into:
         protected.check(args.into)
         env = supervise.filling(env, args.into)

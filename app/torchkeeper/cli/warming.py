@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 
-from torchkeeper.cli import leaking, looking, output
+from torchkeeper.cli import applying, leaking, looking, output
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.cli.bundles import failures
 from torchkeeper.cli.carrying import maker_of, note_undescribed
@@ -99,6 +99,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     leaking.add_choice(command)
     command.add_argument("--dry-run", action="store_true",
                          help="only list the cells, and what is known to go wrong")  # fmt: skip
+    applying.add_profile(command, "what compiles")
     add_ways(command)
     looking.add_json(command)
 
@@ -138,7 +139,9 @@ def warm(args: argparse.Namespace) -> int:
         params["limit_s"] = args.limit
     if args.only:
         params["only"] = picking.indexes(params["recipes"], args.only)
+    applying.for_warm(args, params)
     if args.dry_run:
+        params.pop("settings", None)
         return cells(args, params, args.into)
     _look_ahead(args)
     with Engine(interpreters.chosen(args.env)) as engine:

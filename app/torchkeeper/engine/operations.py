@@ -333,6 +333,9 @@ def _probe(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
 
 
 def _warm(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """``supervise.warm``. settings: {variable: text} of a profile, which the compile then has and
+    no others of the described ones; they may hold a password. Left out, they are the engine's.
+    """
     from torchkeeper.warm.supervise import warm
 
     return warm(params, report)
@@ -418,6 +421,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "trash": _trash,
     "empty_trash": _late("empty_trash", "purging"),
     "probe": _probe,
+    "settings": _late("settings", "origins"),
+    "processes": _late("processes", "origins"),
+    "process_settings": _late("process_settings", "origins"),
     "know": _know,
     "check": _late("check", "checking"),
     "judge": _late("judge", "checking"),
@@ -425,6 +431,9 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "explain_trace": _late("explain_trace", "running"),
     "explain": _late("explain", "explaining"),
     "cells": _late("cells", "cells"),
+    "diagnose": _late("diagnose", "diagnosing"),
+    "toolchain": _late("toolchain", "diagnosing"),
+    "mend": _late("mend", "diagnosing"),
     "warm": pointed_out(_warm, "into", runs=True),
     "verify": pointed_out(_verify, "place", runs=True),
     "prepare": pointed_out(_prepare, "into", runs=True),

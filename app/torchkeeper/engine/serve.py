@@ -6,6 +6,7 @@ leads is in ``engine.wire``, what can be asked in ``engine.operations``.
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import os
 import queue
@@ -113,7 +114,10 @@ def main() -> None:
         os._exit(1)
     requests: queue.Queue[tuple[_Request, str, dict[str, Any]] | None] = queue.Queue()
     running: dict[int, _Request] = {}
-    worker = threading.Thread(target=_work, args=(requests, running), name="worker")
+    # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
+    # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
+    context = contextvars.copy_context()
+    worker = threading.Thread(target=context.run, args=(_work, requests, running), name="worker")
     worker.start()
     sweeper = threading.Thread(target=home.sweep, args=(folder,), name="sweeper", daemon=True)
     sweeper.start()

@@ -10,6 +10,7 @@ from typing import Any
 
 from torchkeeper.link import explaining, say
 from torchkeeper.link.words import printable
+from torchkeeper.settings import values
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
 _CAUSES = {
@@ -127,13 +128,14 @@ def autograd(found: Mapping[str, Any], graphs: list[dict[str, Any]]) -> str:
 def nothing(result: Mapping[str, Any], env: Mapping[str, str]) -> str:
     """Why a trace tells of no lookup, as far as that can be seen."""
     for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE"):
-        if env.get(name, "0") not in ("", "0"):
+        if values.on(env, name):
             return f"Nothing was compiled: {name} is set, which turns torch.compile off."
-    for name in ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES"):
-        if env.get(name, "0") not in ("", "0"):
-            return f"No cache was asked: {name} is set, which turns PyTorch's caches off."
-    if env.get("TORCHINDUCTOR_FX_GRAPH_CACHE") == "0":
-        return "No cache was asked: TORCHINDUCTOR_FX_GRAPH_CACHE=0 turns it off."
+    if values.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
+        name = values.decides(env, master) or master
+        return f"No cache was asked: {name} is set, which turns PyTorch's caches off."
+    if not values.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
+        name = values.decides(env, graphs) or graphs
+        return f"No cache was asked: {name}={env.get(name, '')} turns it off."
     if result["compiles"]:
         return (
             f"{say.count(result['compiles'], 'compile', 'compiles')}, and no cache was asked: the "

@@ -6,31 +6,13 @@ Nobody can tell for certain. What is written down for others to read errs toward
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
-from torchkeeper.artifacts.secretforms import MAYBE, SURE, TOKENS
+from torchkeeper.artifacts.masking import hidden
+from torchkeeper.artifacts.secretforms import SURE
 
-_URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
-_USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
-_HIDDEN = rf"(?:pass|{SURE}|{MAYBE})"
-_NAMED = re.compile(
-    rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
-    r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
-    re.IGNORECASE,
-)
-#: All of an argument is the secret's, and of a line of a shell the next word.
-_WHOLE = re.compile(rf"(-{{0,2}}[\w.-]*{_HIDDEN}=).+", re.IGNORECASE | re.DOTALL)
-_NEXT = re.compile(rf"(\s-{{1,2}}[\w.-]*{_HIDDEN}\s+)[^\s-]\S*", re.IGNORECASE)
-_OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
+__all__ = ["hidden", "is_secret"]
 
-#: What those who give out tokens begin them with, and what HTTP has before one.
-_TOKEN = re.compile(
-    rf"\b(?:{'|'.join(form.pattern(form.hidden) for form in TOKENS)})"
-    r"|\bBearer\s+\S+|\bBasic\s+(?=\S*[\d=])[A-Za-z\d+/]{6,}={0,2}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",
-    re.IGNORECASE,
-)
 #: A text that is nothing but such: letters and digits as nobody would name something.
 _RANDOM = (
     re.compile(r"[0-9a-f]{32,}", re.IGNORECASE),
@@ -45,23 +27,6 @@ _RANDOM = (
 _ANYWHERE = re.compile(SURE, re.IGNORECASE)
 _WORDS = frozenset({"pass", "auth", "authorization", "bearer", "jwt", "cookie"})
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def hidden(command: Sequence[str]) -> list[str]:
-    """A command line with an ellipsis where a password or a token is, as far as can be told."""
-    found: list[str] = []
-    after = False
-    for argument in command:
-        if whole := _WHOLE.fullmatch(argument):
-            shown = f"{whole[1]}…"
-        else:
-            shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", argument))
-            shown = _TOKEN.sub("…", _NEXT.sub(r"\1…", _NAMED.sub(r"\1…", shown)))
-        if after and not argument.startswith("-"):
-            shown = "…"
-        after = _OPTION.fullmatch(argument) is not None
-        found.append(shown)
-    return found
 
 
 def is_secret(name: str, value: Any) -> bool:

@@ -48,6 +48,28 @@ class Words(NamedTuple):
 
 
 CATALOGUE: dict[str, Words] = {
+    # Processes
+    "processes-untold": Words(
+        "Running processes cannot be looked at.",
+        "This system does not tell of them under /proc, as Linux does.",
+        "Ask about an interpreter instead: --env PYTHON.",
+    ),
+    "process-gone": Words(
+        "There is no process {pid}.",
+        "It has ended, or the number is mistyped; one in a container has another number outside.",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
+    "process-kernel": Words("Process {pid} is a thread of the kernel, and runs no program."),
+    "process-of-other": Words(
+        "Process {pid} cannot be looked into.",
+        "It is another user's, or keeps itself from being looked into.",
+        "Ask as the user that runs it.",
+    ),
+    "process-not-python": Words(
+        "Process {pid}, {name}, does not run Python.",
+        "",
+        "“torchkeeper config processes” lists those with torch.",
+    ),
     # Places
     "place-missing": Words(
         "There is no folder {place}.",
@@ -898,6 +920,89 @@ CATALOGUE: dict[str, Words] = {
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
     ),
+    # Profiles
+    "profile-name": Words(
+        "“{name}” cannot be the name of a profile.", "{why}.", "Give it another name."
+    ),
+    "profile-unknown": Words(
+        "There is no profile “{name}”.",
+        "",
+        "“torchkeeper config list” shows those that there are; a file is named with its folder, "
+        "such as ./{name}.toml.",
+    ),
+    "profile-exists": Words(
+        "There is a profile “{name}” already.", "", "Give another name, or remove that first."
+    ),
+    "profile-setting-unknown": Words(
+        "{name} is no setting of the caches.",
+        "",
+        "“torchkeeper config settings” lists all that are known.",
+    ),
+    "profile-value-impossible": Words("{name} cannot have this value.", "{why}.", "Change it."),
+    "profile-about-too-long": Words(
+        "What is said about the profile is no text of {most} characters at most."
+    ),
+    "profiles-unreadable": Words(
+        "The list of profiles cannot be read.",
+        "{folder} cannot be used: {why}.",
+        "Check the folder's permissions.",
+    ),
+    "profile-unreadable": Words("{file} cannot be read.", "{why}.", "Check the path."),
+    "profile-damaged": Words(
+        "{file} is no profile, or is damaged.",
+        "{why}.",
+        "Correct it in an editor, or remove it. Nothing was changed.",
+    ),
+    "profile-unwritable": Words(
+        "The profile could not be kept.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "profile-text-unclear": Words(
+        "Line {line}: what {name} is cannot be told.",
+        "{why}. Nothing is run to find out.",
+        "Write its value out.",
+    ),
+    "profile-text-wrong": Words(
+        "Line {line} cannot be understood.", "{why}.", "Correct it, or say another format."
+    ),
+    "profile-text-uncarried": Words(
+        "{name} cannot be written to a {format}.",
+        "{why}.",
+        "Choose another format; a script for sh carries everything. Nothing was written.",
+    ),
+    "profile-stage-unknown": Words(
+        "There is no stage {stage}.", "The file has {count} of them{names}.", "Name one of them."
+    ),
+    "profile-container-which": Words(
+        "Several there set variables, and not the same.",
+        "They are: {names}.",
+        "Say which one with --container NAME.",
+    ),
+    "profile-container-unknown": Words(
+        "There is no container {container}.", "There are: {names}.", "Name one of them."
+    ),
+    "profile-nothing-there": Words(
+        "Nothing there sets a variable.",
+        "There is no container with an env, and no ConfigMap.",
+        "Give a manifest, or its env: alone.",
+    ),
+    "profile-import-nothing": Words(
+        "{file} sets nothing that steers the caches.",
+        "",
+        "“torchkeeper config settings” lists what does. Nothing was kept.",
+    ),
+    "profile-no-password": Words(
+        "The profile “{name}” has no password that a Secret could hold.",
+        "",
+        "Export it without --secret.",
+    ),
+    "secret-name": Words("“{secret}” names no key of a Secret.", "", "Give both, as in redis/url."),
+    "profile-without-caches": Words(
+        "With the profile “{profile}” PyTorch keeps nothing that it compiles.",
+        "{name} has the caches turned off.",
+        "Change that in the profile, or use another one.",
+    ),
     # Cells
     "module-missing": Words(
         "There is no module {module}.",
@@ -1209,6 +1314,30 @@ CATALOGUE: dict[str, Words] = {
         "It usually takes less than a minute.",
         "Try again; nothing half-written was left.",
     ),
+    # The doctor
+    "check-failed": Words("It could not be looked at: {path}.", "{why}"),
+    "toolchain-failed": Words(
+        "What the interpreter can do was not tried to the end.", "{why}", "The log says more."
+    ),
+    "toolchain-stuck": Words(
+        "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
+        "Its compiler hangs, or importing torch takes very long.",
+        "Try again when the machine is less busy.",
+    ),
+    "interpreter-not-tried": Words(
+        "What the interpreter can do was not tried.", "", "“torchkeeper doctor --env” tries it."
+    ),
+    "torch-not-tried": Words("torch cannot be imported.", "{why}"),
+    "header-not-tried": Words(
+        "Nobody can tell whether the precompiled C++ header is there.",
+        "The C++ compiler does not work, or this torch has no such header.",
+    ),
+    "no-verdicts": Words(
+        "Nobody can tell what is stale.", "The interpreter has no torch.", "Name one with --env."
+    ),
+    "mounts-unknown": Words("The system does not tell which file system it is."),
+    "unchanged": Words("It could not be changed.", "{why}"),
+    "fix-unknown": Words("The engine does not know the fix “{fix}”."),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),

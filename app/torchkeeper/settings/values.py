@@ -23,6 +23,18 @@ def default(setting: Setting, version: str | None = None) -> str | None:
     return found
 
 
+def at_least(version: str | None, other: str) -> bool:
+    """Whether a version is another one or later; one that is not known is taken for late."""
+    return version is None or _numbers(version) >= _numbers(other)
+
+
+def there(setting: Setting, version: str | None = None) -> bool:
+    """Whether a version of torch (of Triton, for Triton's settings) reads a variable at all."""
+    if setting.since and not at_least(version, setting.since):
+        return False
+    return not (setting.until and at_least(version, setting.until))
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     numbers = []
     for part in version.split("+", maxsplit=1)[0].split("."):
@@ -36,16 +48,14 @@ def value(setting: Setting, text: str | None, version: str | None = None) -> Val
 
     Raises ValueError where whoever reads it fails, as for a port that is no number.
     """
-    if text is None:
+    if text is None or (setting.reading == "tristate" and text not in ("0", "1")):
         text = default(setting, version)
     if text is None:
         return None
     if setting.reading == "config":
         read = {"1": True, "0": False}.get(text, text)
         return bool(read) if setting.type in ("switch", "tristate") else read
-    if setting.reading == "tristate":
-        return {"1": True, "0": False}.get(text)
-    if setting.reading == "one":
+    if setting.reading in ("tristate", "one"):
         return text == "1"
     if setting.reading == "triton":
         return text.lower() in ("1", "true", "on", "y", "yes")
@@ -54,10 +64,15 @@ def value(setting: Setting, text: str | None, version: str | None = None) -> Val
     return text
 
 
+def decides(values: Mapping[str, str], name: str, version: str | None = None) -> str | None:
+    """The variable that decides a setting, of all that mean the same; None where none is set."""
+    for other in BY_NAME[name].same or (name,):
+        if other in values and there(BY_NAME[other], version):
+            return other
+    return None
+
+
 def on(values: Mapping[str, str], name: str, version: str | None = None) -> bool:
     """Whether a switch is on among the variables of an environment."""
-    setting = BY_NAME[name]
-    for other in (*setting.same, name):
-        if other in values:
-            return value(setting, values[other], version) is True
-    return value(setting, None, version) is True
+    text = values.get(decides(values, name, version) or "")
+    return value(BY_NAME[name], text, version) is True

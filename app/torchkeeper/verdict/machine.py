@@ -7,13 +7,14 @@ import os
 import re
 from typing import Any
 
+from torchkeeper.settings import values
+from torchkeeper.settings.known import BY_NAME
+
 #: Flags of a processor that stand for vector instructions compilers use.
 _VECTOR = re.compile(
     r"(sse4_[12]|avx\w*|fma|f16c|bmi[12]|amx\w*|asimd\w*|sve\w*|neon|i8mm|bf16|vsx)$"
 )
-_ON = {"1": True, "0": False}
 #: What decides whether a cache is used, and where it is: names and variables.
-#: Sources: torch/_inductor/config.py, torch/_inductor/remote_cache.py, torch/_functorch/config.py.
 _SWITCHES = (
     ("fx_graph_cache", "TORCHINDUCTOR_FX_GRAPH_CACHE"),
     ("autograd_cache", "TORCHINDUCTOR_AUTOGRAD_CACHE"),
@@ -89,9 +90,10 @@ def settings(cache_dir: str) -> list[dict[str, Any]]:
         {"name": "triton_alone_cache_dir", "value": os.path.abspath(alone), "by": decided},
     ]
     for name, variable in _SWITCHES:
-        value = env.get(variable)
-        told = None if value is None else _ON.get(value, value[:80])
-        found.append({"name": name, "value": told, "by": variable if value is not None else None})
+        decided = values.decides(env, variable)
+        told = values.value(BY_NAME[variable], env[decided]) if decided else None
+        told = told[:80] if isinstance(told, str) else told
+        found.append({"name": name, "value": told, "by": decided})
     for name, variable in _SECRET:
         there = variable in env
         found.append({"name": name, "value": "set" if there else None,

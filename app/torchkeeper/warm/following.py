@@ -81,15 +81,19 @@ def make_writable(place: str) -> bool:
 
 
 def launch(
-    module: str, request: Mapping[str, Any], env: Mapping[str, str], home: str
+    module: str,
+    request: Mapping[str, Any],
+    env: Mapping[str, str],
+    home: str,
+    package: str = "warm",
 ) -> processes.Job:
-    """Start ``main`` of a module of this package in a process and session of its own.
+    """Start ``main`` of a module of a package of ours in a process and session of its own.
 
     It runs under this interpreter, in the folder ``home``, and is told the request in one line.
     """
     boot = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-        f"from torchkeeper.warm.{module} import main; main()"
+        f"from torchkeeper.{package}.{module} import main; main()"
     )
     # The folder or the zip that this very code came from.
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))

@@ -64,13 +64,13 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
     before = sweep.snapshot(folder)
     tell(folder={"path": folder, "marks": before, "swept": swept})
 
-    makers = list(_makers(codecache, config))
+    making = list(makers(codecache, config))
     headers: list[dict[str, Any]] = []
 
     def look() -> None:
         headers.clear()
-        for done, make in enumerate(makers):
-            tell(progress=[done, len(makers)])
+        for done, make in enumerate(making):
+            tell(progress=[done, len(making)])
             make()
 
     with _watched(codecache, tell, headers), _failures(folder):
@@ -84,11 +84,11 @@ def run(into: str | None, tell: Tell) -> dict[str, Any]:
             sweep.sweep(folder, before, {os.getpid()})
             _forget(cpu_vec_isa)
             look()
-    tell(progress=[len(makers), len(makers)])
+    tell(progress=[len(making), len(making)])
     return {"folder": folder, "headers": headers}
 
 
-def _makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
+def makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
     """What makes PyTorch look for each header that programs with these settings look for.
 
     Loading a kernel asynchronously precompiles headers at once, and hands the kernel's own build
@@ -138,15 +138,15 @@ def _watched(codecache: Any, tell: Tell, headers: list[dict[str, Any]]) -> Itera
     def watched(header: str, command: str, **options: Any) -> Any:
         begun = time.monotonic()
         path = build(header, command, **dict(options))
-        there = _built(path)
-        fits = there is None or _usable(path, command)
+        there = built(path)
+        fits = there is None or usable(path, command)
         if there is not None and not fits and there not in mine:
             # For another CPU or compiler, or cut short: with it every kernel takes as long as
             # without.
             _remove(there, codecache._HEADER_LOCK_DIR)
             path = build(header, command, **dict(options))
-            there = _built(path)
-            fits = there is None or _usable(path, command)
+            there = built(path)
+            fits = there is None or usable(path, command)
         if there is not None and not fits:
             _remove(there, codecache._HEADER_LOCK_DIR)
             raise Problem("header-refused", path=there)
@@ -185,11 +185,11 @@ def _noted(builder: Any, mine: set[str]) -> Iterator[None]:
         builder.build = original
 
 
-def _built(path: str) -> str | None:
+def built(path: str) -> str | None:
     return next((path + end for end in SUFFIXES if os.path.isfile(path + end)), None)
 
 
-def _usable(path: str, command: str) -> bool:
+def usable(path: str, command: str) -> bool:
     """Whether the compiler takes the precompiled header, with the command that it is for.
 
     g++ passes over one that does not fit it or this CPU, and is then slow; -H has it say which it
@@ -217,6 +217,17 @@ def _usable(path: str, command: str) -> bool:
     if f"! {path}.gch" in lines:
         return said.returncode == 0  # one that is cut short is taken, and then cannot be read
     return f"x {path}.gch" not in lines
+
+
+@contextlib.contextmanager
+def instead(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Another value of an attribute meanwhile."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 def _remove(path: str, locks: str) -> None:

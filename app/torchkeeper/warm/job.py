@@ -17,6 +17,7 @@ import traceback
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.settings.known import BY_NAME
 from torchkeeper.warm import sources
 from torchkeeper.warm.child import Tell, importing_torch, more, said, serve
 from torchkeeper.warm.devices import check_compiler, check_place, choose_device
@@ -25,9 +26,9 @@ from torchkeeper.warm.putback import put_back
 from torchkeeper.warm.recipes.cells import WITHOUT_TORCH, Cell
 from torchkeeper.warm.traces.graphs import LOGGER, Graph, Graphs
 
-#: What turns PyTorch's caches off (torch/compiler/config.py, torch/_inductor/config.py).
-_FORCE = ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES")
-_FX = ("TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_FX_GRAPH_CACHE_DEFAULT")
+#: What turns PyTorch's caches off.
+_FORCE = BY_NAME["TORCHINDUCTOR_FORCE_DISABLE_CACHES"].same
+_FX = BY_NAME["TORCHINDUCTOR_FX_GRAPH_CACHE"].same
 #: What turns compiling off (torch/_dynamo/config.py, torch/_dynamo/eval_frame.py).
 _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 #: What PyTorch counts where it could not write a graph that it had compiled.

@@ -16,6 +16,8 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
+from torchkeeper.settings.applied import applied
+from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import folder
 from torchkeeper.warm import processes, sweep
@@ -47,7 +49,8 @@ _CELLS = 200
 @dataclass(frozen=True)
 class Job:
     """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time; each: as ``crew.Means``.
+    it has them already; jobs: processes at a time; each: as ``crew.Means``. settings: the described
+    settings that the processes are to have, and no others of them; None for the engine's own.
     """
 
     place: str
@@ -58,10 +61,15 @@ class Job:
     portable: bool = False
     jobs: int = 1
     each: bool = False
+    settings: Mapping[str, str] | None = None
 
 
 def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Compile recipes into a folder, in processes of their own; returns what the wire promises.
+
+    With ``settings`` in the request, texts by variable as a profile has them, the processes have
+    exactly these of the described settings (``settings.applied``); but the folder is always
+    ``into``, and what a recipe sets in its ``environment`` counts for its cells.
 
     Raises Problem for what holds for all cells, or of a single one where the request has no
     ``each``; passes Cancelled on. In any case no process of the job is left, and
@@ -71,7 +79,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     if all(_for_cpu(cell) for cell in job.cells):
         check_place(job.place)
     made = make_writable(job.place)
-    headers = os.path.join(places.default_folder(), HEADERS)
+    headers = _headers(job)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
         tell_swept(report, sweep.mend(root))
@@ -87,7 +95,8 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     result = None
     try:
         after = {"roots": list(marks), "since": since, "scratch": home}
-        result = run(job, environment(job.place), home, report, gone, after=after)
+        env = environment(job.place, settings=job.settings)
+        result = run(job, env, home, report, gone, after=after)
     finally:
         shutil.rmtree(home, ignore_errors=True)
         if made and result is None:
@@ -165,6 +174,7 @@ def checked(params: dict[str, Any]) -> Job:
     jobs = params.get("jobs", 1)
     if isinstance(jobs, bool) or not isinstance(jobs, int) or not 1 <= jobs <= MOST_JOBS:
         raise Problem("bad-request", field="jobs")
+    settings = _settings(params.get("settings"))
     recipes = recipe.of_request(params.get("recipes"))
     cells = expanding.cells_of(recipes, device, threads, portable, limit)
     if (only := params.get("only")) is not None:
@@ -173,7 +183,28 @@ def checked(params: dict[str, Any]) -> Job:
         cells = [cell for cell in cells if cell.index in set(only)]
         if len(cells) != len(set(only)):
             raise Problem("bad-request", field="only")
-    return Job(os.path.abspath(place), tuple(cells), device, limit, threads, portable, jobs, each)
+    place = os.path.abspath(place)
+    return Job(place, tuple(cells), device, limit, threads, portable, jobs, each, settings)
+
+
+def _headers(job: Job) -> str:
+    """Where the processes of a job have the headers that PyTorch precompiles."""
+    folder = places.default_folder()
+    if job.settings and (temporary := job.settings.get("TMPDIR")):
+        folder = os.path.join(os.path.abspath(temporary), os.path.basename(folder))
+    return os.path.join(folder, HEADERS)
+
+
+def _settings(told: object) -> dict[str, str] | None:
+    """The settings of a request. Raises Problem("bad-request", field="settings")."""
+    if told is None:
+        return None
+    if not isinstance(told, dict) or not all(
+        name in BY_NAME and isinstance(text, str) and "\0" not in text
+        for name, text in told.items()
+    ):
+        raise Problem("bad-request", field="settings")
+    return dict(told)
 
 
 def _for_cpu(cell: Cell) -> bool:
@@ -187,14 +218,22 @@ def _entries(place: str, report: Report) -> set[tuple[str, str]]:
     return {item.identity for item in folder.survey(place, report) if item.kind not in _SCRATCH}
 
 
-def environment(place: str, threads: int | None = None, portable: bool = False) -> dict[str, str]:
-    """The engine's environment, made to fill ``place``.
+def environment(
+    place: str,
+    threads: int | None = None,
+    portable: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The engine's environment, made to fill ``place``; of the described settings with these only,
+    unless that is None.
 
     Nothing else is set unless it is asked for: PyTorch records every TORCH* variable in its
     entries, and threads, affinity and OMP_NUM_THREADS are part of its keys, as is whether headers
     are precompiled.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    if settings is not None:
+        env = applied(settings, env)
     return filling(set_for(env, threads, portable), place)
 
 

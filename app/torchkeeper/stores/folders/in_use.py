@@ -25,36 +25,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores import processes
 from torchkeeper.stores.folders.other_mounts import OtherMounts
 from torchkeeper.stores.items import Item
+from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM
 
-_PROC = "/proc"
-#: Characters of a name, and processes that are told of by name.
-_MAX_NAME, _MAX_TOLD = 60, 200
-#: Our own processes by what their command lines say (link/process.py, stores/reader.py, walking).
-_OURS = (
-    "from torchkeeper.engine.serve import main",
-    "from torchkeeper.stores.reader_process import main",
-    "from torchkeeper.stores.folders.walk_process import main",
-)
-_TORCH = re.compile(rb"/libtorch[^/\n]*\.so")
-_TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
-#: vLLM sets torch's variables itself, after its start.
-_VLLM = re.compile(rb"/vllm/[^\n]*\.so")
+#: Processes that are told of by name.
+_MAX_TOLD = 200
 _VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
-_PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
-#: The end of a line of maps: a path is the sixth column, and may hold spaces.
-_MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)
-#: What Linux says after the path of a file that was removed.
-_DELETED = b" (deleted)"
 
 
 @dataclass(frozen=True)
@@ -132,11 +116,10 @@ def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
     Processes that end meanwhile are left out.
     """
     try:
-        names = os.listdir(_PROC)
+        pids = processes.listed()
     except OSError:
         return InUse(sees="none")
-    pids = sorted(int(name) for name in names if name.isdecimal())
-    if not os.path.exists(f"{_PROC}/self/maps"):
+    if not os.path.exists(f"{PROC}/self/maps"):
         return InUse(sees="none")
     found, hidden = [], 0
     above = set(_ancestors())
@@ -146,7 +129,7 @@ def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
         try:
             user = look.at(pid)
         except PermissionError:
-            hidden += _is_program(pid)
+            hidden += processes.is_program(pid)
         except OSError:
             continue  # it has ended
         else:
@@ -164,25 +147,10 @@ def _ancestors() -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            with open(f"{_PROC}/{pid}/stat", "rb") as stream:
+            with open(f"{PROC}/{pid}/stat", "rb") as stream:
                 pid = int(stream.read().rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             return
-
-
-def _is_program(pid: int) -> bool:
-    """Whether it is more than a thread of the kernel or the remains of a process."""
-    try:
-        return bool(_read(pid, "cmdline"))
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-
-
-def _read(pid: int, name: str) -> bytes:
-    with open(f"{_PROC}/{pid}/{name}", "rb") as stream:
-        return stream.read()
 
 
 class _Look:
@@ -198,34 +166,34 @@ class _Look:
         """What a process uses. Raises OSError where it has ended or cannot be looked into."""
         if pid == os.getpid():
             return None
-        maps = _read(pid, "maps")
+        maps = processes.read(pid, "maps")
         if self._others.has(pid):
             opened = self._others.opened(pid)
-            mapped = self._others.mapped(pid, {match[1] for match in _MAPPED.finditer(maps)})
+            mapped = self._others.mapped(pid, processes.mapped(maps))
         else:
             opened = self._opened(pid)
             mapped = self._mapped(maps)
         caches = self._runs_with(pid, maps)
         if not (opened or mapped or caches):
             return None
-        arguments = [os.fsdecode(part) for part in _read(pid, "cmdline").split(b"\0")]
-        if _is_ours(arguments):
+        arguments = processes.arguments(pid)
+        if processes.is_ours(arguments):
             return None
-        python = _runs_python(pid, maps)
+        python = processes.runs_python(pid, maps)
         why = "mapped" if mapped else "open" if opened else "environment"
-        name = _name(pid, arguments, python)
+        name = processes.known_as(pid, arguments, python)
         return User(pid, name, why, frozenset(opened | mapped), caches and python)
 
     def _inside(self, path: bytes) -> str | None:
         if not path.startswith(self._below):
             return None
-        if path.endswith(_DELETED) and not os.path.lexists(path):
+        if path.endswith(DELETED) and not os.path.lexists(path):
             return None  # nobody else finds it any more
         inside = os.fsdecode(path[len(self._below) :])
         return None if inside.split("/", 1)[0] == TRASH else inside
 
     def _opened(self, pid: int) -> set[str]:
-        folder = f"{_PROC}/{pid}/fd".encode()
+        folder = f"{PROC}/{pid}/fd".encode()
         found = set()
         for name in os.listdir(folder):
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -235,20 +203,19 @@ class _Look:
     def _mapped(self, maps: bytes) -> set[str]:
         if self._below.replace(b"\n", b"\\012") not in maps:
             return set()
-        paths = (match[1].replace(b"\\012", b"\n") for match in _MAPPED.finditer(maps))
-        return {inside for path in set(paths) if (inside := self._inside(path))}
+        paths = (path.replace(b"\\012", b"\n") for path in processes.mapped(maps))
+        return {inside for path in paths if (inside := self._inside(path))}
 
     def _runs_with(self, pid: int, maps: bytes) -> bool:
         """Whether the folder is where it keeps a cache."""
-        data = _read(pid, "environ")
-        torch, triton, vllm = (found.search(maps) for found in (_TORCH, _TRITON, _VLLM))
+        torch, triton, vllm = (found.search(maps) for found in (TORCH, TRITON, VLLM))
+        data = processes.read(pid, "environ")
         if not (torch or triton or vllm or any(name in data for name in _VARIABLES)):
             return False
-        pairs = (part.partition(b"=") for part in data.split(b"\0"))
-        env = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+        env = processes.variables(data)
         inductor, kernels = env.get("TORCHINDUCTOR_CACHE_DIR"), env.get("TRITON_CACHE_DIR")
         if torch and not inductor:
-            inductor = _default_folder(pid, env)
+            inductor = processes.default_folder(pid, env)
         if triton and not torch and not kernels:
             # triton/knobs.py; under Inductor, kernels go below Inductor's own folder.
             home = env.get("TRITON_HOME") or env.get("HOME")
@@ -262,28 +229,11 @@ class _Look:
         if self._others.has(pid):
             return self._others.overlaps(pid, path)
         if not os.path.isabs(path):
-            path = os.path.join(os.readlink(f"{_PROC}/{pid}/cwd"), path)
+            path = os.path.join(os.readlink(f"{PROC}/{pid}/cwd"), path)
         if path not in self._real:
             self._real[path] = os.path.realpath(path)
         mine, theirs = self._root.rstrip("/") + "/", self._real[path].rstrip("/") + "/"
         return mine.startswith(theirs) or theirs.startswith(mine)
-
-
-def _default_folder(pid: int, env: dict[str, str]) -> str:
-    """Where torch keeps its cache without variables, as places.default_folder but for a process.
-
-    torch/_inductor/runtime/cache_dir_utils.py; getpass and tempfile say what they ask in turn.
-    """
-    user = next((env[n] for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if env.get(n)), None)
-    if user is None:
-        uid = os.stat(f"{_PROC}/{pid}").st_uid
-        try:
-            user = pwd.getpwuid(uid).pw_name
-        except KeyError:
-            user = f"uid_{uid}"
-    folders = (env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name))
-    temporary = next((folder for folder in folders if os.path.isdir(folder)), "/tmp")  # noqa: S108
-    return os.path.join(temporary, "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
 
 
 def _vllm_root(env: dict[str, str]) -> str | None:
@@ -291,33 +241,3 @@ def _vllm_root(env: dict[str, str]) -> str | None:
     if base := env.get("XDG_CACHE_HOME"):
         return os.path.join(base, "vllm")
     return os.path.join(env["HOME"], ".cache", "vllm") if env.get("HOME") else None
-
-
-def _is_ours(arguments: list[str]) -> bool:
-    """Whether a process is Torchkeeper: it lists a cache and hinders nobody."""
-    if any(ours in argument for argument in arguments[:8] for ours in _OURS):
-        return True
-    program = os.path.basename(arguments[1]) if len(arguments) > 1 else ""
-    return program == "torchkeeper" or "-m\0torchkeeper" in "\0".join(arguments[:6])
-
-
-def _runs_python(pid: int, maps: bytes) -> bool:
-    """Whether it can need an entry of a cache: it runs Python, or has torch or Triton loaded."""
-    if any(pattern.search(maps) for pattern in (_TORCH, _TRITON, _PYTHON)):
-        return True
-    return os.path.basename(os.readlink(f"{_PROC}/{pid}/exe")).startswith(("python", "pypy"))
-
-
-def _name(pid: int, arguments: list[str], python: bool) -> str:
-    """What a person knows it by, "python train.py" say, of printable characters.
-
-    No other arguments: there may be passwords among them.
-    """
-    name = os.path.basename(arguments[0])
-    if python and len(arguments) > 2:
-        if arguments[1] == "-m":
-            name += f" -m {arguments[2]}"
-        elif not arguments[1].startswith("-"):
-            name += f" {os.path.basename(arguments[1])}"
-    name = name or os.fsdecode(_read(pid, "comm")).strip()
-    return "".join(c if c.isprintable() else "?" for c in name[:_MAX_NAME]) or "?"

@@ -10,8 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from torchkeeper.stores.items import Item
-
-_PROC = "/proc"
+from torchkeeper.stores.processes import PROC, mounts
 
 #: A file or folder whatever its path: device and inode.
 _Identity = tuple[int, int]
@@ -23,7 +22,7 @@ class OtherMounts:
     def __init__(self, root: str, items: Sequence[Item]) -> None:
         self._root = root
         self._items = items
-        self._mine = _mounts("self")
+        self._mine = mounts("self")
         self._foreign: dict[int, bool] = {}
         self._files: dict[_Identity, str] = {}
         self._names: set[bytes] = set()
@@ -32,7 +31,7 @@ class OtherMounts:
     def has(self, pid: int) -> bool:
         """Whether a process has other mounts. Raises OSError where that is not told."""
         if pid not in self._foreign:
-            self._foreign[pid] = self._mine is not None and _mounts(str(pid)) != self._mine
+            self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
                 self._learn()
         return self._foreign[pid]
@@ -46,7 +45,7 @@ class OtherMounts:
 
     def opened(self, pid: int) -> set[str]:
         """The files of the items that it has open."""
-        folder = f"{_PROC}/{pid}/fd"
+        folder = f"{PROC}/{pid}/fd"
         found = set()
         for name in os.listdir(folder):
             with contextlib.suppress(OSError):  # closed meanwhile, or something without a file
@@ -59,15 +58,15 @@ class OtherMounts:
         for path in paths:
             if path.rpartition(b"/")[2] in self._names:
                 with contextlib.suppress(OSError):  # removed
-                    seen = f"{_PROC}/{pid}/root{os.fsdecode(path)}"
+                    seen = f"{PROC}/{pid}/root{os.fsdecode(path)}"
                     found.add(self._files.get(_identity(seen)))
         return {path for path in found if path}
 
     def overlaps(self, pid: int, path: str) -> bool:
         """Whether a folder that it knows by a path is this one, in it, or above it."""
         if not os.path.isabs(path):
-            path = os.path.join(os.readlink(f"{_PROC}/{pid}/cwd"), path)
-        root = f"{_PROC}/{pid}/root"
+            path = os.path.join(os.readlink(f"{PROC}/{pid}/cwd"), path)
+        root = f"{PROC}/{pid}/root"
         seen = root + os.path.normpath(path)
         with contextlib.suppress(OSError):
             if _identity(seen) in self._above:
@@ -75,16 +74,6 @@ class OtherMounts:
         with contextlib.suppress(OSError):
             return _identity(self._root) in _line(seen, stop=root)
         return False
-
-
-def _mounts(pid: str) -> str | None:
-    """The mount namespace of a process; None for this one's where the system has none."""
-    try:
-        return os.readlink(f"{_PROC}/{pid}/ns/mnt")
-    except FileNotFoundError:
-        if pid == "self":
-            return None
-        raise
 
 
 def _identity(path: str) -> _Identity:

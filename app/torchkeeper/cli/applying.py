@@ -1,0 +1,56 @@
+"""The option --profile of the commands that start programs: what it does to their environment."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from torchkeeper.cli import findings, output
+from torchkeeper.cli.asking import Answer
+from torchkeeper.link import interpreters, knowing
+from torchkeeper.link.profiles import applying
+from torchkeeper.link.profiles.chosen import chosen
+
+
+def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
+    """The options. for_whom: who gets the settings, as ``the program``."""
+    command.add_argument("--profile", metavar="PROFILE", help=f"{for_whom} has exactly the "
+                         "settings of this profile, and no other that “config settings” lists: one "
+                         "of yours by its name, or a file (see “config --help”)")  # fmt: skip
+    command.add_argument("--force", action="store_true", help="use a profile in which something is "
+                         "wrong, too")  # fmt: skip
+
+
+def for_warm(args: argparse.Namespace, params: Answer) -> None:
+    """Put the profile of the arguments, if there is one, into a request for a warm-up.
+
+    Raises UserError where it cannot be used, before anything is compiled.
+    """
+    if args.profile is None:
+        return
+    one = chosen(args.profile)
+    about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
+    applying.check_caches(one, about.torch)
+    found = applying.allowed(one, about, args.force)
+    if not args.json:
+        findings.note(found)
+        for said in [*applying.moved(one, args.into),
+                     *applying.overruled(one, params["recipes"])]:  # fmt: skip
+            output.note(said)
+    params["settings"] = one.values
+
+
+def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
+    """An environment with the settings of the profile of the arguments, if there is one.
+
+    Raises UserError where it cannot be used.
+    """
+    if args.profile is None:
+        return dict(env)
+    one = chosen(args.profile)
+    found = applying.allowed(one, None, args.force)
+    if not args.json:
+        findings.note(found)
+        for said in applying.moved(one, args.into) if args.into else ():
+            output.note(said)
+    return applying.environment(one, env)

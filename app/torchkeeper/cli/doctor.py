@@ -1,0 +1,96 @@
+"""What is wrong with the caches of this machine: doctor."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.fixing import Fixer
+from torchkeeper.link import diagnosing, findingwords, interpreters, probes
+from torchkeeper.link.diagnosing import Told
+from torchkeeper.link.everywhere import everywhere
+from torchkeeper.link.process import Engine, clean_environment
+from torchkeeper.link.words import UserError, printable
+
+
+def add_doctor(command: argparse.ArgumentParser) -> None:
+    """Arguments of doctor."""
+    command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
+                         help="cache folders and redis:// servers; by default what the "
+                         "environment uses, and this user's other caches in brief")  # fmt: skip
+    looking.add_env(command)
+    command.add_argument("--fix", action="store_true", help="mend what can be, after asking")
+    command.add_argument("--yes", action="store_true", help="with --fix: do not ask")
+    command.add_argument("--dry-run", action="store_true",
+                         help="with --fix: only say what would be done")  # fmt: skip
+    looking.add_json(command)
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """torchkeeper doctor; 0 where nothing is worse than advice, 4 for warnings, 5 for errors."""
+    python = interpreters.chosen(args.env)
+    facts = probes.probe(python)
+    values = diagnosing.values_of(clean_environment())
+    toolchain = _toolchain(python, args.json)
+    places = args.places or diagnosing.places_of(facts, values)
+    asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places)
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        found, result = _diagnose(asker, asked)
+        _show(args, found, result)
+        if not args.fix:
+            return diagnosing.code_of(found)
+
+        def again(one: Told) -> list[Told]:
+            more = {}
+            if one.finding.fix == diagnosing.PREPARE:
+                more = {"toolchain": _toolchain(python, args.json)}
+            return _diagnose(asker, {**diagnosing.again(asked, one), **more})[0]
+
+        fixer = Fixer(args, python, engine, asker, again)
+        wrong = fixer.all(found)
+        if not args.json:
+            for text in output.left_lines(asker.left):
+                output.note(text)
+    return diagnosing.code_of(wrong) or int(fixer.failed)
+
+
+def _toolchain(python: str, quiet: bool) -> dict[str, Any]:
+    with Engine(python) as engine:
+        return Asker(engine, quiet).ask("toolchain")
+
+
+def _reads() -> list[str]:
+    """The folders that known environments use, as far as they can be asked."""
+    folders = [facts.get("cache_dir") for _, facts in everywhere().envs]
+    return [folder for folder in folders if isinstance(folder, str)]
+
+
+def _diagnose(asker: Asker, asked: dict[str, Any]) -> tuple[list[Told], dict[str, Any]]:
+    asker.findings.clear()
+    result = asker.ask("diagnose", **asked)
+    found = [one for what in asker.findings if (one := diagnosing.told(what))]
+    return diagnosing.in_order(found), result
+
+
+def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -> None:
+    for one in found:
+        said = findingwords.said(one.finding)
+        if args.json:
+            words = {"what": said.what, "why": said.why, "remedy": said.remedy}
+            output.emit({"check": one.check, **one.finding.to_json(), **words})
+        else:
+            output.lines(_lines(one.finding.severity, said))
+    for check, place, why in diagnosing.left_of(result):
+        if not args.json:
+            where = f" of {printable(place)}" if place else ""
+            output.note(f"left: {check}{where}: {why.what} {why.why}".rstrip())
+    output.result(args, {**result, "severity": diagnosing.code_of(found)},
+                  diagnosing.summary(found, result))  # fmt: skip
+
+
+def _lines(severity: str, said: UserError) -> list[str]:
+    rest = [text for part in (said.why, said.remedy) for text in part.splitlines()]
+    return [f"{severity}: {said.what}", *(f"    {text}" for text in rest), ""]

@@ -1,0 +1,51 @@
+"""Findings of rules and of the doctor, as commands tell them, and the exit code they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchkeeper.cli import output
+from torchkeeper.link import say
+from torchkeeper.link.findingwords import said
+from torchkeeper.settings.finding import Finding, worst
+
+#: Nothing worse than advice is 0.
+WARNED, WRONG = 4, 5
+
+
+def code(findings: Sequence[Finding]) -> int:
+    """The exit code by the worst of some findings."""
+    return {"warning": WARNED, "error": WRONG}.get(worst(list(findings)) or "", 0)
+
+
+def to_json(one: Finding) -> dict[str, Any]:
+    """A finding with its words, for programs."""
+    words = said(one)
+    told = {"what": words.what, "why": words.why, "remedy": words.remedy}
+    return {**one.to_json(), **told}
+
+
+def lines(findings: Sequence[Finding]) -> list[str]:
+    """Findings for people: what, and below it why and what to do."""
+    texts = []
+    for one in findings:
+        words = said(one)
+        texts.append(f"{one.severity}: {words.what}")
+        texts += [f"  {line}" for part in (words.why, words.remedy) for line in part.splitlines()]
+    return texts
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """How many there are of each severity, or that nothing is wrong."""
+    names = {"error": ("error", "errors"), "warning": ("warning", "warnings"),
+             "advice": ("piece of advice", "pieces of advice")}  # fmt: skip
+    counts = {name: sum(one.severity == name for one in findings) for name in names}
+    told = [say.count(counts[name], *names[name]) for name in names if counts[name]]
+    return ", ".join(told) if told else "nothing wrong"
+
+
+def note(findings: Sequence[Finding]) -> None:
+    """Say them on standard error."""
+    for text in lines(findings):
+        output.note(text)

@@ -1,0 +1,160 @@
+"""Profiles on the command line: list, show, set, remove, rename, copy."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+
+from torchkeeper.cli import findings, output
+from torchkeeper.link import say
+from torchkeeper.link.profiles import keeping, profile
+from torchkeeper.link.profiles.chosen import chosen, is_file, read_any
+from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.profiles.reading import STDIN
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.settings.applied import taken
+from torchkeeper.settings.finding import worst
+from torchkeeper.settings.rules import check
+
+#: What the environment of this shell is called.
+HERE = "this shell"
+
+
+def meant(named: str | None) -> Profile:
+    """The profile of an argument: by name or path, "-" for standard input, None for what is set in
+    this process. Raises UserError.
+    """
+    if named is None:
+        return Profile(HERE, taken(os.environ))
+    return read_any(named).profile if named == STDIN else chosen(named)
+
+
+def list_(args: argparse.Namespace) -> int:
+    """torchkeeper config list"""
+    rows: list[dict[str, object]] = []
+    damaged = 0
+    for name in keeping.names():
+        row: dict[str, object] = {
+            "profile": name, "file": keeping.file_of(name), "settings": None, "about": "",
+            "worst": None, "problem": None,
+        }  # fmt: skip
+        try:
+            one = keeping.load(name)
+        except UserError as error:
+            damaged += 1
+            row["problem"] = error.why
+            if not args.json:
+                output.complain(error)
+        else:
+            found = check(one.values)
+            row |= {"settings": len(one.values), "about": one.about, "worst": worst(found)}
+        rows.append(row)
+    for row in rows if args.json else ():
+        output.emit(row)
+    if rows and not args.json:
+        cells = [[str(row["profile"]), "?" if row["problem"] else str(row["settings"]),
+                  "damaged" if row["problem"] else str(row["worst"] or ""),
+                  str(row["about"]).partition("\n")[0]] for row in rows]  # fmt: skip
+        output.table(["PROFILE", "SETTINGS", "WRONG", "ABOUT"], cells, frozenset({1}))
+    told = say.count(len(rows), "profile", "profiles")
+    none = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” makes one."
+    more = f", {damaged:,} damaged" if damaged else ""
+    output.result(args, {"profiles": len(rows), "damaged": damaged, "folder": keeping.folder()},
+                  f"{told}{more}." if rows else none)  # fmt: skip
+    return int(damaged > 0)
+
+
+def show(args: argparse.Namespace) -> int:
+    """torchkeeper config show"""
+    one = meant(args.profile)
+    values = profile.masked(one)
+    hidden = profile.with_password(one)
+    if args.json:
+        for name, text in values.items():
+            output.emit({"name": name, "value": text, "masked": name in hidden})
+    else:
+        for line in one.about.splitlines():
+            output.line(f"# {printable(line)}")
+        # Not as a shell has it: what is masked is not to be copied.
+        rows = [[name, text or "(empty)"] for name, text in values.items()]
+        if rows:
+            output.table(["SETTING", "VALUE"], rows, frozenset())
+    left = say.count(len(profile.left_open(one)), "other is", "others are")
+    told = f"{_named(one)}: {say.count(len(values), 'setting', 'settings')}; {left} "
+    told += "not set." if args.profile is None else "left to PyTorch."
+    output.result(args, {"profile": one.name, "about": one.about, "settings": len(values)}, told)
+    return 0
+
+
+def _named(one: Profile) -> str:
+    return one.name.capitalize() if one.name == HERE else printable(one.name)
+
+
+def set_(args: argparse.Namespace) -> int:
+    """torchkeeper config set"""
+    changes = dict(_pair(text) for text in args.pairs)
+    for name in (*changes, *args.unset):
+        profile.check_setting(name)
+    file, new = is_file(args.profile), False
+    try:
+        before = keeping.read_file(args.profile) if file else keeping.load(args.profile)
+    except UserError as error:
+        missing = file and not os.path.lexists(args.profile)
+        if error.code != "profile-unknown" and not missing:
+            raise
+        stem = os.path.basename(args.profile).removesuffix(keeping.SUFFIX)
+        before, new = Profile(stem if file else args.profile), True
+    values = {k: v for k, v in {**before.values, **changes}.items() if k not in args.unset}
+    after = replace(before, values=values, about=before.about if args.about is None else args.about)
+    if file:
+        keeping.save_file(after, args.profile)
+    else:
+        keeping.save(after)
+    found = check(after.values)
+    if not args.json:
+        findings.note(found)
+    count = say.count(len(values), "setting", "settings")
+    result = {"profile": after.name, "settings": profile.masked(after), "new": new,
+              "findings": [findings.to_json(one) for one in found]}  # fmt: skip
+    output.result(args, result, f"{printable(after.name)} {'made' if new else 'changed'}: {count}.")
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise UserError(
+            f"“{printable(text)}” sets nothing.", "", "Write NAME=VALUE, or --unset NAME.",
+            code="wrong-usage",
+        )  # fmt: skip
+    return name, value
+
+
+def remove(args: argparse.Namespace) -> int:
+    """torchkeeper config remove"""
+    there = keeping.names()
+    for name in args.names:
+        if name not in there:  # before any is gone
+            raise user_error("profile-unknown", {"name": name})
+    for name in dict.fromkeys(args.names):
+        keeping.remove(name)
+    output.result(args, {"removed": args.names}, f"Removed: {printable(', '.join(args.names))}.")
+    return 0
+
+
+def rename(args: argparse.Namespace) -> int:
+    """torchkeeper config rename"""
+    keeping.rename(args.old, args.new)
+    output.result(args, {"profile": args.new, "was": args.old},
+                  printable(f"{args.old} is called {args.new} now."))  # fmt: skip
+    return 0
+
+
+def copy(args: argparse.Namespace) -> int:
+    """torchkeeper config copy"""
+    one = replace(chosen(args.old), name=args.new)
+    file = keeping.save(one, replace=False)
+    output.result(args, {"profile": args.new, "of": args.old, "file": file},
+                  printable(f"{args.new} is a copy of {args.old}."))  # fmt: skip
+    return 0

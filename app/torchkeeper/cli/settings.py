@@ -1,0 +1,67 @@
+"""Settings on the command line: config check, and config settings, the table of all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from torchkeeper.cli import findings, output, profiles, translating
+from torchkeeper.link import interpreters, knowing, say
+from torchkeeper.link.profiles import applying, formats, reading
+from torchkeeper.link.profiles.chosen import is_file
+from torchkeeper.link.words import printable
+from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.rules import About
+from torchkeeper.settings.rules import check as rules
+from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.values import default
+
+
+def check(args: argparse.Namespace) -> int:
+    """torchkeeper config check; 0, 4 or 5 by the worst that is found."""
+    left: list[tuple[str, str]] = []
+    if args.profile is not None and (args.profile == reading.STDIN or is_file(args.profile)):
+        file = "" if args.profile == reading.STDIN else args.profile
+        text, name = reading.text_in(args.profile), reading.stem(args.profile)
+        one, left = formats.read(text, None, name, file, args.container, args.stage)
+    else:
+        one = profiles.meant(args.profile)
+    about = About()
+    if args.env:
+        about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
+    found = rules(one.values, about)
+    if args.json:
+        for each in found:
+            output.emit(findings.to_json(each))
+    else:
+        for line in translating.left_lines(left):
+            output.note(line)
+        output.lines(findings.lines(found))
+    count = say.count(len(one.values), "setting", "settings")
+    said = f"{printable(one.name)}: {count}, {findings.summary(found)}."
+    result = {"profile": one.name, "settings": len(one.values), "findings": len(found),
+              "left": [{"name": name, "why": why} for name, why in left],
+              "worst": found[0].severity if found else None}  # fmt: skip
+    output.result(args, result, said[:1].upper() + said[1:] if args.profile is None else said)
+    return findings.code(found)
+
+
+def table(args: argparse.Namespace) -> int:
+    """torchkeeper config settings"""
+    if args.json:
+        for one in SETTINGS:
+            output.emit(
+                {**one._asdict(), "default": default(one), "is_set": one.name in os.environ}
+            )
+    else:
+        for group in dict.fromkeys(one.group for one in SETTINGS):
+            rows = [_row(one) for one in SETTINGS if one.group == group]
+            output.table(["SETTING", "DEFAULT", "WHAT IT DOES"], rows, frozenset())
+            output.line()
+    output.result(args, {"settings": len(SETTINGS)},
+                  f"{say.count(len(SETTINGS), 'setting', 'settings')}.")  # fmt: skip
+    return 0
+
+
+def _row(one: Setting) -> list[str]:
+    return [one.name, default(one) or "-", one.does]

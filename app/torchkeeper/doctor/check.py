@@ -1,0 +1,106 @@
+"""What a check is, and what checks look at: everything is looked at once, and shared by all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.doctor.mounts import Mount
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores.dead import Dead
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.redis.server import Server
+from torchkeeper.verdict.judging import Verdict
+
+
+@dataclass
+class FolderLook:
+    """A cache folder, listed once.
+
+    place: as it is named; root: where that leads. exists: whether it is there; where it is not,
+    what is said of the disk is said of the nearest folder above. mount: None where the system does
+    not tell. store: None where it is not there or cannot be read, which ``problem`` says. dead: its
+    entries. verdicts: what is said of each of them in the environment; none where there is no
+    torch. trash: bytes in its trash.
+    """
+
+    place: str
+    root: str
+    report: Report
+    exists: bool = False
+    mount: Mount | None = None
+    store: Folder | None = None
+    items: list[Item] = field(default_factory=list)
+    dead: Dead | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+    trash: int = 0
+    problem: Problem | None = None
+
+    @property
+    def bytes(self) -> int:
+        """What its entries take on the disk."""
+        return sum(file.allocated for item in self.items for file in item.files)
+
+    @property
+    def files(self) -> int:
+        """How many files its entries have."""
+        return sum(len(item.files) for item in self.items)
+
+
+@dataclass
+class ServerLook:
+    """A Redis server, asked once. role: "torch" or "triton" where settings name it, else "".
+
+    page: None where it does not answer as it should, which ``problem`` says.
+    """
+
+    place: str
+    role: str
+    page: Server | None = None
+    problem: Problem | None = None
+
+
+@dataclass
+class MachineLook:
+    """What is not of one place. facts: as a probe tells, empty without one. values: texts of
+    variables. toolchain: as ``doctor.toolchain`` tells, empty without. reads: the real paths of
+    the folders that known environments use. folders: those that were looked at. others: the other
+    caches of this user, only listed; None where they are not asked for. index: the file in which
+    listings keep what they read, None without.
+    """
+
+    facts: Mapping[str, Any]
+    values: Mapping[str, str]
+    toolchain: Mapping[str, Any]
+    reads: frozenset[str]
+    folders: list[FolderLook]
+    report: Report
+    others: list[FolderLook] | None = None
+    index: str | None = None
+
+
+class Check(NamedTuple):
+    """One check. about: what it looks at, "folder", "server" or "machine". find: says what it
+    found; raises Problem where it cannot be made, which is then said, and Cancelled.
+    """
+
+    name: str
+    about: str
+    find: Callable[[Any], Iterable[Finding]]
+
+
+class Left(NamedTuple):
+    """A check that could not be made, and why: a problem in code and figures."""
+
+    check: str
+    place: str
+    code: str
+    params: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """As it goes over the wire."""
+        return {**self._asdict(), "params": dict(self.params)}

@@ -1,0 +1,70 @@
+"""What an interpreter can do for its torch: build and load C++, use Triton, see a GPU.
+
+All of it is tried in a process of its own, with a time limit and in a private folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.warm.following import Codes, State, carry_out, launch, limit_of
+
+#: Seconds that it may take: a compiler on a busy machine, and torch off a slow disk.
+LIMIT = 120.0
+_CODES = Codes("failed", "killed", "stuck")
+#: What the process tells, each an object.
+PARTS = ("torch", "cxx", "header", "triton", "gpu", "redis", "threads")
+
+
+def examine(params: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    """Try it all. params: ``limit_s``, seconds at most, which may be missing.
+
+    The result has what ``doctor.trying`` told of PARTS, and ``left`` {code, params} where it did
+    not come to its end. Passes Cancelled on; no process and no file is left then, as otherwise.
+    """
+    limit = limit_of(params) or LIMIT
+    home = tempfile.mkdtemp(prefix="torchkeeper-doctor-")
+    state = State()
+    found: dict[str, Any] = {}
+
+    def tell(what: str, value: Any) -> None:
+        if what in PARTS and isinstance(value, dict):
+            found[what] = value
+            report.progress(len(found), len(PARTS), "checks")
+        elif what == "result":
+            state.result = {}
+
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    try:
+        request = {"after": {"scratch": home}}
+        process = launch("trying", request, env, home, "doctor")
+        carry_out(process, limit, state, _Silent(report), tell, _CODES, lambda _: None)
+    except Problem as problem:
+        problem = _named(problem)
+        found["left"] = {"code": problem.code, "params": problem.params}
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    return found
+
+
+def _named(problem: Problem) -> Problem:
+    if problem.code == "stuck":
+        return Problem("toolchain-stuck", limit_s=problem.params.get("limit_s"))
+    why = problem.params.get("why") or problem.params.get("signal") or ""
+    return Problem("toolchain-failed", why=why)
+
+
+class _Silent(Report):
+    """Hears when to stop, and keeps what compilers print to itself."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def check(self) -> None:
+        self._report.check()

@@ -1,0 +1,183 @@
+"""The operations of the doctor: what is wrong with caches, what an interpreter can do, and mending.
+
+What is looked at is looked at once, and all checks (``doctor.checks``) share it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.report import Report
+from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
+from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.doctor.mounts import mount_of
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import Env, Session, entries_of, items_of, place_of
+from torchkeeper.stores import places
+from torchkeeper.stores.dead import Dead
+from torchkeeper.stores.folders import receipts
+from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.names import is_server
+from torchkeeper.stores.redis.address import from_environment
+
+
+def diagnose(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
+    found it.
+
+    places: absolute paths and servers. values: the variables that a program would have. facts: as
+    a probe tells, or empty. toolchain: as ``toolchain`` tells, or empty. machine: whether to look
+    at the other caches of this user as well. reads: folders that other environments use. only:
+    names of checks, for these alone.
+
+    The result has ``checks``, the names of those that were made, and ``left``, those that could
+    not be, each {check, place, code, params}.
+    """
+    doctor = _Doctor(session, params, report)
+    doctor.run(params["places"], bool(params.get("machine")))
+    return {"checks": list(dict.fromkeys(doctor.made)), "left": [x.to_json() for x in doctor.left]}
+
+
+def toolchain(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """What this interpreter can do: as ``doctor.toolchain.examine``."""
+    from torchkeeper.doctor.toolchain import examine
+
+    return examine(params, report)
+
+
+def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Do what a finding names as its fix: as ``engine.mending.mend``."""
+    from torchkeeper.engine.mending import mend as mended
+
+    return mended(session, params, report)
+
+
+def _texts(values: object) -> dict[str, str]:
+    if not isinstance(values, Mapping):
+        raise TypeError("values is not an object")
+    return {str(name): text for name, text in values.items() if isinstance(text, str)}
+
+
+class _Doctor:
+    """One diagnosis. made: checks; left: those that could not be."""
+
+    def __init__(self, session: Session, params: dict[str, Any], report: Report) -> None:
+        self._session, self._report = session, report
+        self._values = _texts(params.get("values") or {})
+        self._facts: Env = params.get("facts") or {}
+        self._toolchain: Mapping[str, Any] = params.get("toolchain") or {}
+        self._reads = frozenset(map(os.path.realpath, params.get("reads") or ()))
+        only = params.get("only")
+        self._checks = [one for one in CHECKS if only is None or one.name in only]
+        self.made: list[str] = []
+        self.left: list[Left] = []
+        self._done, self._total = 0, 0
+
+    def run(self, named: list[str], machine: bool) -> None:
+        """Look at places, and then at what is not of one place."""
+        wanted = [place_of({"place": place}, "place") for place in named]
+        counts = dict.fromkeys(("folder", "server", "machine"), 0)
+        for check in self._checks:
+            counts[check.about] += 1
+        servers = [place for place in wanted if is_server(place)]
+        folders = [place for place in wanted if not is_server(place)]
+        self._total = len(folders) * counts["folder"] + len(servers) * counts["server"]
+        self._total += counts["machine"]
+        looks = []
+        for place in folders:
+            looks.append(look := self._folder(place))
+            self._make("folder", look, place)
+        for place in servers:
+            if counts["server"]:
+                self._make("server", self._server(place), place)
+        if counts["machine"]:
+            others = self._others(looks) if machine else None
+            about = MachineLook(self._facts, self._values, self._toolchain, self._reads, looks,
+                                self._report, others, os.environ.get(wire.INDEX))  # fmt: skip
+            self._make("machine", about, "")
+
+    def _make(self, about: str, look: Any, place: str) -> None:
+        for check in self._checks:
+            if check.about == about:
+                self._report.check()
+                self._report.progress(self._done, self._total, "checks")
+                self._check(check, look, place)
+                self._done += 1
+        self._report.progress(self._done, self._total, "checks")
+
+    def _check(self, check: Check, look: Any, place: str) -> None:
+        try:
+            for finding in check.find(look):
+                self._report.finding(found=finding.to_json(), check=check.name)
+        except Problem as problem:
+            self.left.append(Left(check.name, place, problem.code, problem.params))
+        except OSError as e:
+            why = e.strerror or str(e)
+            failed = Problem("check-failed", why=why, path=str(e.filename or place))
+            self.left.append(Left(check.name, place, failed.code, failed.params))
+        else:
+            self.made.append(check.name)
+
+    def _folder(self, place: str, brief: bool = False) -> FolderLook:
+        """One walk, one reading of what the index does not have, one judgement."""
+        look = FolderLook(place, os.path.realpath(place), self._report)
+        look.mount = mount_of(look.root)
+        look.exists = os.path.isdir(look.root)
+        if not look.exists and not os.path.lexists(look.root):
+            return look  # nothing is wrong with that: PyTorch makes it
+        try:
+            store = Folder(place) if brief else self._session.store(place, self._report)
+        except Problem as problem:
+            look.problem = problem
+            return look
+        if not isinstance(store, Folder):
+            look.problem = Problem("place-not-folder", place=place)
+            return look
+        look.store, look.items = store, items_of(store, self._report)
+        if brief:
+            return look
+        look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
+        batches = entries_of(self._session, store, self._report, look.items)
+        found = [one for batch in batches for one in batch]
+        if self._facts.get("torch"):
+            from torchkeeper.engine.verdicts import judged
+
+            look.verdicts = judged(self._session, store, found, [self._facts], self._report)
+            for one, said in zip(found, look.verdicts, strict=True):
+                one.entry = one.entry._replace(verdict=said.verdict)
+        look.dead = Dead(found, [None] * len(found), store.whole, allocated=True, now=time.time())
+        return look
+
+    def _others(self, looks: Iterable[FolderLook]) -> list[FolderLook]:
+        """The other caches of this user, only listed."""
+        known = {look.root for look in looks}
+        found = []
+        for one in places.find():
+            root = os.path.realpath(one.path)
+            if is_server(one.path) or not one.exists or root in known:
+                continue
+            known.add(root)
+            if os.stat(root).st_uid == os.geteuid():
+                found.append(self._folder(one.path, brief=True))
+        return [one for one in found if one.store is not None]
+
+    def _server(self, place: str) -> ServerLook:
+        from torchkeeper.stores.redis.server import look
+        from torchkeeper.stores.redis.store import Redis
+
+        named = {str(one.address): one for one in from_environment(self._values)}
+        mine = named.get(place)
+        role = "" if mine is None else "triton" if mine.reason.startswith("TRITON") else "torch"
+        # What PyTorch would give, and nothing that only we know.
+        password = mine.password if mine else self._session.secrets.get(place)
+        about = ServerLook(place, role)
+        try:
+            with Redis(place, self._report, password) as store:
+                about.page = look(store)
+        except Problem as problem:
+            about.problem = problem
+        return about

@@ -1,0 +1,29 @@
+"""What an engine is asked about where settings come from; see ``settings.origins`` and beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.session import Session
+from torchkeeper.settings import origins
+from torchkeeper.settings.process_origins import of_process
+from torchkeeper.settings.processes import running
+
+
+def settings(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
+    """``settings``, in an interpreter's engine: as ``origins.settings``."""
+    return origins.settings()
+
+
+def processes(_: Session, __: dict[str, Any], report: Report) -> dict[str, Any]:
+    """``processes``: a row for each of this user's that has torch, as ``processes.running``."""
+    return running(report)
+
+
+def process_settings(_: Session, params: dict[str, Any], ___: Report) -> dict[str, Any]:
+    """``process_settings {pid}``: as ``process_origins.of_process``."""
+    pid = params["pid"]
+    if not isinstance(pid, int) or isinstance(pid, bool):
+        raise TypeError("a process is a number")
+    return of_process(pid)

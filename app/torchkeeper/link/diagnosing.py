@@ -1,0 +1,161 @@
+"""The doctor, put together for the command line and the window: what to ask engines, what they
+told, and how it is said. Nothing here waits.
+
+1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2. ``diagnose`` of
+our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``mend`` with
+``mending``, first ``dry``; 4. ``diagnose`` again with ``again``, which says whether it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from torchkeeper.link import say
+from torchkeeper.link.doctorwords import FIXES
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.settings.finding import SEVERITIES, Finding, worst
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.servers import servers
+
+#: Exit codes by the worst severity; 0 where nothing is worse than advice.
+CODES = {"error": 5, "warning": 4}
+#: What the interpreter's own engine does; all others are for the op ``mend`` of ours.
+PREPARE = "prepare"
+
+
+class Told(NamedTuple):
+    """A finding, and the name of the check that made it."""
+
+    finding: Finding
+    check: str
+
+
+def values_of(env: Mapping[str, str]) -> dict[str, str]:
+    """Of an environment, the variables that are described; they may hold a password."""
+    return {name: env[name] for name in BY_NAME if name in env}
+
+
+def places_of(facts: Mapping[str, Any], values: Mapping[str, str]) -> list[str]:
+    """What programs of an environment use: the cache folder, Triton's, and servers."""
+    folders = [facts.get("cache_dir"), values.get("TRITON_CACHE_DIR")]
+    found = [os.path.abspath(str(folder)) for folder in folders if folder]
+    version = facts.get("torch")
+    return list(dict.fromkeys([*found, *servers(values, str(version) if version else None)]))
+
+
+def request(
+    places: Sequence[str],
+    facts: Mapping[str, Any],
+    values: Mapping[str, str],
+    toolchain: Mapping[str, Any],
+    reads: Iterable[str] = (),
+    machine: bool = False,
+) -> dict[str, Any]:
+    """The parameters of ``diagnose``. reads: folders that known environments use, beside this.
+    machine: whether the other caches of this user are looked at, too.
+    """
+    own = [place for place in places_of(facts, values) if os.path.isabs(place)]
+    return {
+        "places": list(places), "facts": dict(facts), "values": dict(values),
+        "toolchain": dict(toolchain), "reads": [*own, *reads], "machine": machine,
+    }  # fmt: skip
+
+
+def again(asked: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    """The parameters of ``diagnose`` that look at one finding again."""
+    place = told.finding.place
+    places = [place] if place in asked["places"] else list(asked["places"])
+    return {**asked, "places": places, "only": [told.check]}
+
+
+def told(message: Mapping[str, Any]) -> Told | None:
+    """The finding that a message of an engine is; None for what is none."""
+    found = message.get("found")
+    if not isinstance(found, dict):
+        return None
+    return Told(Finding.from_json(found), str(message.get("check") or ""))
+
+
+def same(one: Told, other: Told) -> bool:
+    """Whether two are about the same, whatever their figures."""
+    return (one.finding.code, one.finding.place) == (other.finding.code, other.finding.place)
+
+
+def in_order(found: Iterable[Told]) -> list[Told]:
+    """The worst first, and otherwise as they came."""
+    return sorted(found, key=lambda one: SEVERITIES.index(one.finding.severity))
+
+
+def code_of(found: Iterable[Told]) -> int:
+    """The exit code."""
+    return CODES.get(worst([one.finding for one in found]) or "", 0)
+
+
+def left_of(result: Mapping[str, Any]) -> list[tuple[str, str, UserError]]:
+    """The checks that could not be made: name, place, and why."""
+    listed = result.get("left")
+    return [
+        (str(one.get("check")), str(one.get("place") or ""),
+         user_error(str(one.get("code")), params if isinstance(params, dict) else {}))
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, dict)
+        for params in [one.get("params")]
+    ]  # fmt: skip
+
+
+def summary(found: Sequence[Told], result: Mapping[str, Any]) -> str:
+    """All in one line."""
+    checks = result.get("checks")
+    made = say.count(len(checks) if isinstance(checks, list) else 0, "check", "checks")
+    left = len(left_of(result))
+    undone = f"; {say.count(left, 'check', 'checks')} could not be made" if left else ""
+    if not found:
+        return f"Nothing is wrong: {made} made{undone}."
+    names = {"error": ("error", "errors"), "warning": ("warning", "warnings")}
+    names["advice"] = ("piece of advice", "pieces of advice")
+    counts = [sum(one.finding.severity == each for one in found) for each in SEVERITIES]
+    said = [say.count(n, *names[each]) for n, each in zip(counts, SEVERITIES, strict=True) if n]
+    return f"{', '.join(said)}; {made} made{undone}."
+
+
+def mends(finding: Finding) -> bool:
+    """Whether there is a fix that a program can do."""
+    return finding.fix in FIXES
+
+
+def mending(
+    finding: Finding, envs: Sequence[str] = (), plan: int | None = None, dry: bool = False
+) -> dict[str, Any]:
+    """The parameters of ``mend``. envs: names of environments that the engine knows, all that
+    there are; plan: the number that ``dry`` told.
+    """
+    return {
+        "code": finding.code, "fix": finding.fix, "place": finding.place, "params": finding.params,
+        "envs": list(envs), "plan": plan, "dry": dry,
+    }  # fmt: skip
+
+
+def will(finding: Finding, plan: Mapping[str, Any]) -> str:
+    """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
+    entries, files, size = (plan.get(name) for name in ("entries", "files", "bytes"))
+    shown = {
+        "place": printable(finding.place),
+        "entries": say.count(entries if isinstance(entries, int) else 0, "entry", "entries"),
+        "files": say.count(files if isinstance(files, int) else 0, "file", "files"),
+        "size": say.size(size if isinstance(size, int) else 0),
+    }
+    return FIXES[finding.fix].format(**shown)
+
+
+def nothing(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
+    return not plan.get("entries") and not plan.get("files")
+
+
+def undone(finding: Finding, answer: Mapping[str, Any]) -> str:
+    """What brings back what a fix moved; empty where nothing does."""
+    place = shlex.quote(finding.place)
+    return f"torchkeeper undo {place}" if answer.get("receipt") else ""

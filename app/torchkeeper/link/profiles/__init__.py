@@ -1,0 +1,1 @@
+"""Profiles: named sets of settings, kept, written for others to read, and read back."""

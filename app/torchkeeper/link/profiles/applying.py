@@ -1,0 +1,88 @@
+"""A profile given to a process: its environment has exactly the profile's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torchkeeper.link.findingwords import said
+from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.settings.applied import applied
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.values import on
+
+_FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+_OFF = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
+
+
+def environment(profile: Profile, env: Mapping[str, str]) -> dict[str, str]:
+    """An environment with the profile's settings, and no other that is described
+    (``settings.applied.applied``).
+    """
+    return applied(profile.values, env)
+
+
+def about_of(facts: Mapping[str, Any]) -> About:
+    """What rules ask for, of what a probe told of an interpreter."""
+    devices = facts.get("devices")
+    gpu = None
+    if isinstance(devices, list):
+        gpu = any(isinstance(one, dict) and one.get("type") != "cpu" for one in devices)
+    return About(facts.get("torch"), facts.get("triton"), gpu)
+
+
+def allowed(profile: Profile, about: About | None = None, force: bool = False) -> list[Finding]:
+    """What is wrong with a profile that is to be used all the same, the worst first.
+
+    Raises UserError("profile-refused") where there are errors, unless with ``force``.
+    """
+    found = check(profile.values, about)
+    errors = [said(one) for one in found if one.severity == "error"]
+    if not errors or force:
+        return found
+    what = f"The profile “{printable(profile.name)}” is not used: something in it is wrong."
+    why = "\n".join(part for one in errors for part in (one.what, one.why, one.remedy) if part)
+    raise UserError(
+        what, why, "Correct it, or insist with --force.", code="profile-refused",
+        params={"profile": profile.name},
+    )  # fmt: skip
+
+
+def check_caches(profile: Profile, version: str | None = None) -> None:
+    """Raises UserError("profile-without-caches") where nothing that is compiled would be kept."""
+    off = on(profile.values, _OFF, version)
+    if off or not on(profile.values, "TORCHINDUCTOR_FX_GRAPH_CACHE", version):
+        name = _OFF if off else "TORCHINDUCTOR_FX_GRAPH_CACHE"
+        raise user_error("profile-without-caches", {"profile": profile.name, "name": name})
+
+
+def moved(profile: Profile, into: str) -> list[str]:
+    """Sentences on the folders of a profile that a place which was asked for takes the place of."""
+    place = os.path.abspath(into)
+    sentences = []
+    for name in _FOLDERS:
+        text = profile.values.get(name)
+        inside = text and os.path.abspath(text).startswith(place.rstrip("/") + "/")
+        if text and os.path.abspath(text) != place and not (name == _FOLDERS[1] and inside):
+            own = f"{name} of the profile, {printable(text)}"
+            sentences.append(f"The folder is {printable(place)}, as you said, and not {own}.")
+    return sentences
+
+
+def overruled(profile: Profile, recipes: Iterable[Any]) -> list[str]:
+    """Sentences on the settings that recipes, as ``recipes.wire`` has them, say otherwise: theirs
+    count, because they are part of what is compiled.
+    """
+    sentences = []
+    for recipe in recipes:
+        data = recipe.get("data", {}) if isinstance(recipe, dict) else {}
+        own = data.get("environment", {})
+        names = [name for name in own if name in BY_NAME and own[name] != profile.values.get(name)]
+        if names:
+            who = printable(str(recipe.get("name")))
+            sentences.append(f"{who} sets {', '.join(names)} itself: that counts there.")
+    return sentences

@@ -1,0 +1,37 @@
+"""The profile that a user means: one of his own by its name, or a file by its path."""
+
+from __future__ import annotations
+
+import os
+
+from torchkeeper.link.profiles import formats, keeping, reading
+from torchkeeper.link.profiles.profile import Profile, name_fault
+
+
+def is_file(named: str) -> bool:
+    """Whether this is meant as a path: it has a slash or the end of a profile's file, or there is
+    such a file and no profile of that name.
+    """
+    if "/" in named or named.lower().endswith(keeping.SUFFIX):
+        return True
+    return bool(name_fault(named) or named not in keeping.names()) and os.path.isfile(named)
+
+
+def chosen(named: str) -> Profile:
+    """The user's profile of this name, or what a file sets: a profile's own, a script for sh, a
+    .env file, a Dockerfile or a manifest.
+
+    Raises UserError as ``keeping.load`` and ``read_any``.
+    """
+    return read_any(named).profile if is_file(named) else keeping.load(named)
+
+
+def read_any(path: str, name: str | None = None) -> formats.Read:
+    """What a file, or the standard input as "-", sets. Raises UserError as ``reading.text_in`` and
+    ``formats.read``.
+    """
+    if path.lower().endswith(keeping.SUFFIX):
+        return formats.Read(keeping.read_file(path), [])
+    text = reading.text_in(path)
+    file = "" if path == reading.STDIN else path
+    return formats.read(text, None, name or reading.stem(path), file)

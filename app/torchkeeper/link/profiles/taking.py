@@ -1,0 +1,62 @@
+"""What is taken from a file that sets variables: the settings, and what is left and why."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+
+from torchkeeper.link.words import UserError, printable, user_error
+from torchkeeper.settings.known import BY_NAME
+
+#: Why a variable is left that is no setting.
+NO_SETTING = "it is no setting of the caches"
+
+
+@dataclass
+class Taking:
+    """Settings as they are found, one after another.
+
+    values: texts by variable. left: what was not taken, with the reason in a clause, each once.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def take(self, name: str, text: str) -> None:
+        """A variable is set; the last time counts."""
+        if name in BY_NAME:
+            self.values[name] = text
+            self.left.pop(name, None)
+        else:
+            self.left.setdefault(name, NO_SETTING)
+
+    def drop(self, name: str) -> None:
+        """A variable is unset."""
+        self.values.pop(name, None)
+        self.left.pop(name, None)
+
+    def leave(self, name: str, why: str) -> None:
+        """A variable, or something else, is there, and what it comes to is not."""
+        self.values.pop(name, None)
+        self.left[name] = why if name in BY_NAME or not name.isidentifier() else NO_SETTING
+
+
+def unclear(line: int, name: str, why: str) -> UserError:
+    """That the text of a setting is not in a file; why: a clause."""
+    return user_error("profile-text-unclear", {"line": line, "name": name, "why": why})
+
+
+def unread(line: int, why: str) -> UserError:
+    """That a file cannot be understood; why: a clause."""
+    return user_error("profile-text-wrong", {"line": line, "why": why})
+
+
+def unwritable(name: str, format: str, why: str) -> UserError:
+    """That a format cannot carry the text of a setting; why: a clause."""
+    return user_error("profile-text-uncarried", {"name": name, "format": format, "why": why})
+
+
+def control(text: str) -> str:
+    """The first character of a text that no line can have, made visible; "" where none is."""
+    kinds = ("Cc", "Zl", "Zp")
+    return next((printable(c) for c in text if unicodedata.category(c) in kinds), "")

@@ -1,0 +1,100 @@
+"""A YAML text as nodes that are looked into as far as one needs to, and never made into objects.
+
+So a text whose aliases would make a million copies costs nothing, and each node knows its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchkeeper.link.profiles.taking import unread
+from torchkeeper.link.words import printable
+
+_STRING = "tag:yaml.org,2002:str"
+_NULL = "tag:yaml.org,2002:null"
+_MERGE = "tag:yaml.org,2002:merge"
+#: Mappings that are merged into one, and keys of one, at most.
+_MERGES, _KEYS = 8, 10_000
+
+
+class Node:
+    """A node of a document."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    @property
+    def line(self) -> int:
+        """Where it begins, from 1."""
+        return int(self._node.start_mark.line) + 1
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether it has keys."""
+        return bool(self._node.id == "mapping")
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it has neither keys nor items."""
+        return bool(self._node.id == "scalar")
+
+    @property
+    def string(self) -> str | None:
+        """Its text; "" of what is empty, None of what is no text, such as a number."""
+        if not self.is_scalar:
+            return None
+        if self._node.tag == _NULL:
+            return ""
+        return str(self._node.value) if self._node.tag == _STRING else None
+
+    def text(self, key: str) -> str:
+        """The text of a key, "" where there is none."""
+        found = self.get(key)
+        return (found.string or "") if found is not None else ""
+
+    def get(self, key: str) -> Node | None:
+        """The value of a key; None without it, and of what is no mapping."""
+        found = None
+        for name, value in self.pairs():
+            if name == key:
+                found = value  # the last one counts, as everywhere
+        return found
+
+    def pairs(self, merges: int = _MERGES) -> Iterator[tuple[str, Node]]:
+        """Its keys that are texts, with their values; first those that are merged into it."""
+        if not self.is_mapping:
+            return
+        own = self._node.value[:_KEYS]
+        for key, value in own:
+            if key.tag == _MERGE and merges:
+                for one in value.value[:_MERGES] if value.id == "sequence" else [value]:
+                    if one.id == "mapping":
+                        yield from Node(one).pairs(0)
+        for key, value in own:
+            if key.id == "scalar" and key.tag != _MERGE:
+                yield str(key.value), Node(value)
+
+    def items(self) -> Iterator[Node]:
+        """Its items; none of what is no sequence."""
+        if self._node.id == "sequence":
+            for one in self._node.value:
+                yield Node(one)
+
+
+def documents(text: str) -> list[Node]:
+    """The documents of a text that hold something. Raises UserError("profile-text-wrong")."""
+    import yaml
+
+    try:
+        # The parser in C would end the process on what is nested too deep.
+        found = list(yaml.compose_all(text, yaml.SafeLoader))
+    except yaml.MarkedYAMLError as e:
+        line = e.problem_mark.line + 1 if e.problem_mark else 1
+        why = f"It is no YAML: {printable(e.problem or e.context or '', 200)}"
+        raise unread(line, why) from e
+    except yaml.YAMLError as e:
+        raise unread(1, f"It is no YAML: {printable(str(e), 200)}") from e
+    except RecursionError as e:
+        raise unread(1, "It is nested too deep") from e
+    return [Node(one) for one in found if one is not None]

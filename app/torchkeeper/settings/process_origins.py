@@ -1,0 +1,179 @@
+"""Where the values of a running process's settings come from, as far as that can be seen outside.
+
+Seen is what it was started with, the defaults of its torch, the cache that it really uses, and what
+its own sources say (``settings.programs``). Not seen is what it has put into its environment since,
+what other packages do, and which lines of its sources it has come by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.settings import processes, programs, values
+from torchkeeper.settings.assigned import CHIEF
+from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.origins import (
+    Origin,
+    Override,
+    Versions,
+    comes_to,
+    findings,
+    shown,
+    with_kernels,
+)
+from torchkeeper.settings.programs import Where
+from torchkeeper.settings.rules import About
+from torchkeeper.settings.setting import Setting
+from torchkeeper.stores import processes as proc
+
+_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+#: Which kind of folder each of these settings names.
+_KINDS = {_FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
+
+
+def of_process(pid: int) -> dict[str, Any]:
+    """Of each setting its Origin in a process. Reads, and runs nothing of it.
+
+    {process: processes.Process as JSON, settings: [Origin as JSON], findings: [Finding as JSON],
+    looked: {kind: one of "script", "module", "code", "none"; main: its path or name, "" for code;
+    files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; stopped: one
+    of programs.STOPPED}}. Raises Problem as ``processes.checked``.
+    """
+    processes.checked(pid)
+    try:
+        process = processes.look_into(pid)
+        env, command = proc.environment(pid), proc.arguments(pid)
+        root = proc.inside(pid, "/").rstrip("/")
+        default = proc.default_folder(pid, env)
+    except PermissionError:
+        raise Problem("process-of-other", pid=pid) from None
+    except OSError:
+        raise Problem("process-gone", pid=pid) from None
+    versions = Versions(process.torch, process.triton)
+    asked = programs.program(command, process.cwd, env.get("PYTHONPATH", ""), root)
+    looked = programs.look_at(asked)
+    seeing = _Seeing(pid, process, env, versions, default)
+    found = with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
+    told = findings(env, found, About(torch=versions.torch, triton=versions.triton))
+    return {
+        "process": process.to_json(),
+        "settings": [one.to_json() for one in found],
+        "findings": [one.to_json() for one in told],
+        "looked": {
+            "kind": asked.kind,
+            "main": "" if asked.kind == "code" else asked.main,
+            "files": looked.files,
+            "unread": [[_file(name, process.cwd), why] for name, why in looked.unread],
+            "stopped": looked.stopped,
+        },
+    }
+
+
+def _file(path: str, cwd: str) -> str:
+    """A path as short as a person in the process's folder would write it."""
+    below = cwd.rstrip("/") + "/"
+    return path[len(below) :] if path.startswith(below) else path
+
+
+@dataclass(frozen=True)
+class _Seeing:
+    """What is known of one process."""
+
+    pid: int
+    process: processes.Process
+    env: Mapping[str, str]
+    versions: Versions
+    default: str
+
+    def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
+        """Where the value of a setting comes from."""
+        version = self.versions.of(setting)
+        if version is not None and not values.there(setting, version):
+            return Origin(setting.name, None, "absent")
+        plain = self._plain(setting, version)
+        chief = CHIEF[setting.name]
+        mine = [one for one in found if one.what.name == chief]
+        overrides = [(one, self._override(one, plain.variable)) for one in mine]
+        plain = replace(plain, overrides=tuple(override for _, override in overrides))
+        if setting.name in _KINDS and (seen := self._folder_seen(setting, plain, overrides)):
+            return seen
+        count = [(one, over) for one, over in overrides if over.wins is not False]
+        if not count:
+            return plain
+        # What is done for certain, and of that what is last: the script after what it imports.
+        _, over = max(
+            enumerate(count), key=lambda at: (at[1][1].wins is True, at[1][0].main, at[0])
+        )[1]
+        return replace(
+            plain,
+            value=over.value,
+            by="code",
+            where=over.where,
+            computed=over.computed,
+            sure=over.wins is True,
+        )
+
+    def _plain(self, setting: Setting, version: str | None) -> Origin:
+        """What the variables that it was started with, or the defaults of its torch, make it."""
+        variable = values.decides(self.env, setting.name, version)
+        text = self.env[variable] if variable else None
+        value = comes_to(setting, text, version)
+        if setting.name == _FOLDER and variable is None:
+            value = self.default
+        by = "variable" if variable else "default"
+        if not variable and version is None:
+            by = "unknown"  # which torch it has is not to be seen
+        return Origin(setting.name, shown(setting, value), by, variable or "")
+
+    def _override(self, one: Where, variable: str) -> Override:
+        what = one.what
+        wins: bool | None = None
+        if what.how in ("assigned", "patched", "options") and variable:
+            # A variable that forces wins; one that is but a default does not.
+            wins = False if BY_NAME[variable].forces else None
+        elif what.how == "variable-default" and what.variable in self.env:
+            wins = False
+        if wins is None and one.sure and what.top and self._at_once(one):
+            wins = True
+        where = f"{_file(one.file, self.process.cwd)}:{what.line}"
+        return Override(where, what.how, what.value, what.computed, wins)
+
+    def _at_once(self, one: Where) -> bool:
+        """Whether it has the effect that it says, from there on and for good."""
+        if one.what.how == "assigned":
+            return True
+        if one.what.how not in ("variable", "variable-default", "unset"):
+            return False
+        # Attributes are read from variables once, as torch is imported.
+        late = bool(BY_NAME[one.what.variable or one.what.name].config) and one.what.late
+        return not late
+
+    def _folder_seen(
+        self, setting: Setting, plain: Origin, overrides: list[tuple[Where, Override]]
+    ) -> Origin | None:
+        """The folder that it really uses, where it has files of one open or mapped."""
+        kind = _KINDS[setting.name]
+        used = [folder for folder in self.process.folders if folder.kind == kind]
+        if not used:
+            return None
+        if plain.value and any(self._same(folder.path, plain.value) for folder in used):
+            return replace(plain, seen=used[0].seen)
+        folder = max(used, key=lambda one: one.files)
+        may = [over for _, over in overrides if over.wins is not False]
+        says = [over for over in may if over.value and self._same(over.value, folder.path)]
+        says = says or [over for over in may if over.computed]
+        where = says[0].where if says else ""
+        return replace(plain, value=folder.path, by="code", where=where, seen=folder.seen)
+
+    def _same(self, one: str, other: str) -> bool:
+        """Whether two paths of the process are one folder."""
+        paths = [os.path.join(self.process.cwd, path) for path in (one, other)]
+        try:
+            first, second = (os.stat(proc.inside(self.pid, path)) for path in paths)
+        except (OSError, ValueError):
+            return os.path.normpath(paths[0]) == os.path.normpath(paths[1])
+        return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)

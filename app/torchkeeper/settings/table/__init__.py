@@ -1,0 +1,1 @@
+"""The settings, group by group; ``settings.known`` puts them together."""

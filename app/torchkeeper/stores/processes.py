@@ -1,0 +1,144 @@
+"""Other processes, as Linux tells of them under /proc: what they run, hold open and have mapped.
+
+A process that has mounts of its own, in a container say, knows files by other paths; what it calls
+PATH is ``inside(pid, PATH)`` to us. Every function raises OSError where a process has ended, and
+PermissionError where it is not for us to look into.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from collections.abc import Mapping
+
+PROC = "/proc"
+#: Characters of a name.
+_MAX_NAME = 60
+#: Our own processes by what their command lines say (link/process.py, stores/reader.py, walking).
+_OURS = (
+    "from torchkeeper.engine.serve import main",
+    "from torchkeeper.stores.reader_process import main",
+    "from torchkeeper.stores.folders.walk_process import main",
+)
+TORCH = re.compile(rb"/libtorch[^/\n]*\.so")
+TRITON = re.compile(rb"/libtriton[^/\n]*\.so")
+#: vLLM sets torch's variables itself, after its start.
+VLLM = re.compile(rb"/vllm/[^\n]*\.so")
+_PYTHON = re.compile(rb"/libpython[^/\n]*\.so")
+#: The end of a line of maps: a path is the sixth column, and may hold spaces.
+_MAPPED = re.compile(rb"^(?:\S+ +){5}(/.*)$", re.MULTILINE)
+#: What Linux says after the path of a file that was removed.
+DELETED = b" (deleted)"
+
+
+def read(pid: int | str, name: str) -> bytes:
+    """One of its files in /proc."""
+    with open(f"{PROC}/{pid}/{name}", "rb") as stream:
+        return stream.read()
+
+
+def listed() -> list[int]:
+    """The numbers of all processes that are to be seen, in order; raises OSError without /proc."""
+    return sorted(int(name) for name in os.listdir(PROC) if name.isdecimal())
+
+
+def is_program(pid: int) -> bool:
+    """Whether it is more than a thread of the kernel or the remains of a process."""
+    try:
+        return bool(read(pid, "cmdline"))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
+def arguments(pid: int) -> list[str]:
+    """Its command line, as it says now."""
+    return [os.fsdecode(part) for part in read(pid, "cmdline").split(b"\0")]
+
+
+def environment(pid: int) -> dict[str, str]:
+    """What it was started with; what it has put there since is not to be seen."""
+    return variables(read(pid, "environ"))
+
+
+def variables(data: bytes) -> dict[str, str]:
+    """The variables in what ``environ`` of a process says."""
+    pairs = (part.partition(b"=") for part in data.split(b"\0"))
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if name}
+
+
+def mapped(maps: bytes) -> set[bytes]:
+    """The paths of the files that its ``maps`` names."""
+    return {match[1] for match in _MAPPED.finditer(maps)}
+
+
+def mounts(pid: int | str) -> str | None:
+    """The mount namespace of a process; None for this one's where the system has none."""
+    try:
+        return os.readlink(f"{PROC}/{pid}/ns/mnt")
+    except FileNotFoundError:
+        if pid == "self":
+            return None
+        raise
+
+
+def inside(pid: int, path: str) -> str:
+    """Where this process finds the file that another one calls ``path``, an absolute path."""
+    mine = mounts("self")
+    if mine is None or mounts(pid) == mine:
+        return path
+    return f"{PROC}/{pid}/root{os.path.normpath(path)}"
+
+
+def default_folder(pid: int, env: Mapping[str, str]) -> str:
+    """Where torch keeps its cache without variables, as places.default_folder but for a process.
+
+    torch/_inductor/runtime/cache_dir_utils.py; getpass and tempfile say what they ask in turn.
+    """
+    user = next((env[n] for n in ("LOGNAME", "USER", "LNAME", "USERNAME") if env.get(n)), None)
+    if user is None:
+        uid = os.stat(f"{PROC}/{pid}").st_uid
+        try:
+            user = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            user = f"uid_{uid}"
+    folders = (env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name))
+    temporary = next((folder for folder in folders if os.path.isdir(folder)), "/tmp")  # noqa: S108
+    return os.path.join(temporary, "torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
+
+
+def is_ours(command: list[str]) -> bool:
+    """Whether a process is Torchkeeper: it lists a cache and hinders nobody."""
+    if any(ours in argument for argument in command[:8] for ours in _OURS):
+        return True
+    program = os.path.basename(command[1]) if len(command) > 1 else ""
+    return program == "torchkeeper" or "-m\0torchkeeper" in "\0".join(command[:6])
+
+
+def runs_python(pid: int, maps: bytes) -> bool:
+    """Whether it can need an entry of a cache: it runs Python, or has torch or Triton loaded."""
+    return bool(TORCH.search(maps) or TRITON.search(maps)) or is_python(pid, maps)
+
+
+def is_python(pid: int, maps: bytes) -> bool:
+    """Whether it is an interpreter of Python, or a program that has one in it."""
+    if _PYTHON.search(maps):
+        return True
+    return os.path.basename(os.readlink(f"{PROC}/{pid}/exe")).startswith(("python", "pypy"))
+
+
+def known_as(pid: int, command: list[str], python: bool) -> str:
+    """What a person knows it by, "python train.py" say, of printable characters.
+
+    No other arguments: there may be passwords among them.
+    """
+    name = os.path.basename(command[0])
+    if python and len(command) > 2:
+        if command[1] == "-m":
+            name += f" -m {command[2]}"
+        elif not command[1].startswith("-"):
+            name += f" {os.path.basename(command[1])}"
+    name = name or os.fsdecode(read(pid, "comm")).strip()
+    return "".join(c if c.isprintable() else "?" for c in name[:_MAX_NAME]) or "?"
