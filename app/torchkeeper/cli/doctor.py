@@ -7,8 +7,10 @@ from typing import Any
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.fixing import Fixer
 from torchkeeper.link import diagnosing, findingwords, interpreters, probes
 from torchkeeper.link.diagnosing import Told
+from torchkeeper.link.everywhere import everywhere
 from torchkeeper.link.process import Engine, clean_environment
 from torchkeeper.link.words import UserError, printable
 
@@ -31,15 +33,39 @@ def doctor(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     facts = probes.probe(python)
     values = diagnosing.values_of(clean_environment())
-    with Engine(python) as engine:
-        toolchain = Asker(engine, args.json).ask("toolchain")
+    toolchain = _toolchain(python, args.json)
     places = args.places or diagnosing.places_of(facts, values)
-    asked = diagnosing.request(places, facts, values, toolchain, machine=not args.places)
+    asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         found, result = _diagnose(asker, asked)
-    _show(args, found, result)
-    return diagnosing.code_of(found)
+        _show(args, found, result)
+        if not args.fix:
+            return diagnosing.code_of(found)
+
+        def again(one: Told) -> list[Told]:
+            more = {}
+            if one.finding.fix == diagnosing.PREPARE:
+                more = {"toolchain": _toolchain(python, args.json)}
+            return _diagnose(asker, {**diagnosing.again(asked, one), **more})[0]
+
+        fixer = Fixer(args, python, engine, asker, again)
+        wrong = fixer.all(found)
+        if not args.json:
+            for text in output.left_lines(asker.left):
+                output.note(text)
+    return diagnosing.code_of(wrong) or int(fixer.failed)
+
+
+def _toolchain(python: str, quiet: bool) -> dict[str, Any]:
+    with Engine(python) as engine:
+        return Asker(engine, quiet).ask("toolchain")
+
+
+def _reads() -> list[str]:
+    """The folders that known environments use, as far as they can be asked."""
+    folders = [facts.get("cache_dir") for _, facts in everywhere().envs]
+    return [folder for folder in folders if isinstance(folder, str)]
 
 
 def _diagnose(asker: Asker, asked: dict[str, Any]) -> tuple[list[Told], dict[str, Any]]:

@@ -22,7 +22,8 @@ from torchkeeper.stores.names import is_server
 _NAMED = 12
 
 
-def _needs_answer(what: str) -> UserError:
+def needs_answer(what: str) -> UserError:
+    """What is said where something is to be asked, and nobody could answer."""
     return UserError(
         f"{what} was not done.",
         "There is no terminal to ask on.",
@@ -122,7 +123,7 @@ def purge(args: argparse.Namespace) -> int:
         if not args.yes:
             how = "Remove for good" if for_good else "Move to the trash"
             if not output.can_ask():
-                raise _needs_answer("The purge")
+                raise needs_answer("The purge")
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
@@ -193,7 +194,7 @@ def trash(args: argparse.Namespace) -> int:
         protected.check(args.place, below=True)
         if totals["files"] and not args.yes:
             if not output.can_ask():
-                raise _needs_answer("Emptying the trash")
+                raise needs_answer("Emptying the trash")
             question = f"Remove {held} in the trash of {printable(args.place)} for good?"
             if not output.confirm(question):
                 output.note("Nothing was removed.")

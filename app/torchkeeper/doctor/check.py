@@ -14,6 +14,7 @@ from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis.server import Server
+from torchkeeper.verdict.judging import Verdict
 
 
 @dataclass
@@ -23,7 +24,8 @@ class FolderLook:
     place: as it is named; root: where that leads. exists: whether it is there; where it is not,
     what is said of the disk is said of the nearest folder above. mount: None where the system does
     not tell. store: None where it is not there or cannot be read, which ``problem`` says. dead: its
-    entries with their verdicts. judged: whether they have verdicts. trash: bytes in its trash.
+    entries. verdicts: what is said of each of them in the environment; none where there is no
+    torch. trash: bytes in its trash.
     """
 
     place: str
@@ -34,7 +36,7 @@ class FolderLook:
     store: Folder | None = None
     items: list[Item] = field(default_factory=list)
     dead: Dead | None = None
-    judged: bool = False
+    verdicts: list[Verdict] = field(default_factory=list)
     trash: int = 0
     problem: Problem | None = None
 
@@ -67,7 +69,8 @@ class MachineLook:
     """What is not of one place. facts: as a probe tells, empty without one. values: texts of
     variables. toolchain: as ``doctor.toolchain`` tells, empty without. reads: the real paths of
     the folders that known environments use. folders: those that were looked at. others: the other
-    caches of this user, only listed; None where they are not asked for.
+    caches of this user, only listed; None where they are not asked for. index: the file in which
+    listings keep what they read, None without.
     """
 
     facts: Mapping[str, Any]
@@ -77,6 +80,7 @@ class MachineLook:
     folders: list[FolderLook]
     report: Report
     others: list[FolderLook] | None = None
+    index: str | None = None
 
 
 class Check(NamedTuple):

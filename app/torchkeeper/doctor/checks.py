@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
-from torchkeeper.doctor import disk
+from torchkeeper.doctor import (
+    clock,
+    disk,
+    entries,
+    interpreter,
+    leftovers,
+    names,
+    others,
+    ownership,
+    remote,
+    switches,
+)
 from torchkeeper.doctor.check import Check
 
 CHECKS: tuple[Check, ...] = (
     Check("file-system", "folder", disk.file_system),
     Check("room", "folder", disk.room),
+    Check("owner", "folder", ownership.owner),
+    Check("names", "folder", names.names),
+    Check("clock", "folder", clock.clock),
+    Check("leftovers", "folder", leftovers.leftovers),
+    Check("broken", "folder", entries.broken),
+    Check("orphaned", "folder", entries.orphaned),
+    Check("stale", "folder", entries.stale),
+    Check("threads", "folder", entries.threads),
+    Check("trash", "folder", entries.trash),
+    Check("reachable", "server", remote.reachable),
+    Check("writes", "server", remote.writes),
+    Check("memory", "server", remote.memory),
+    Check("expiry", "server", remote.expiry),
+    Check("torch", "machine", interpreter.torch),
+    Check("compiler", "machine", interpreter.compiler),
+    Check("header", "machine", interpreter.header),
+    Check("triton", "machine", interpreter.triton),
+    Check("gpu", "machine", interpreter.gpu),
+    Check("redis-package", "machine", interpreter.package),
+    Check("settings", "machine", switches.switches),
+    Check("headers-owner", "machine", ownership.headers),
+    Check("unread", "machine", others.unread),
+    Check("duplicates", "machine", others.duplicates),
 )

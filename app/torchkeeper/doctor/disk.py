@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.doctor.mounts import Mount
 from torchkeeper.settings.finding import Finding
@@ -29,7 +30,7 @@ def file_system(look: FolderLook) -> Iterator[Finding]:
     """What kind it is, and how it is mounted."""
     mount = look.mount
     if mount is None:
-        return
+        raise Problem("mounts-unknown")
     about = {"type": mount.type, "point": mount.point}
     if "ro" in mount.options:
         yield Finding("folder-read-only", "error", _FOLDER, look.place, about)

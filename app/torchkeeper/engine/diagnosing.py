@@ -15,6 +15,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
+from torchkeeper.engine import wire
 from torchkeeper.engine.session import Env, Session, entries_of, items_of, place_of
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
@@ -96,7 +97,7 @@ class _Doctor:
         if counts["machine"]:
             others = self._others(looks) if machine else None
             about = MachineLook(self._facts, self._values, self._toolchain, self._reads, looks,
-                                self._report, others)  # fmt: skip
+                                self._report, others, os.environ.get(wire.INDEX))  # fmt: skip
             self._make("machine", about, "")
 
     def _make(self, about: str, look: Any, place: str) -> None:
@@ -143,10 +144,11 @@ class _Doctor:
         batches = entries_of(self._session, store, self._report, look.items)
         found = [one for batch in batches for one in batch]
         if self._facts.get("torch"):
-            from torchkeeper.engine.verdicts import told
+            from torchkeeper.engine.verdicts import judged
 
-            told(self._session, store, found, [self._facts], self._report)
-            look.judged = True
+            look.verdicts = judged(self._session, store, found, [self._facts], self._report)
+            for one, said in zip(found, look.verdicts, strict=True):
+                one.entry = one.entry._replace(verdict=said.verdict)
         look.dead = Dead(found, [None] * len(found), store.whole, allocated=True, now=time.time())
         return look
 

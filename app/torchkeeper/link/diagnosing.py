@@ -9,6 +9,7 @@ our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``me
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -139,10 +140,22 @@ def mending(
 
 def will(finding: Finding, plan: Mapping[str, Any]) -> str:
     """What a fix is about to do, in a sentence. plan: the answer to ``mend`` with ``dry``."""
-    entries, size = plan.get("entries"), plan.get("bytes")
+    entries, files, size = (plan.get(name) for name in ("entries", "files", "bytes"))
     shown = {
         "place": printable(finding.place),
         "entries": say.count(entries if isinstance(entries, int) else 0, "entry", "entries"),
+        "files": say.count(files if isinstance(files, int) else 0, "file", "files"),
         "size": say.size(size if isinstance(size, int) else 0),
     }
     return FIXES[finding.fix].format(**shown)
+
+
+def nothing(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
+    return not plan.get("entries") and not plan.get("files")
+
+
+def undone(finding: Finding, answer: Mapping[str, Any]) -> str:
+    """What brings back what a fix moved; empty where nothing does."""
+    place = shlex.quote(finding.place)
+    return f"torchkeeper undo {place}" if answer.get("receipt") else ""

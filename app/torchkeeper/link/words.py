@@ -1324,6 +1324,19 @@ CATALOGUE: dict[str, Words] = {
         "Its compiler hangs, or importing torch takes very long.",
         "Try again when the machine is less busy.",
     ),
+    "interpreter-not-tried": Words(
+        "What the interpreter can do was not tried.", "", "“torchkeeper doctor --env” tries it."
+    ),
+    "torch-not-tried": Words("torch cannot be imported.", "{why}"),
+    "header-not-tried": Words(
+        "Nobody can tell whether the precompiled C++ header is there.",
+        "The C++ compiler does not work, or this torch has no such header.",
+    ),
+    "no-verdicts": Words(
+        "Nobody can tell what is stale.", "The interpreter has no torch.", "Name one with --env."
+    ),
+    "mounts-unknown": Words("The system does not tell which file system it is."),
+    "unchanged": Words("It could not be changed.", "{why}"),
     "fix-unknown": Words("The engine does not know the fix “{fix}”."),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),

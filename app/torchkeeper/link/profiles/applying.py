@@ -20,7 +20,9 @@ _OFF = "TORCHINDUCTOR_FORCE_DISABLE_CACHES"
 
 
 def environment(profile: Profile, env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with the profile's settings, and no other that is described."""
+    """An environment with the profile's settings, and no other that is described
+    (``settings.applied.applied``).
+    """
     return applied(profile.values, env)
 
 

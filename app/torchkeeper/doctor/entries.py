@@ -1,0 +1,93 @@
+"""What of the entries of a folder is of no use: broken, needed by nobody, for other environments.
+
+All of it is as ``purge`` takes it (``stores.dead``). PyTorch 2.13.0 compiles again what it cannot
+read, without a word but in its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Problem
+from torchkeeper.doctor.check import FolderLook
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores.dead import Wanted
+
+#: Of what has a verdict, the share that is worth saying.
+_SOME = 0.1
+#: Bytes of a trash that are worth saying by themselves, and beside a cache that has fewer.
+_LARGE, _CONSIDERABLE = 5 << 30, 100 << 20
+_THREADS = "cpp_runtime_thread_count"
+
+
+def broken(look: FolderLook) -> Iterator[Finding]:
+    """Entries that cannot be read, or lack what they need."""
+    yield from _dead(look, "entries-broken", "warning", Wanted(broken=True), "trash-broken")
+
+
+def orphaned(look: FolderLook) -> Iterator[Finding]:
+    """Entries that nothing needs."""
+    yield from _dead(look, "entries-orphaned", "advice", Wanted(orphans=True), "trash-orphans")
+
+
+def _dead(
+    look: FolderLook, code: str, severity: str, wanted: Wanted, fix: str
+) -> Iterator[Finding]:
+    if look.problem is not None:
+        raise look.problem
+    if look.dead is None:
+        return
+    # Locks are looked at by themselves (doctor.leftovers).
+    going = look.dead.chosen(wanted, lambda entry: entry.kind != "lock")
+    if not going:
+        return
+    counts = look.dead.told(going)
+    first = min(look.dead.found[number].entry.path for number in going)
+    about = {"count": counts["entries"], "size_bytes": counts["bytes"], "path": first}
+    if code == "entries-broken":
+        yield Finding("entries-broken", severity, (), look.place, about, fix=fix)
+    else:
+        yield Finding("entries-orphaned", severity, (), look.place, about, fix=fix)
+
+
+def stale(look: FolderLook) -> Iterator[Finding]:
+    """Entries that the environment cannot use."""
+    if look.problem is not None:
+        raise look.problem
+    if look.dead is None or not look.dead.found:
+        return
+    if not look.verdicts:
+        raise Problem("no-verdicts")
+    entries = [one.entry for one in look.dead.found if one.entry.kind not in WITHOUT_VERDICT]
+    bad = [entry for entry in entries if entry.verdict == "stale"]
+    if not bad or len(bad) < _SOME * len(entries):
+        return
+    made_by = sorted({str(entry.torch) for entry in bad if entry.torch})
+    about = {
+        "count": len(bad), "of": len(entries), "size_bytes": sum(entry.size for entry in bad),
+        "made_by": ", ".join(made_by[:4]),
+    }  # fmt: skip
+    if len(bad) == len(entries):
+        yield Finding("all-stale", "warning", (), look.place, about, fix="trash-stale")
+    else:
+        yield Finding("some-stale", "advice", (), look.place, about, fix="trash-stale")
+
+
+def threads(look: FolderLook) -> Iterator[Finding]:
+    """Graphs that were compiled for another number of threads than there are here."""
+    found: dict[tuple[str | None, str | None], int] = {}
+    for said in look.verdicts:
+        for one in said.conditions:
+            if one.factor == _THREADS:
+                found[one.entry, one.here] = found.get((one.entry, one.here), 0) + 1
+    for (theirs, here), count in found.items():
+        about = {"count": count, "threads": theirs, "here": here}
+        change: dict[str, str | None] = {"OMP_NUM_THREADS": theirs}
+        yield Finding("threads-differ", "advice", ("OMP_NUM_THREADS",), look.place, about, change)
+
+
+def trash(look: FolderLook) -> Iterator[Finding]:
+    """A trash that takes more than what is in use."""
+    if look.trash > _LARGE or look.trash > max(look.bytes, _CONSIDERABLE):
+        about = {"trash_bytes": look.trash, "size_bytes": look.bytes}
+        yield Finding("trash-large", "advice", (), look.place, about)

@@ -1,0 +1,74 @@
+"""What writers left behind that are dead: temporary files, and locks of what is gone.
+
+A lock of PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no
+leftover. A temporary file carries its writer's process; on a file system of several machines only
+its age tells.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+from torchkeeper.doctor.check import FolderLook
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores import atrest
+from torchkeeper.stores.folders import journal
+from torchkeeper.stores.folders.locks import in_use
+from torchkeeper.stores.items import Item
+from torchkeeper.stores.needs import OLD
+
+#: Locks that guard a folder, or a tool, and no entry.
+_OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
+#: Seconds for which what nobody is known to write stays.
+_SOON = 60.0
+
+
+def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
+    """Locks and temporary files that nobody needs or writes any more."""
+    scratch = [item for item in look.items if item.kind == "lock"]
+    others = [item for item in look.items if item.kind != "lock"]
+    keys = {item.key for item in others} | {file.name for item in others for file in item.files}
+    locks: list[Item] = []
+    temporary: list[Item] = []
+    now = time.time()
+    for item in scratch:
+        look.report.check()
+        newest = max((file.mtime_ns or 0 for file in item.files), default=0) / 1e9
+        is_lock = all(file.name.endswith(".lock") for file in item.files)
+        if is_lock and (item.key in _OF_NOBODY or _guards(item.key, keys)):
+            continue
+        if now - newest < (OLD if is_lock or not _local(look.root) else _SOON):
+            continue
+        if not in_use(look.root, item.kind, item.key, item.path):
+            (locks if is_lock else temporary).append(item)
+    return locks, temporary
+
+
+def _guards(key: str, keys: set[str]) -> bool:
+    """Whether an entry is there that a lock is named after; of four characters, after its first."""
+    return key in keys or (len(key) == 4 and any(name.startswith(key) for name in keys))
+
+
+def _local(root: str) -> bool:
+    try:
+        return atrest.is_local(os.stat(root).st_dev)
+    except OSError:
+        return False
+
+
+def leftovers(look: FolderLook) -> Iterator[Finding]:
+    """Locks and temporary files of the dead, and journals of another user's Torchkeeper."""
+    locks, temporary = dead(look)
+    items = [*locks, *temporary]
+    if items:
+        about = {
+            "locks": len(locks), "files": sum(len(item.files) for item in temporary),
+            "size_bytes": sum(item.size for item in items), "path": items[0].path,
+        }  # fmt: skip
+        severity = "warning" if temporary else "advice"
+        yield Finding("left-over", severity, (), look.place, about, fix="trash-leftovers")
+    if look.exists and (found := journal.of_others(look.root)):
+        about = {"count": len(found), "path": found[0]}
+        yield Finding("journal-of-others", "warning", (), look.place, about)

@@ -1,0 +1,86 @@
+"""Whether a Redis server is of use to a cache, and for how long.
+
+What PyTorch 2.13.0 does (torch/_inductor/remote_cache.py): where it cannot connect, or its password
+is refused, it says nothing and goes on without the server; where a write is refused it logs a
+warning, and keeps nothing there. It never sets an expiry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchkeeper.doctor.check import ServerLook
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores.redis.server import Server
+
+_URL = ("TORCHINDUCTOR_REDIS_URL",)
+_PASSWORDS = frozenset({"password-wrong", "password-needed", "password-unneeded"})
+
+
+def reachable(look: ServerLook) -> Iterator[Finding]:
+    """Whether it answers, takes the password, and speaks TLS or not as it should."""
+    if look.problem is None:
+        return
+    settings = _URL if look.role == "torch" else ()
+    about = {"problem": look.problem.code, **_harmless(look)}
+    if look.problem.code in _PASSWORDS:
+        yield Finding("server-password", "error", settings, look.place, about)
+    else:
+        yield Finding("server-unusable", "error", settings, look.place, about)
+
+
+def _harmless(look: ServerLook) -> dict[str, object]:
+    """What is known of a problem, but for what the server said: it may quote what it was told."""
+    params = look.problem.params if look.problem else {}
+    return {name: params[name] for name in ("host", "path", "file") if name in params}
+
+
+def _page(look: ServerLook) -> Server:
+    """What it says of itself. Raises the Problem with it."""
+    if look.page is None:
+        assert look.problem is not None
+        raise look.problem
+    return look.page
+
+
+def writes(look: ServerLook) -> Iterator[Finding]:
+    """Whether entries can be written."""
+    page = _page(look)
+    if (code := page.changes.get("copy")) is None:
+        return
+    about = {"problem": code, "role": page.role}
+    if code == "server-read-only":
+        yield Finding("server-replica", "error", _URL, look.place, about)
+    elif code == "server-out-of-memory":
+        more = {"used_bytes": page.used_memory, "max_bytes": page.max_memory}
+        yield Finding("server-full-up", "error", (), look.place, {**about, **more})
+    else:
+        yield Finding("server-refuses-writes", "error", (), look.place, about)
+
+
+def memory(look: ServerLook) -> Iterator[Finding]:
+    """What it does when its memory is full, and whether that is soon."""
+    page = _page(look)
+    about = {"policy": page.policy, "used_bytes": page.used_memory, "max_bytes": page.max_memory,
+             "evicted": page.evicted, "keys": page.keys}  # fmt: skip
+    if "policy-noeviction-full" in page.meanings and not page.changes.get("copy"):
+        yield Finding("server-nearly-full", "warning", (), look.place, about)
+    if "policy-noeviction-no-limit" in page.meanings:
+        yield Finding("server-no-limit", "advice", (), look.place, about)
+    if "evicts-nothing-of-ours" in page.meanings:
+        yield Finding("server-evicts-nothing", "warning", (), look.place, about)
+    if "evicting" in page.meanings:
+        yield Finding("server-evicting", "advice", (), look.place, about)
+
+
+def expiry(look: ServerLook) -> Iterator[Finding]:
+    """Whether anything on it ever expires, where nothing else makes room."""
+    page = _page(look)
+    if "never-expires" in page.meanings and not _makes_room(page):
+        about = {"keys": page.keys, "used_bytes": page.used_memory}
+        yield Finding("server-never-expires", "advice", (), look.place, about)
+
+
+def _makes_room(page: Server) -> bool:
+    """Whether it evicts keys of any kind."""
+    return bool(page.max_memory) and (page.policy or "").startswith("allkeys-")
