@@ -73,6 +73,16 @@ def _carried(stage: Stage) -> None:
     stage.close(window)
 
 
+def _warm(stage: Stage) -> None:
+    window = stage.window(SampleEngines(), settings={"warm/profile": "serving"})
+    for name in ("serving", "training-cluster"):
+        dialog = window.flows.warm()
+        turn(5.0, lambda dialog=dialog: dialog.profile.read and dialog.choice_of.facts is not None)
+        dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData(name))
+        stage.dialog("warm-profile" if name == "serving" else "warm-profile-wrong", dialog)
+    stage.close(window)
+
+
 def _origins(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
@@ -96,4 +106,4 @@ def _origins(stage: Stage) -> None:
 
 
 SCENES = {"settings": _settings, "settings-errors": _errors, "settings-carried": _carried,
-          "settings-origins": _origins}  # fmt: skip
+          "settings-origins": _origins, "warm-profile": _warm}  # fmt: skip
