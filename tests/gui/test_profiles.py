@@ -460,7 +460,7 @@ def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> N
     assert choice.about.property("role") == "muted"
     assert "For the nodes" in choice.about.text()
     choice.use(None, "/tmp/into")
-    assert "/mnt/elsewhere" in choice.about.text(), "that it is not used is said"
+    assert "/mnt/elsewhere" in choice.moved.text(), "that it is not used is said"
     dialog.reject()
     # One that is gone is the session's.
     keeping.remove("wrong")

@@ -40,9 +40,12 @@ class ProfileChoice(QWidget):
         self.combo = QComboBox()
         self.combo.addItem(self.tr("As in my session"), "")
         self.about = forms.label("", "muted", wrap=True)
+        self.moved = forms.label("", "muted", wrap=True)
+        self.moved.hide()
         whole = forms.column(gap=4)
         whole.addWidget(self.combo)
         whole.addWidget(self.about)
+        whole.addWidget(self.moved)
         self.setLayout(whole)
         self.setFocusProxy(self.combo)
         self.about.hide()
@@ -107,6 +110,7 @@ class ProfileChoice(QWidget):
         if profile is None:
             if self.read:
                 self.about.hide()
+            self.moved.hide()
             return
         found = self._found()
         bad = [one for one in found if one.severity != "advice"]
@@ -117,7 +121,9 @@ class ProfileChoice(QWidget):
         if not self.good:
             text += " " + self.tr("Correct it under Cache > Settings, or choose another.")
             role = "error"
-        moved = applying.moved(profile, self._into) if self._into else []
-        self.about.setText("\n".join(x for x in (text, *moved) if x))
+        self.about.setText(text)
         forms.set_role(self.about, role)
+        moved = applying.moved(profile, self._into) if self._into and self.good else []
+        self.moved.setText("\n".join(moved))
+        self.moved.setVisible(bool(moved))
         self.about.setVisible(bool(self.about.text()))

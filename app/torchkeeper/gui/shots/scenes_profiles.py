@@ -77,8 +77,9 @@ def _warm(stage: Stage) -> None:
     window = stage.window(SampleEngines(), settings={"warm/profile": "serving"})
     for name in ("serving", "training-cluster"):
         dialog = window.flows.warm()
-        turn(5.0, lambda dialog=dialog: dialog.profile.read and dialog.choice_of.facts is not None)
-        dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData(name))
+        choice = dialog.profile
+        turn(0.1)
+        choice.combo.setCurrentIndex(choice.combo.findData(name))
         stage.dialog("warm-profile" if name == "serving" else "warm-profile-wrong", dialog)
     stage.close(window)
 
