@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton,
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
+from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
@@ -529,4 +530,56 @@ def test_it_says_where_the_values_of_a_process_come_from(
     assert page.found is not None
     assert page.found.torch
     assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
+    dialog._close_surely()
+
+
+def test_folders_and_servers_are_looked_at_while_one_types(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    keeping.save(Profile("one", {GRAPHS: "1"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+
+    def over(*wanted: str, none: str = "") -> None:
+        """Wait until nothing is looked up any more, and these are found, and that is not."""
+        qtbot.waitUntil(
+            lambda: (
+                not page.live.checking
+                and set(wanted) <= set(codes(dialog))
+                and none not in codes(dialog)
+            ),
+            timeout=PATIENCE,
+        )
+        assert page.live.error is None
+
+    edit = line(dialog, FOLDER)
+    edit.clear()
+    type_in(qtbot, edit, "/dev/shm/cache")  # a tmpfs on every Linux
+    assert page.live.checking
+    assert "Checking" in page.checked.checking.text()
+    over("folder-in-memory")
+    field = page.form.field(FOLDER)
+    assert field is not None
+    assert any(one.code == "folder-in-memory" for one in field._found), "it is told there"
+    edit.selectAll()
+    type_in(qtbot, edit, str(tmp_path))
+    over(none="folder-in-memory")
+    with serving(tmp_path / "redis", "--requirepass", "right-one") as server:
+        place = f"127.0.0.1:{server.port}/0"
+        type_in(qtbot, line(dialog, URL), f"redis://:wrong-one@{place}")
+        over("server-password")
+        [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
+        assert "wrong-one" not in card.what.text()
+        assert card.finding.settings == (URL,)
+        url = page.form.field(URL)
+        assert url is not None
+        assert isinstance(url.editor, AddressEdit)
+        url.editor.password.clear()
+        type_in(qtbot, url.editor.password, "right-one")
+        assert "server-password" not in codes(dialog), "that was another password"
+        over(none="server-password")
+        assert "server-unusable" not in codes(dialog)
+    type_in(qtbot, url.editor.password, "2")
+    over("server-unusable")
     dialog._close_surely()
