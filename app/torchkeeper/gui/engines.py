@@ -274,6 +274,10 @@ class Engines(QObject):
         """
         return self._ask_aside(listener, lookups.profiles)
 
+    def profile_settings(self, name: str, listener: Listener) -> int:
+        """What a profile sets, which a compile can be given; the result is ``{"settings"}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_settings(name))
+
     def save_profile(self, profile: Profile, before: str, listener: Listener) -> int:
         """Keep a profile; before: its name where it is kept, "" for a new one; the result is
         ``{"profile"}``.

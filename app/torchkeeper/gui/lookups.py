@@ -152,6 +152,13 @@ def profiles() -> dict[str, Any]:
     return known.listed()
 
 
+def profile_settings(name: str) -> dict[str, Any]:
+    """What a profile sets. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.settings(name)
+
+
 def profile_saved(profile: Profile, before: str) -> dict[str, Any]:
     """A profile is kept. Raises UserError."""
     from torchkeeper.gui.profiles import known

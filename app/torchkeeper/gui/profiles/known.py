@@ -58,11 +58,16 @@ def listed() -> dict[str, Any]:
     return {"profiles": found}
 
 
-def names() -> dict[str, Any]:
-    """``{"names"}``: what profiles there are. Raises UserError."""
-    from torchkeeper.link.profiles import keeping
+def settings(name: str) -> dict[str, Any]:
+    """``{"settings"}``: texts by variable of a profile that something is to be compiled with.
 
-    return {"names": keeping.names()}
+    Raises UserError, "profile-without-caches" where nothing that is compiled would be kept.
+    """
+    from torchkeeper.link.profiles import applying, keeping
+
+    profile = keeping.load(name)
+    applying.check_caches(profile)
+    return {"settings": dict(profile.values)}
 
 
 def saved(profile: Profile, before: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.gui.bars import UndoBar
 from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.drafts import Draft, draft_of, free
@@ -68,7 +69,7 @@ class ProfilesPage(QWidget):
         self.rename = forms.button(self.tr("&Rename"))
         self.remove = forms.button(self.tr("Re&move"))
         self.export = forms.button(self.tr("&Export…"))
-        self.revert = forms.button(self.tr("Re&vert"))
+        self.revert = forms.button(self.tr("Undo chan&ges"))
         self.save = forms.button(self.tr("&Save"), primary=True)
         self.notice = Notice()
         self.undo = UndoBar()
@@ -123,7 +124,7 @@ class ProfilesPage(QWidget):
         form.addLayout(titled)
         form.addWidget(self.form, 1)
         self.checked.setContentsMargins(16, 8, 0, 0)
-        edited.addWidget(_of(form))
+        edited.addWidget(page_of(form))
         edited.addWidget(self.checked)
         edited.setStretchFactor(0, 1)
         edited.setSizes([400, 200])
@@ -133,7 +134,7 @@ class ProfilesPage(QWidget):
         broken.addWidget(self.broken)
         broken.addStretch(1)
         self.pages = QStackedWidget()
-        self._broken_page = _of(broken)
+        self._broken_page = page_of(broken)
         for page in (edited, self.blank, self._broken_page):
             self.pages.addWidget(page)
         left = forms.column()
@@ -141,7 +142,7 @@ class ProfilesPage(QWidget):
         left.addWidget(self.list)
         both = QSplitter(Qt.Orientation.Horizontal)
         both.setChildrenCollapsible(False)
-        both.addWidget(_of(left))
+        both.addWidget(page_of(left))
         both.addWidget(self.pages)
         both.setStretchFactor(1, 1)
         both.setSizes([232, 800])
@@ -520,9 +521,3 @@ class ProfilesPage(QWidget):
         self.live.stop()
         for ticket in self._tickets:
             self._engines.leave(ticket, cancel=False)
-
-
-def _of(layout: Any) -> QWidget:
-    made = QWidget()
-    made.setLayout(layout)
-    return made
