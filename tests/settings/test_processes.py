@@ -141,7 +141,7 @@ def test_what_its_code_sets(served: int) -> None:
     assert [one["wins"] for one in by_name(told)[FX]["overrides"]] == [False]
     assert brief(told, AOT) == ("0", "code", "", "serve.py:5", True)
     assert brief(told, "TORCH_COMPILE_CACHE_KEY_TAG") == ("own", "code", "", "own.py:2", True)
-    assert brief(told, URL) == ("redis://…@host:1/0", "variable", URL, "", True)
+    assert brief(told, URL) == ("redis://me:…@host:1/0", "variable", URL, "", True)
     assert brief(told, MASTER) == ("0", "default", "", "", True)
     codes = [one["code"] for one in told["findings"]]
     assert "setting-forced" in codes

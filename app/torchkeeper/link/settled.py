@@ -4,7 +4,7 @@ The window asks an engine itself and gives what comes to ``environment_from``, `
 ``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
 
 - ``settings`` of an interpreter's engine: {settings: [Origin], torch, triton, findings: [Finding]}
-  (settings/origins.py).
+  (settings/origins.py, held.py).
 - ``process_settings {pid}`` of the app's own: the same settings and findings, with {process:
   Process, lost, looked: {kind, main, files, unread: [[file, why]], stopped}} (settings/
   process_origins.py).
