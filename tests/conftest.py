@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -26,6 +27,37 @@ from torchkeeper.stores.folders import owners
 DATA = Path(__file__).parent / "data"
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of tests for which torch compiles stand together, from the middle on: of two processes
+    the second begins there (pytest-xdist), and makes what they share while the first does the rest.
+    In the order of the files both would wait for the same compile, and for each other.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    compiling = {
+        path
+        for path, ones in files.items()
+        if any("header_folder" in getattr(one, "fixturenames", ()) for one in ones)
+    }
+    ordered: list[pytest.Item] = []
+    rest: list[pytest.Item] = []
+    for path in [path for path in files if path not in compiling]:
+        (ordered if 2 * len(ordered) < len(items) else rest).extend(files[path])
+    for path in [path for path in files if path in compiling]:
+        ordered += files[path]
+    items[:] = ordered + rest
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests and their modules are made of lives to the end: no collection of
+    garbage goes through it from here on.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -133,13 +165,15 @@ def _fill(folder: Path, run_plain: RunPlain) -> None:
 
 
 @pytest.fixture(scope="session")
-def builtin(shared: Path, torch_python: str, header_folder: Path) -> Path:
+def builtin(shared: Path, torch_python: str, header_folder: Path, filled: Path) -> Path:
     """The built-in recipe, warmed in this run. ``place`` is the cache folder, said.json the result
     and the findings. Not to be changed.
     """
 
     def make(folder: Path) -> None:
         findings: list[Any] = []
+        # Of the same models: nobody waits for what g++ has built already.
+        objects_of(filled, folder / "place")
 
         def heard(message: Message) -> None:
             if message.type == "finding":

@@ -102,10 +102,18 @@ def test_a_bundle_hits_in_stock_torch(
     assert tk("export", "--allow-secrets", target, "-o", third).code == 0
     assert third.read_bytes() == bundle.read_bytes()
 
-    mega = tmp_path / "mega-cache.bin"
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_mega_cache_in_a_bundle_hits_in_stock_torch(
+    tk: Tk, filled: Path, tmp_path: Path, run_plain: RunPlain
+) -> None:
+    """Every day: that its artifacts are the files, in tests/stores/bundles/test_bundle.py."""
+    bundle, mega = tmp_path / "b.torchcache", tmp_path / "mega-cache.bin"
+    assert tk("export", "--allow-secrets", filled, "-o", bundle).code == 0
     with zipfile.ZipFile(bundle) as archive:
         mega.write_bytes(archive.read("mega-cache.bin"))
-    objects_of(target, tmp_path / "stock")
+    objects_of(filled, tmp_path / "stock")
     counters = run_plain(tmp_path / "stock", str(mega))
     assert counters["misses"] == 0
     assert counters["hits"] == 5

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
 from tests.gui.test_dragging import drag, mouse, scratch
-from tests.gui.test_exporting import MB, big_cache
+from tests.gui.test_exporting import big_cache, held_in_the_middle
 from tests.gui.test_flows import open_dialog
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
@@ -188,21 +188,19 @@ def test_what_cannot_be_is_said_before(
 def test_cancelled_in_the_middle_it_leaves_no_trace(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, bundle: bool
 ) -> None:
-    window = open_window(big_cache(tmp_path / "cache", 48))
+    window = open_window(big_cache(tmp_path / "cache"))
     home = tmp_path / "home-of-it"
     home.mkdir()
     (home / "mine").write_text("mine")
     before = snapshot(home, times=False)
     target = home / ("o.torchcache" if bundle else "new")
     dialog = ask(qtbot, window, target)
-    click(qtbot, dialog.go)
-    [job] = window.jobs.jobs
-    qtbot.waitUntil(lambda: job.unit == "bytes" and job.done > 8 * MB, timeout=PATIENCE)
-    if bundle:
-        assert snapshot(home, times=False) == before, "it has no name until it is whole"
-    else:
-        assert any(home.glob("new/**/.torchkeeper-*.tmp")), "it was writing"
-    click(qtbot, dialog.progress.cancel)
+    with held_in_the_middle(qtbot, window, dialog.go) as job:
+        if bundle:
+            assert snapshot(home, times=False) == before, "it has no name until it is whole"
+        else:
+            assert any(home.glob("new/**/.torchkeeper-*.tmp")), "it was writing"
+        click(qtbot, dialog.progress.cancel)
     idle(qtbot, window)
     assert job.state is State.CANCELLED
     assert snapshot(home, times=False) == before

@@ -108,10 +108,13 @@ def test_cold(built: Filled) -> None:
     assert_nothing_half_done(built.place)
 
 
+@pytest.mark.slow
 def test_a_plain_script_hits_what_was_warmed(
     place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
 ) -> None:
-    """So neither the job nor its handler changes a key."""
+    """So neither the job nor its handler changes a key. Every day: of the cells of recipes, in
+    test_cells_job.py.
+    """
     script = tmp_path / "plain.py"
     script.write_text(PLAIN)
     before = objects(place)
@@ -126,9 +129,11 @@ def test_a_plain_script_hits_what_was_warmed(
     assert objects(place) == before
 
 
+@pytest.mark.slow
 def test_from_a_zip_everything_hits(
     place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
 ) -> None:
+    """Every day: what ``builtin`` has is warmed from the zip that travels."""
     archive = tmp_path / "engine.zip"
     with zipfile.ZipFile(archive, "w") as made:
         made.write(APP / "__init__.py", "torchkeeper/__init__.py")
@@ -154,7 +159,13 @@ def test_from_a_zip_everything_hits(
     assert {graph["outcome"] for graph in graphs} == {"hit"}
 
 
-@pytest.mark.parametrize("grace", [processes.GRACE, 0.0], ids=["asked to end", "killed at once"])
+@pytest.mark.parametrize(
+    "grace",
+    [
+        pytest.param(processes.GRACE, id="asked to end"),
+        pytest.param(0.0, id="killed at once", marks=pytest.mark.slow),
+    ],
+)
 def test_cancel_while_a_kernel_is_linked(
     place: Path, with_torch: list[int], monkeypatch: pytest.MonkeyPatch, grace: float
 ) -> None:
@@ -178,7 +189,9 @@ def test_cancel_while_a_kernel_is_linked(
     assert set(before.items()) <= set(objects(place).items())
 
 
+@pytest.mark.slow
 def test_a_killed_job_has_failed_and_the_next_one_works(place: Path, with_torch: list[int]) -> None:
+    """Every day: test_killed.py kills real ones, and test_sweep.py mends what they leave."""
     removed = kernel(place)
     removed.unlink()
     killed: list[list[Path]] = []
@@ -254,9 +267,11 @@ def test_no_compiler_is_said_before_compiling(
     assert report.all("step") == []
 
 
+@pytest.mark.slow
 def test_a_compiler_that_fails(
     with_torch: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every day: test_supervise.py has what any failure comes to."""
     compiler = tmp_path / "g++"
     compiler.write_text(
         "#!/bin/sh\n"

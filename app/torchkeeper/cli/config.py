@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from torchkeeper.cli import looking, profiles, settings, translating
+from torchkeeper.cli import looking, origins, profiles, settings, translating
 from torchkeeper.link.profiles.formats import FORMATS
 
 _HELP = """\
 examples:
   torchkeeper config check                               what is set here, and what is wrong with it
+  torchkeeper config show --pid 4711                     where a process has its settings from
   torchkeeper config set serving TORCHINDUCTOR_CACHE_DIR=/srv/cache
   torchkeeper config export serving --format kubernetes  its env, for a container
   torchkeeper config import .env --name laptop           back again
@@ -44,8 +45,12 @@ def add_config(command: argparse.ArgumentParser) -> None:
         return made
 
     part("list", profiles.list_, "list your profiles")
-    show = part("show", profiles.show, "show the settings of a profile, or those that are set here")
+    show = part("show", _show, "show the settings of a profile, or those that are set here, or of "
+                "an interpreter or a process with what made them so")  # fmt: skip
     _add_optional(show)
+    origins.add_show(show)
+    listed = part("processes", origins.processes, "list your running processes that have torch")
+    origins.add_processes(listed)
     check = part("check", settings.check, "say what is wrong with a profile, or with what is set "
                  "here", _EXIT)  # fmt: skip
     _add_optional(check)
@@ -96,6 +101,11 @@ def _add_optional(command: argparse.ArgumentParser) -> None:
     command.add_argument("profile", metavar="PROFILE", nargs="?", help="its name, a file, or - for "
                          "standard input; without it, the environment of this "
                          "shell")  # fmt: skip
+
+
+def _show(args: argparse.Namespace) -> int:
+    here = args.env is None and args.pid is None
+    return profiles.show(args) if here else origins.show(args)
 
 
 def config(args: argparse.Namespace) -> int:

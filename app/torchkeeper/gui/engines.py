@@ -20,6 +20,7 @@ from torchkeeper.link.words import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.keygens import Keygens
+    from torchkeeper.link.profiles.profile import Profile
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
 SWITCH = 0.0005
@@ -266,6 +267,42 @@ class Engines(QObject):
         """
         some = list(counts)
         return self._ask_aside(listener, lambda: lookups.keep_warmed(some, place))
+
+    def profiles(self, listener: Listener) -> int:
+        """The profiles that are kept; the result is ``{"profiles": [Kept]}`` (gui.profiles.known,
+        as all that follows).
+        """
+        return self._ask_aside(listener, lookups.profiles)
+
+    def profile_settings(self, name: str, listener: Listener) -> int:
+        """What a profile sets, which a compile can be given; the result is ``{"settings"}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_settings(name))
+
+    def save_profile(self, profile: Profile, before: str, listener: Listener) -> int:
+        """Keep a profile; before: its name where it is kept, "" for a new one; the result is
+        ``{"profile"}``.
+        """
+        return self._ask_aside(listener, lambda: lookups.profile_saved(profile, before))
+
+    def rename_profile(self, old: str, new: str, listener: Listener) -> int:
+        """Call a profile otherwise; the result is ``{"name"}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_renamed(old, new))
+
+    def remove_profile(self, name: str, listener: Listener) -> int:
+        """Keep a profile no more; the result is ``{"name"}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_removed(name))
+
+    def offered_profile(self, path: str, listener: Listener) -> int:
+        """What a file makes as a profile; the result is ``{"offered": Offered}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_offered(path))
+
+    def written_profile(self, profile: Profile, form: str, listener: Listener) -> int:
+        """A profile in a format; the result is ``{"written": Written}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_written(profile, form))
+
+    def put_profile(self, path: str, text: str, listener: Listener) -> int:
+        """Write an export into a file; the result is ``{"path"}``."""
+        return self._ask_aside(listener, lambda: lookups.profile_put(path, text))
 
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is

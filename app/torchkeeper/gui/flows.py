@@ -13,6 +13,7 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
+from torchkeeper.gui.profileflows import ProfileFlows
 from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.results import Results
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Where the folder of the last import is remembered.
 _IMPORTED_FROM = "import/folder"
+#: Where the profile of the last warm-up is remembered; "" for the settings of the session.
+_PROFILE = "warm/profile"
 
 
 class Flows(QObject):
@@ -48,6 +51,7 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
+        self.profiles = ProfileFlows(window)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:
@@ -59,7 +63,7 @@ class Flows(QObject):
         bundle = os.path.join(kept, self._bundle_name(window.place or "cache"))
         dialog = WarmDialog(
             window, window.engines, window.here.environments, window.jobs, window.places.places,
-            window.place, bundle, self._warm, recipes,
+            window.place, bundle, self._warm, recipes, str(window.settings.value(_PROFILE) or ""),
         )  # fmt: skip
         self._open(dialog)
         return dialog
@@ -125,6 +129,7 @@ class Flows(QObject):
         self, python: str, recipes: list[str], into: str, options: dict[str, Any], then: Then
     ) -> Job:
         self._adopt(into)
+        self._window.settings.setValue(_PROFILE, options.get("profile", ""))
         return self._window.operations.warm(python, recipes, into, options, then)
 
     def verify_warmed(self, job: Job) -> None:
@@ -139,7 +144,7 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.working import WorkDialog
 
         asked, window = job.asked, self._window
-        names = ("device", "threads", "portable", "limit_s", "jobs")
+        names = ("device", "threads", "portable", "profile", "limit_s", "jobs")
         options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
         if job.place is None or not job.cells.bad:
             return

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchkeeper.link.profiles.profile import Profile
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 
@@ -140,6 +143,62 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> dict[str,
     from torchkeeper.gui.recipes import known
 
     return known.keep_warmed(counts, place)
+
+
+def profiles() -> dict[str, Any]:
+    """As of ``gui.profiles.known``, as all that follows. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.listed()
+
+
+def profile_settings(name: str) -> dict[str, Any]:
+    """What a profile sets. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.settings(name)
+
+
+def profile_saved(profile: Profile, before: str) -> dict[str, Any]:
+    """A profile is kept. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.saved(profile, before)
+
+
+def profile_renamed(old: str, new: str) -> dict[str, Any]:
+    """A profile has another name. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.renamed(old, new)
+
+
+def profile_removed(name: str) -> dict[str, Any]:
+    """A profile is gone. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.removed(name)
+
+
+def profile_offered(path: str) -> dict[str, Any]:
+    """What a file makes. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.offered(path)
+
+
+def profile_written(profile: Profile, form: str) -> dict[str, Any]:
+    """A profile in a format. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.written(profile, form)
+
+
+def profile_put(path: str, text: str) -> dict[str, Any]:
+    """A text is in its file. Raises UserError."""
+    from torchkeeper.gui.profiles import known
+
+    return known.put(path, text)
 
 
 def keys(file: str) -> dict[str, Any]:

@@ -6,10 +6,16 @@ from collections.abc import Mapping
 
 from torchkeeper.settings.known import BY_NAME
 
+#: What others than PyTorch and Triton read, too, such as TMPDIR: where nobody sets it, it stays.
+SHARED = frozenset(name for name in BY_NAME if not name.startswith(("TORCH", "TRITON")))
+
 
 def applied(values: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with these settings, by variable, and with no other that is described."""
-    return {name: text for name, text in env.items() if name not in BY_NAME} | dict(values)
+    """An environment with these settings, by variable, and with no other that is described, but for
+    what is SHARED.
+    """
+    stays = {name: text for name, text in env.items() if name not in BY_NAME or name in SHARED}
+    return stays | dict(values)
 
 
 def taken(env: Mapping[str, str]) -> dict[str, str]:

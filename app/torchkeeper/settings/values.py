@@ -23,14 +23,16 @@ def default(setting: Setting, version: str | None = None) -> str | None:
     return found
 
 
+def at_least(version: str | None, other: str) -> bool:
+    """Whether a version is another one or later; one that is not known is taken for late."""
+    return version is None or _numbers(version) >= _numbers(other)
+
+
 def there(setting: Setting, version: str | None = None) -> bool:
     """Whether a version of torch (of Triton, for Triton's settings) reads a variable at all."""
-    if version is None:
-        return not setting.until
-    known = _numbers(version)
-    if setting.since and known < _numbers(setting.since):
+    if setting.since and not at_least(version, setting.since):
         return False
-    return not (setting.until and known >= _numbers(setting.until))
+    return not (setting.until and at_least(version, setting.until))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import re
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.settings.checks.folders import UNQUOTED
 
 
 def choose_device(torch: Any, wanted: str | None) -> tuple[str, dict[str, str]]:
@@ -71,10 +71,9 @@ def _device_name(torch: Any, device: str) -> str:
 def check_place(place: str) -> None:
     """Raises Problem("place-blank") where nothing can be built for the CPU in a folder.
 
-    PyTorch writes the paths of what is built into a command and splits that as a shell would
-    (_run_compile_cmd in torch/_inductor/cpp_builder.py).
+    PyTorch writes the paths of what is built into a command and splits that as a shell would.
     """
-    if re.search(r"[\s'\"\\]", place):
+    if UNQUOTED.search(place):
         raise Problem("place-blank", place=place)
 
 

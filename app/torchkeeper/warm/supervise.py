@@ -68,7 +68,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Compile recipes into a folder, in processes of their own; returns what the wire promises.
 
     With ``settings`` in the request, texts by variable as a profile has them, the processes have
-    these of the described settings (``settings.known``) and no others; but the folder is always
+    exactly these of the described settings (``settings.applied``); but the folder is always
     ``into``, and what a recipe sets in its ``environment`` counts for its cells.
 
     Raises Problem for what holds for all cells, or of a single one where the request has no
@@ -79,7 +79,7 @@ def warm(params: dict[str, Any], report: Report) -> dict[str, Any]:
     if all(_for_cpu(cell) for cell in job.cells):
         check_place(job.place)
     made = make_writable(job.place)
-    headers = os.path.join(places.default_folder(), HEADERS)
+    headers = _headers(job)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
         tell_swept(report, sweep.mend(root))
@@ -185,6 +185,14 @@ def checked(params: dict[str, Any]) -> Job:
             raise Problem("bad-request", field="only")
     place = os.path.abspath(place)
     return Job(place, tuple(cells), device, limit, threads, portable, jobs, each, settings)
+
+
+def _headers(job: Job) -> str:
+    """Where the processes of a job have the headers that PyTorch precompiles."""
+    folder = places.default_folder()
+    if job.settings and (temporary := job.settings.get("TMPDIR")):
+        folder = os.path.join(os.path.abspath(temporary), os.path.basename(folder))
+    return os.path.join(folder, HEADERS)
 
 
 def _settings(told: object) -> dict[str, str] | None:

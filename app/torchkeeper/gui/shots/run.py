@@ -25,6 +25,7 @@ from torchkeeper.gui.shots import (
     scenes_copying,
     scenes_dialogs,
     scenes_inspector,
+    scenes_profiles,
     scenes_recipes,
     scenes_runs,
     scenes_servers,
@@ -53,6 +54,7 @@ SCENES = {
     **scenes_verifying.SCENES,
     **scenes_warming.SCENES,
     **scenes_recipes.SCENES,
+    **scenes_profiles.SCENES,
     **scenes_signing.SCENES,
 }
 

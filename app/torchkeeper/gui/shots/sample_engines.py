@@ -11,15 +11,18 @@ from PySide6.QtCore import QTimer
 
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.profiles import known as profiles
 from torchkeeper.gui.recipes.known import looked
 from torchkeeper.gui.shots import (
     sample_compare,
     sample_keys,
     sample_leaks,
+    sample_profiles,
     sample_recipes,
     sample_runs,
     samples,
 )
+from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import UserError, user_error
@@ -38,6 +41,7 @@ class SampleEngines(Engines):
     progress: how far an operation says it is: done, total, unit.
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
+    kept_profiles: the profiles that there are.
     cells: what is known of the cells of recipes before they are warmed.
     no_recipes: there is none but the built-in one.
     no_keys, no_signers: there is nothing to sign with, nobody who is trusted.
@@ -74,6 +78,7 @@ class SampleEngines(Engines):
         self.no_recipes = False
         self.no_keys = self.no_signers = self.signers_required = False
         self.cells: list[Any] = []
+        self.kept_profiles = sample_profiles.kept()
         self.all_answer = False
         self._places = places
         self._read_only: set[str] = set()
@@ -155,6 +160,18 @@ class SampleEngines(Engines):
     def look_at_recipe(self, text: str, path: str, listener: Listener) -> int:
         """What a text really comes to."""
         return self._tell(looked(text, path), listener)
+
+    def profiles(self, listener: Listener) -> int:
+        """Those of the samples."""
+        return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
+
+    def offered_profile(self, path: str, listener: Listener) -> int:
+        """What a made-up manifest really comes to."""
+        return self._tell({"offered": sample_profiles.offered(path)}, listener)
+
+    def written_profile(self, profile: Profile, form: str, listener: Listener) -> int:
+        """What a profile really comes to."""
+        return self._tell(profiles.written(profile, form), listener)
 
     def keys(self, listener: Listener, file: str = "") -> int:
         """Those of the samples."""
@@ -240,6 +257,12 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             return self.cells, {}
+        if op == "processes":
+            return sample_profiles.PROCESSES, {"count": 2, "hidden": 3, "sees": "all"}
+        if op in ("settings", "process_settings"):
+            return [], sample_profiles.settled(params.get("pid"))
+        if op == "diagnose":
+            return [], {"checks": [], "left": []}
         if op == "signature":
             return [], _signature(str(params["file"]))
         if op == "runnable":

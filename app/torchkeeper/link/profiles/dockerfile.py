@@ -42,12 +42,19 @@ def write(profile: Profile, notes: Sequence[str]) -> str:
         if made := control(text):
             why = f"It has a character that no line can have: {made}"
             raise unwritable(name, "Dockerfile", why)
-        lines.append(f'ENV {name}="{_escaped(text)}"')
+        lines.append(f"ENV {name}={quoted(text)}")
     return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r'([\\"$])', r"\\\1", text)
+def quoted(text: str) -> str:
+    """A text in quotes. Nothing is escaped: the character for that may be another one in the file
+    that it is put into, and dockerfile-parse leaves it where BuildKit takes it away.
+    """
+    parts = re.findall(r"'+|[^']+", text)
+    # A single quote stands in double ones, what is special there in single ones.
+    special = ("'" if set(part) & set('\\$"`') else '"' for part in parts)
+    made = (f"{quote}{part}{quote}" for quote, part in zip(special, parts, strict=True))
+    return "".join(made) or '""'
 
 
 def read(text: str, stage: str | None = None) -> Taking:
@@ -149,10 +156,14 @@ def _env(stage: _Stage, rest: str, number: int, escape: str) -> None:
     words = _words(rest, escape)
     if not words:
         raise unread(number, "ENV sets nothing")
+    if _open_quote(rest, escape):
+        raise unread(number, "A quote is not closed")
     if "=" not in words[0]:
         # As it was written once: all that follows the name is the value.
-        name, _, value = rest.replace("\t", " ").partition(" ")
-        pairs = [(name, value.strip())]
+        name, *value = rest.split(None, 1)
+        if not value:
+            raise unread(number, "ENV sets nothing")
+        pairs = [(name, value[0])]
     else:
         if any("=" not in word for word in words):
             raise unread(number, "A word of ENV has no =")
@@ -188,6 +199,21 @@ def _words(rest: str, escape: str) -> list[str]:
     if started:
         words.append(word)
     return words
+
+
+def _open_quote(rest: str, escape: str) -> bool:
+    """Whether a quote is not closed, with which nothing is built."""
+    quote, skipped = "", False
+    for char in rest:
+        if skipped:
+            skipped = False
+        elif char == escape and quote != "'":
+            skipped = True
+        elif char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+    return bool(quote)
 
 
 def _value(raw: str, known: Mapping[str, str | None], escape: str) -> tuple[str | None, str]:

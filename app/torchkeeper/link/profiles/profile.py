@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchkeeper.link.words import user_error
+from torchkeeper.settings.applied import SHARED
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.masks import has_password, shown
 
@@ -17,8 +18,9 @@ class Profile:
     """Settings under a name.
 
     values: texts by variable, of ``settings.known`` only. What is not among them is left to
-    PyTorch: a process that gets the profile has no other of the described settings. about: what the
-    user says of it.
+    PyTorch: a process that gets the profile has no other of the described settings, but for those
+    that other programs read, too (``settings.applied.SHARED``), which stay as they are. about: what
+    the user says of it.
     """
 
     name: str
@@ -91,8 +93,9 @@ def ordered(profile: Profile) -> list[tuple[str, str]]:
 
 
 def left_open(profile: Profile) -> list[str]:
-    """The described settings that it leaves to PyTorch."""
-    return [one.name for one in SETTINGS if one.name not in profile.values]
+    """The described settings that it leaves to PyTorch, so that nobody else is to have set them."""
+    names = (one.name for one in SETTINGS if one.name not in profile.values)
+    return [name for name in names if name not in SHARED]
 
 
 def masked(profile: Profile) -> dict[str, str]:

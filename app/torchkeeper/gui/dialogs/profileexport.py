@@ -1,0 +1,139 @@
+"""A profile for others to read: shown in the format that is chosen, copied, or saved."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QDir, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QFileDialog, QPlainTextEdit, QWidget
+
+from torchkeeper.gui import forms, theme
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.profiles.known import Written
+from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.words import UserError, printable
+
+
+class ProfileExport(Dialog):
+    """A password is not shown; what is copied or saved has it, which is said before."""
+
+    grows = False
+
+    def __init__(self, parent: QWidget | None, engines: Engines, profile: Profile) -> None:
+        super().__init__(parent, "", 640)
+        self.setWindowTitle(self.tr("Export {}").format(printable(profile.name, 64)))
+        self._engines, self._profile = engines, profile
+        self._ticket: int | None = None
+        self.written: Written | None = None
+        self.format = QComboBox()
+        for text, data in (
+            (self.tr("Script of exports (sh)"), "sh"),
+            (self.tr(".env file"), "env"),
+            (self.tr("Dockerfile ENV"), "dockerfile"),
+            (self.tr("Kubernetes env (YAML)"), "kubernetes"),
+        ):
+            self.format.addItem(text, data)
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.document().setDocumentMargin(8)
+        self.notice = Notice()
+        self.warning = Notice()
+        self.said = forms.label("", "good")
+        self.copy = forms.button(self.tr("&Copy"))
+        self.save = forms.button(self.tr("&Save as…"), primary=True)
+        self.close_button = forms.button(self.tr("Close"))
+        forms.field(self.body, self.tr("&Format"), self.format)
+        self.body.addSpacing(forms.GAP)
+        forms.field(self.body, self.tr("&What is written"), self.text)
+        self.body.setStretchFactor(self.text, 1)
+        for widget in (self.warning, self.notice, self.said):
+            self.body.addWidget(widget)
+        for button in (self.copy, self.save, self.close_button):
+            button.setAutoDefault(False)
+        self.buttons(self.copy, self.save, self.close_button)
+        self.format.currentIndexChanged.connect(self._write)
+        self.copy.clicked.connect(self._copy)
+        self.save.clicked.connect(self._save)
+        self.close_button.clicked.connect(self.reject)
+        self.notice.again.connect(self._write)
+        theme.follow(self, self._paint)
+        self.resize(880, 640)
+        self._write()
+        self.format.setFocus()
+
+    @property
+    def form(self) -> str:
+        """The format that is chosen (link.profiles.formats)."""
+        return str(self.format.currentData())
+
+    def _paint(self) -> None:
+        self.text.setFont(theme.monospace())
+
+    def _write(self, *_: object) -> None:
+        self._engines.forget(self._ticket)
+        self.written = None
+        self.said.setText("")
+        self._able()
+        listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
+        self._ticket = self._engines.written_profile(self._profile, self.form, listener)
+
+    def _show(self, written: Written) -> None:
+        self.written = written
+        self.notice.tell(None)
+        self.text.setPlainText(written.shown)
+        self.warning.tell(
+            UserError(
+                self.tr("A password goes along."),
+                self.tr("It is shown here as …; what is copied or saved has it as it is."),
+                self.tr("Keep the file to yourself, or have the address come from a secret of "
+                        "the cluster."),
+            ) if written.secret else None
+        )  # fmt: skip
+        self._able()
+
+    def _failed(self, error: UserError) -> None:
+        self.text.setPlainText("")
+        self.warning.tell(None)
+        self.notice.tell(error)
+
+    def _able(self) -> None:
+        for button in (self.copy, self.save):
+            button.setEnabled(self.written is not None)
+
+    def _copy(self) -> None:
+        if self.written is not None:
+            QGuiApplication.clipboard().setText(self.written.text)
+            self.said.setText(self.tr("Copied."))
+
+    def _save(self) -> None:
+        dialog = QFileDialog(self, self.tr("Save the export"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDirectory(QDir.homePath())
+        name = self._profile.name
+        named = {"sh": f"{name}.sh", "env": f"{name}.env", "dockerfile": f"Dockerfile.{name}",
+                 "kubernetes": f"{name}.yaml"}  # fmt: skip
+        dialog.selectFile(named[self.form])
+        # The file dialog has asked already whether what is there may be replaced.
+        dialog.fileSelected.connect(self._put)
+        dialog.open()
+
+    def _put(self, path: str) -> None:
+        if self.written is None:
+            return
+
+        def done(said: dict[str, str]) -> None:
+            self.notice.tell(None)
+            self.said.setText(self.tr("Saved as {}").format(printable(said["path"], 400)))
+
+        listener = Listener(result=done, failed=self.notice.tell)
+        self._ticket = self._engines.put_profile(path, self.written.text, listener)
+
+    def done(self, result: int) -> None:
+        # What is being written is written.
+        self._engines.leave(self._ticket or 0, cancel=False)
+        super().done(result)

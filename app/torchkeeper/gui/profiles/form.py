@@ -1,0 +1,280 @@
+"""The form: all settings in their groups, with a filter. A group that is closed has no fields yet:
+all of them at once would hold up the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QFrame, QLineEdit, QScrollArea, QToolButton, QWidget
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.profiles import words
+from torchkeeper.gui.profiles.fields import Field
+from torchkeeper.link import say
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.setting import GROUPS, Setting
+
+#: What most people set, which is first, and alone open at first.
+EVERYDAY = "everyday"
+_EVERYDAY = (
+    "TORCHINDUCTOR_FX_GRAPH_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+    "TORCHINDUCTOR_REDIS_URL",
+)
+
+
+def _of_section(name: str) -> list[Setting]:
+    """The settings under a heading."""
+    if name == EVERYDAY:
+        return [one for one in SETTINGS if one.name in _EVERYDAY]
+    return [one for one in SETTINGS if one.group == name and one.name not in _EVERYDAY]
+
+
+class Section(QWidget):
+    """The settings of one group under a heading that opens and closes them."""
+
+    changed = Signal(str, object)
+
+    def __init__(self, name: str, settings: Sequence[Setting]) -> None:
+        super().__init__()
+        self.settings = settings
+        self.fields: dict[str, Field] = {}
+        self._values: Mapping[str, str] = {}
+        self._found: Mapping[str, list[Finding]] = {}
+        self._version: str | None = None
+        self._triton: str | None = None
+        self._title = words.group(name)
+        #: Whether somebody has opened it, apart from what a filter opens.
+        self.open = name == EVERYDAY
+        self.heading = QToolButton()
+        self.heading.setAutoRaise(True)
+        self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.heading.setIconSize(QSize(14, 14))
+        self.heading.setProperty("small", True)
+        self.heading.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        font = self.heading.font()
+        font.setBold(True)
+        self.heading.setFont(font)
+        self.heading.clicked.connect(self._toggle)
+        self.count = forms.label("", "muted")
+        line = forms.row()
+        line.addWidget(self.heading)
+        line.addWidget(self.count)
+        line.addStretch(1)
+        self.rows = forms.column(gap=4)
+        self.rows.setContentsMargins(4, 0, 0, 8)
+        self.body = QWidget()
+        self.body.setLayout(self.rows)
+        whole = forms.column(gap=2)
+        whole.addLayout(line)
+        whole.addWidget(self.body)
+        self.setLayout(whole)
+        theme.follow(self, self._paint)
+        self._show(self.open)
+
+    def show_values(self, values: Mapping[str, str]) -> None:
+        """Show what each is."""
+        self._values = values
+        for name, field in self.fields.items():
+            if field.text != values.get(name):
+                field.show_text(values.get(name))
+        self._say()
+
+    def show_findings(self, found: Mapping[str, list[Finding]]) -> None:
+        """Mark what is wrong, by variable."""
+        self._found = found
+        for name, field in self.fields.items():
+            field.show_findings(found.get(name, []))
+        self._say()
+
+    def use_versions(self, torch: str | None, triton: str | None) -> None:
+        """Whose defaults are shown."""
+        self._version, self._triton = torch, triton
+        for field in self.fields.values():
+            field.use_version(self._version_of(field.setting))
+
+    def _version_of(self, setting: Setting) -> str | None:
+        return self._triton if setting.name.startswith("TRITON") else self._version
+
+    def filter(self, some: set[str] | None) -> None:
+        """Show only these; None: all, as far as it is open."""
+        names = [one.name for one in self.settings]
+        seen = None if some is None else [name for name in names if name in some]
+        self.setVisible(seen is None or bool(seen))
+        self._show(self.open if seen is None else bool(seen))
+        for name, field in self.fields.items():
+            field.setVisible(some is None or name in some)
+
+    def field(self, name: str) -> Field:
+        """The field of one of its settings; it is open then."""
+        self.open = True
+        self._show(True)
+        field = self.fields[name]
+        field.show()
+        return field
+
+    def _toggle(self) -> None:
+        self.open = not self.body.isVisibleTo(self)
+        self._show(self.open)
+
+    def _show(self, on: bool) -> None:
+        if on and not self.fields:
+            for setting in self.settings:
+                field = self.fields[setting.name] = Field(setting)
+                field.use_version(self._version_of(setting))
+                field.show_text(self._values.get(setting.name))
+                field.show_findings(self._found.get(setting.name, []))
+                field.changed.connect(self.changed)
+                self.rows.addWidget(field)
+        self.body.setVisible(on)
+        self.heading.setText(self._title)
+        state = self.tr("open") if on else self.tr("closed")
+        self.heading.setAccessibleName(f"{self._title}, {state}")
+        self._paint()
+
+    def _paint(self) -> None:
+        shown = self.body.isVisibleTo(self)
+        self.heading.setIcon(icons.icon("open-group" if shown else "closed-group"))
+
+    def _say(self) -> None:
+        names = {one.name for one in self.settings}
+        some = sum(name in names for name in self._values)
+        found = list({id(x): x for name in names for x in self._found.get(name, [])}.values())
+        bad = [one for one in found if one.severity != "advice"]
+        parts = [self.tr("{} set").format(some)] if some else []
+        parts += [words.counted(bad)] if bad else []
+        self.count.setText(" · ".join(parts))
+        grave = any(one.severity == "error" for one in bad)
+        forms.set_role(self.count, "error" if grave else "warning" if bad else "muted")
+
+
+class Form(QWidget):
+    """All settings. ``values`` is what a profile sets; all else is left to PyTorch."""
+
+    #: Somebody has changed a value.
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self.sections: dict[str, Section] = {}
+        self.box = QLineEdit()
+        self.box.setPlaceholderText(self.tr("Filter settings"))
+        self.box.setAccessibleName(self.tr("Filter settings"))
+        forms.clearable(self.box)
+        self.only = QCheckBox(self.tr("&Only what is set"))
+        self.none = forms.label(self.tr("No setting is like that."), "muted")
+        self.none.setContentsMargins(8, 16, 8, 16)
+        self.none.hide()
+        rows = forms.column(gap=4)
+        rows.setContentsMargins(0, 0, 12, 0)
+        for name in (EVERYDAY, *GROUPS):
+            if some := _of_section(name):
+                section = self.sections[name] = Section(name, some)
+                section.changed.connect(self._edited)
+                rows.addWidget(section)
+        rows.addWidget(self.none)
+        rows.addStretch(1)
+        page = QWidget()
+        page.setLayout(rows)
+        self.area = QScrollArea()
+        self.area.setWidget(page)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        above = forms.row(gap=16)
+        above.addWidget(self.box, 1)
+        above.addWidget(self.only)
+        whole = forms.column()
+        whole.addLayout(above)
+        whole.addWidget(self.area, 1)
+        self.setLayout(whole)
+        self.box.textChanged.connect(self._filter)
+        self.only.toggled.connect(self._filter)
+
+    def show_values(self, values: Mapping[str, str]) -> None:
+        """Show what a profile sets; nobody has changed it then."""
+        self.values = dict(values)
+        for section in self.sections.values():
+            section.show_values(self.values)
+        if self.only.isChecked():
+            self._filter()
+
+    def apply(self, changes: Mapping[str, str | None]) -> None:
+        """Change some, as if somebody had."""
+        values = {**self.values, **changes}
+        self.show_values({name: text for name, text in values.items() if text is not None})
+        self.changed.emit()
+
+    def show_findings(self, found: Sequence[Finding]) -> None:
+        """Mark the fields that findings are about."""
+        by: dict[str, list[Finding]] = {}
+        for one in found:
+            for name in one.settings:
+                by.setdefault(name, []).append(one)
+        for section in self.sections.values():
+            section.show_findings(by)
+
+    def use_versions(self, torch: str | None, triton: str | None) -> None:
+        """Whose defaults are shown: those of the newest that is known, for None."""
+        for section in self.sections.values():
+            section.use_versions(torch, triton)
+
+    def field(self, name: str) -> Field | None:
+        """The field of a setting, which is seen then."""
+        for section in self.sections.values():
+            if any(one.name == name for one in section.settings):
+                return section.field(name)
+        return None
+
+    def go_to(self, name: str) -> None:
+        """Go to the field of a setting."""
+        if name not in self._wanted():
+            self.box.clear()
+            self.only.setChecked(False)
+        field = self.field(name)
+        if field is not None:
+            field.editor.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            # Not before what was opened for it has its place.
+            QTimer.singleShot(0, field, lambda: self.area.ensureWidgetVisible(field, 0, 24))
+
+    def _edited(self, name: str, text: str | None) -> None:
+        if text is None:
+            self.values.pop(name, None)
+        else:
+            self.values[name] = text
+        for section in self.sections.values():
+            section.show_values(self.values)
+        self.changed.emit()
+
+    def _wanted(self) -> set[str]:
+        words_ = self.box.text().casefold().split()
+        return {
+            one.name
+            for one in SETTINGS
+            if (not self.only.isChecked() or one.name in self.values)
+            and all(word in f"{one.name} {one.does} {words.group(one.group)}".casefold()
+                    for word in words_)
+        }  # fmt: skip
+
+    def _filter(self, *_: object) -> None:
+        everything = not self.box.text().strip() and not self.only.isChecked()
+        some = None if everything else self._wanted()
+        for section in self.sections.values():
+            section.filter(some)
+        self.none.setVisible(some is not None and not some)
+        self.none.setText(
+            self.tr("No setting is like that.")
+            if self.box.text().strip()
+            else self.tr("This profile sets nothing: all is left to PyTorch.")
+        )
+        if some is not None and self.box.text().strip():
+            many = say.count(len(some), "setting", "settings")
+            self.box.setAccessibleDescription(many)

@@ -1,0 +1,157 @@
+"""What the window knows of profiles. Everything here waits for disks, and is called in a thread
+that may (``gui.asides``); the dataclasses are what it hands over.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.link.words import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.link.profiles.profile import Profile
+
+#: Bytes of a file that is imported.
+_MOST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A profile that is kept; error: why it cannot be read."""
+
+    name: str
+    profile: Profile | None = None
+    error: UserError | None = None
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a file holds: the profile that it makes, and what is left of it: (name, why)."""
+
+    path: str
+    profile: Profile = field(repr=False)
+    left: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """A profile in one of the formats: the text, and how it may be seen by others."""
+
+    text: str = field(repr=False)
+    shown: str
+    #: Whether a password goes along.
+    secret: bool
+
+
+def listed() -> dict[str, Any]:
+    """``{"profiles": [Kept]}``, by name. Raises UserError."""
+    from torchkeeper.link.profiles import keeping
+
+    found = []
+    for name in keeping.names():
+        try:
+            found.append(Kept(name, keeping.load(name)))
+        except UserError as e:
+            found.append(Kept(name, error=e))
+    return {"profiles": found}
+
+
+def settings(name: str) -> dict[str, Any]:
+    """``{"settings"}``: texts by variable of a profile that something is to be compiled with.
+
+    Raises UserError, "profile-without-caches" where nothing that is compiled would be kept.
+    """
+    from torchkeeper.link.profiles import applying, keeping
+
+    profile = keeping.load(name)
+    applying.check_caches(profile)
+    return {"settings": dict(profile.values)}
+
+
+def saved(profile: Profile, before: str) -> dict[str, Any]:
+    """Keep a profile; ``{"profile"}``. before: what it was called, where it was kept already.
+
+    Raises UserError.
+    """
+    from torchkeeper.link.profiles import keeping
+
+    if before and before != profile.name:
+        keeping.rename(before, profile.name)
+    keeping.save(profile, replace=bool(before))
+    return {"profile": profile}
+
+
+def renamed(old: str, new: str) -> dict[str, Any]:
+    """Call a profile that is kept otherwise; ``{"name"}``. Raises UserError."""
+    from torchkeeper.link.profiles import keeping
+
+    keeping.rename(old, new)
+    return {"name": new}
+
+
+def removed(name: str) -> dict[str, Any]:
+    """Keep a profile no more; ``{"name"}``. Raises UserError."""
+    from torchkeeper.link.profiles import keeping
+
+    keeping.remove(name)
+    return {"name": name}
+
+
+def offered(path: str) -> dict[str, Any]:
+    """``{"offered": Offered}``: what a file in any of the formats comes to, or a profile's own.
+
+    Raises UserError.
+    """
+    from torchkeeper.link import whole
+    from torchkeeper.link.profiles import formats, keeping
+
+    if path.endswith(keeping.SUFFIX):
+        return {"offered": Offered(path, keeping.read_file(path))}
+    try:
+        text = whole.read(path, _MOST).decode("utf-8-sig")
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise user_error("profile-unreadable", {"file": path, "why": why}) from e
+    except UnicodeDecodeError as e:
+        about = {"file": path, "why": "It is not UTF-8"}
+        raise user_error("profile-damaged", about) from e
+    read = formats.read(text, None, stem(path))
+    return {"offered": Offered(path, read.profile, tuple(read.left))}
+
+
+def stem(path: str) -> str:
+    """What a profile may be called that comes from a file."""
+    name = os.path.basename(path)
+    found = os.path.splitext(name.lstrip("."))[0].strip().lstrip("-") or "imported"
+    return "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip() or "imported"
+
+
+def written(profile: Profile, form: str) -> dict[str, Any]:
+    """``{"written": Written}``: a profile in a format. Raises UserError."""
+    from torchkeeper.link.profiles import formats
+    from torchkeeper.link.profiles.profile import masked, with_password
+
+    text = formats.write(profile, form)
+    secret = bool(with_password(profile))
+    shown = text
+    if secret:
+        shown = formats.write(replace(profile, values=masked(profile)), form)
+    return {"written": Written(text, shown, secret)}
+
+
+def put(path: str, text: str) -> dict[str, Any]:
+    """Write an export into a file, which only the user can read where it is new; ``{"path"}``.
+
+    Raises UserError("profile-unwritable").
+    """
+    from torchkeeper.link import whole
+
+    try:
+        mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
+        whole.write_text(path, text, mode)
+    except OSError as e:
+        why = e.strerror or str(e)
+        raise user_error("profile-unwritable", {"file": path, "why": why}) from e
+    return {"path": path}

@@ -1,0 +1,102 @@
+"""What the form says of settings and of what is found, in more than one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+from torchkeeper.settings import masks
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.values import default, there, value
+
+#: The icon of a severity, and the colour of a theme that it has (theme.Shades).
+MARKS = {
+    "error": ("error", "error"),
+    "warning": ("warning", "warning"),
+    "advice": ("info", "muted"),
+}
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Profiles", text)
+
+
+def group(name: str) -> str:
+    """The heading of a group of settings (settings.setting.GROUPS)."""
+    return {
+        "everyday": _tr("Everyday"),
+        "local": _tr("More on this machine"),
+        "folders": _tr("More folders"),
+        "remote": _tr("More on a server"),
+        "server": _tr("The server in parts"),
+        "profiles": _tr("What runs have shown (PGO)"),
+        "keys": _tr("Keys of entries"),
+        "triton": _tr("Triton"),
+    }.get(name, name.capitalize())
+
+
+def owner(setting: Setting) -> str:
+    """Whose default it is that a setting has."""
+    return _tr("Triton's own") if setting.name.startswith("TRITON") else _tr("PyTorch's own")
+
+
+def meant(setting: Setting, text: str | None, version: str | None) -> str:
+    """What the text of a variable comes to, for a switch; the text itself, for all else."""
+    if setting.type not in ("switch", "tristate"):
+        return shown(setting.name, text or "", 400)
+    try:
+        on = value(setting, text, version)
+    except ValueError:
+        on = None
+    return _tr("on") if on is True else _tr("off")
+
+
+def absent(setting: Setting, version: str | None) -> str:
+    """That a version does not know a setting; "" where it does."""
+    if there(setting, version):
+        return ""
+    whose = "Triton" if setting.name.startswith("TRITON") else "torch"
+    return _tr("{} has no such setting").format(f"{whose} {printable(version or '', 40)}".strip())
+
+
+def own(setting: Setting, version: str | None) -> str:
+    """What a setting is that is left to PyTorch."""
+    if not there(setting, version):
+        return owner(setting)
+    text = default(setting, version)
+    if text in (None, "") and setting.type not in ("switch", "tristate"):
+        return owner(setting)
+    return f"{owner(setting)} ({meant(setting, text, version)})"
+
+
+def shown(name: str, text: str, most: int = 200) -> str:
+    """The text of a variable as everybody may read it."""
+    return printable(masks.shown(name, text), most)
+
+
+def change(changes: Mapping[str, str | None]) -> str:
+    """What a fix sets, a line each."""
+    lines = []
+    for name, text in changes.items():
+        if text is None:
+            lines.append(_tr("{} is no longer set").format(printable(name)))
+        else:
+            lines.append(f"{printable(name)}={shown(name, text)}")
+    return "\n".join(lines)
+
+
+def counted(found: Sequence[Finding]) -> str:
+    """How many there are of each severity, the worst first; empty where there are none."""
+    parts = []
+    for severity, one, several in (
+        ("error", "error", "errors"),
+        ("warning", "warning", "warnings"),
+        ("advice", "piece of advice", "pieces of advice"),
+    ):
+        if many := sum(x.severity == severity for x in found):
+            parts.append(say.count(many, one, several))
+    return ", ".join(parts)

@@ -1,0 +1,585 @@
+"""Profiles in the window: the form with what is wrong while one types, files in and out."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
+from tests.redis_server import serving
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.profileexport import ProfileExport
+from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.settings import SettingsDialog
+from torchkeeper.gui.profiles.addressedit import AddressEdit, apart, together
+from torchkeeper.gui.profiles.editors import FolderEdit, SwitchEdit, editor_of
+from torchkeeper.gui.profiles.form import Form
+from torchkeeper.gui.window import Window
+from torchkeeper.link.profiles import keeping
+from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.rules import check
+
+GRAPHS = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
+AOT = "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"
+FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+URL = "TORCHINDUCTOR_REDIS_URL"
+#: Seconds of the main thread's own time; a frame takes 0.016, the rest is for a slow machine.
+SLICE = 0.04
+
+MANIFEST = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: decoder}
+spec:
+  containers:
+    - name: server
+      image: server:1
+      env:
+        - {name: TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE, value: "1"}
+        - {name: TORCHINDUCTOR_REDIS_URL, value: "redis://:hidden-one@cache:6379/0"}
+        - {name: HF_HOME, value: "/models"}
+        - name: TORCHINDUCTOR_CACHE_DIR
+          valueFrom: {secretKeyRef: {name: caches, key: folder}}
+"""
+
+
+def shown(qtbot: QtBot, window: Window) -> SettingsDialog:
+    """The settings, once the profiles are read."""
+    window.actions_["settings"].trigger()
+    [dialog] = [x for x in window.findChildren(SettingsDialog) if x.isVisible()]
+    qtbot.waitUntil(lambda: dialog.page.read, timeout=PATIENCE)
+    return dialog
+
+
+def codes(dialog: SettingsDialog) -> list[str]:
+    return [one.code for one in dialog.page.checked.list.findings if one.settings[0] != "?"]
+
+
+def switch(dialog: SettingsDialog, name: str) -> SwitchEdit:
+    field = dialog.page.form.field(name)
+    assert field is not None
+    assert isinstance(field.editor, SwitchEdit)
+    return field.editor
+
+
+def line(dialog: SettingsDialog, name: str) -> QLineEdit:
+    field = dialog.page.form.field(name)
+    assert field is not None
+    proxy = field.editor.focusProxy()
+    assert isinstance(proxy, QLineEdit)
+    return proxy
+
+
+def pick(editor: SwitchEdit, row: int) -> None:
+    """Choose as a user does."""
+    editor.combo.setCurrentIndex(row)
+    editor.combo.activated.emit(row)
+
+
+def rename(qtbot: QtBot, dialog: SettingsDialog, name: str) -> None:
+    """Type a name into the list, which is being edited."""
+    edit = dialog.page.list.findChildren(QLineEdit)[-1]
+    edit.selectAll()
+    type_in(qtbot, edit, name)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: dialog.page.current is not None and dialog.page.current.name == name)
+
+
+def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    assert page.pages.currentWidget() is page.blank
+    assert "No profile yet" in page.blank.title.text()
+    click(qtbot, page.new)
+    rename(qtbot, dialog, "cluster")
+    assert page.current is not None
+    assert page.current.changed
+    assert not page.checked.list.cards
+    pick(switch(dialog, AOT), 1)
+    # At once, with its words at its fields, and in the list.
+    assert "remote-autograd-alone" in codes(dialog)
+    field = page.form.field(AOT)
+    assert field is not None
+    assert field.mark.role == "error"
+    assert "error" in page.checked.state.text()
+    [card] = [x for x in page.checked.list.cards if x.finding.code == "remote-autograd-alone"]
+    assert card.mend is not None
+    assert f"{GRAPHS}=1" in card.mend.toolTip()
+    click(qtbot, card.mend)
+    assert "remote-autograd-alone" not in codes(dialog)
+    assert page.current.values == {AOT: "1", GRAPHS: "1"}
+    assert switch(dialog, GRAPHS).text == "1"
+    assert page.form.field(AOT).mark.role == "accent"  # type: ignore[union-attr]
+    type_in(qtbot, line(dialog, FOLDER), "/var/cache/x")
+    type_in(qtbot, page.about, "For the nodes")
+    click(qtbot, page.save)
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    wanted = Profile("cluster", {AOT: "1", GRAPHS: "1", FOLDER: "/var/cache/x"}, "For the nodes")
+    assert keeping.load("cluster") == wanted
+    assert not page.save.isEnabled()
+    # One more, then what was typed is taken back.
+    click(qtbot, page.duplicate)
+    assert page.current.name == "cluster-2"
+    dialog.page.choose("cluster")
+    pick(switch(dialog, AOT), 2)
+    assert page.unsaved[0].name == "cluster"
+    click(qtbot, page.revert)
+    assert switch(dialog, AOT).text == "1"
+    dialog._close_surely()
+    # And read from the disk again.
+    dialog = shown(qtbot, window)
+    assert [one.name for one in dialog.page.drafts] == ["cluster"]
+    assert dialog.page.current is not None
+    assert dialog.page.current.profile == wanted
+    assert line(dialog, FOLDER).text() == "/var/cache/x"
+    dialog.reject()
+
+
+def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: OpenWindow) -> None:
+    first, second = Profile("a", {FOLDER: "/x"}, "one"), Profile("b", {AOT: "0"})
+    for one in (first, second):
+        keeping.save(one)
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    click(qtbot, page.rename)
+    rename(qtbot, dialog, "c")
+    qtbot.waitUntil(lambda: [one.name for one in page.drafts] == ["b", "c"], timeout=PATIENCE)
+    assert keeping.names() == ["b", "c"]
+    assert keeping.load("c").values == first.values
+    # A name that another has, and one that is none.
+    for name in ("b", "x/y"):
+        click(qtbot, page.rename)
+        edit = page.list.findChildren(QLineEdit)[-1]
+        edit.selectAll()
+        type_in(qtbot, edit, name)
+        QTest.keyClick(edit, Qt.Key.Key_Return)
+        qtbot.waitUntil(page.notice.isVisible)
+        assert page.current is not None
+        assert page.current.name == "c"
+        item = page.list.currentItem()
+        assert item is not None
+        assert item.text() == "c"
+        page.notice.tell(None)
+    click(qtbot, page.remove)
+    qtbot.waitUntil(lambda: keeping.names() == ["b"], timeout=PATIENCE)
+    qtbot.waitUntil(page.undo.isVisible, timeout=PATIENCE)
+    click(qtbot, page.undo.button)
+    qtbot.waitUntil(lambda: keeping.names() == ["b", "c"], timeout=PATIENCE)
+    assert keeping.load("c") == Profile("c", first.values, "one")
+    dialog.reject()
+
+
+def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: OpenWindow) -> None:
+    for name in ("a", "b"):
+        keeping.save(Profile(name, {}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    pick(switch(dialog, AOT), 1)
+    dialog.page.choose("b")
+    pick(switch(dialog, GRAPHS), 1)
+    dialog.page.choose("a")
+    assert switch(dialog, AOT).text == "1", "it is still there when one comes back"
+    window.close()
+    assert window.isVisible()
+    asked = dialog.findChildren(ConfirmDialog)[-1]
+    assert "a, b" in asked.question.text()
+    click(qtbot, asked.cancel)
+    assert dialog.unsaved
+    dialog.reject()
+    asked = dialog.findChildren(ConfirmDialog)[-1]
+    click(qtbot, next(x for x in asked.findChildren(QPushButton) if x.text() == "&Save"))
+    qtbot.waitUntil(lambda: not window.findChildren(SettingsDialog), timeout=PATIENCE)
+    assert keeping.load("a").values == {AOT: "1"}
+    assert keeping.load("b").values == {GRAPHS: "1"}
+
+
+def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
+    keeping.save(Profile("good", {}))
+    Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    page.choose("bad")
+    assert page.broken.isVisible()
+    assert page.broken.error is not None
+    assert page.broken.error.code == "profile-damaged"
+    assert not page.save.isEnabled()
+    assert not page.export.isEnabled()
+    page.choose("good")
+    pick(switch(dialog, AOT), 1)
+    folder = Path(keeping.folder())
+    folder.chmod(0o500)
+    try:
+        click(qtbot, page.save)
+        if os.geteuid():
+            qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+            assert page.unsaved
+    finally:
+        folder.chmod(0o700)
+    click(qtbot, page.save) if page.save.isEnabled() else None
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert folder.joinpath("bad.toml").read_text() == "[settings]\nnothing = 1\n"
+    dialog.reject()
+
+
+def test_a_manifest_is_imported_as_far_as_it_says(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    file = tmp_path / "decoder.yaml"
+    file.write_text(MANIFEST)
+    window = open_window()
+    dialog = shown(qtbot, window)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    drop = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+                      Qt.KeyboardModifier.NoModifier)  # fmt: skip
+    dialog.dropEvent(drop)
+    qtbot.waitUntil(lambda: bool(dialog.findChildren(ProfileImport)), timeout=PATIENCE)
+    [asked] = dialog.findChildren(ProfileImport)
+    qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)
+    assert asked.taken.topLevelItemCount() == 2
+    texts = [asked.taken.topLevelItem(row).text(1) for row in range(2)]  # type: ignore[union-attr]
+    assert not any("hidden-one" in text for text in texts)
+    left = {
+        item.text(0): item.text(1)
+        for row in range(asked.left.topLevelItemCount())
+        if (item := asked.left.topLevelItem(row)) is not None
+    }
+    assert set(left) == {"HF_HOME", FOLDER}
+    assert all(left.values())
+    assert keeping.names() == [], "nothing is kept yet"
+    asked.name.setText("dec/oder")
+    assert not asked.go.isEnabled()
+    asked.name.setText("decoder")
+    click(qtbot, asked.go)
+    qtbot.waitUntil(lambda: keeping.names() == ["decoder"], timeout=PATIENCE)
+    values = {GRAPHS: "1", URL: "redis://:hidden-one@cache:6379/0"}
+    assert keeping.load("decoder").values == values
+    qtbot.waitUntil(lambda: not dialog.page.unsaved, timeout=PATIENCE)
+    field = dialog.page.form.field(URL)
+    assert field is not None
+    assert isinstance(field.editor, AddressEdit)
+    assert field.editor.address.text() == "redis://cache:6379/0"
+    assert field.editor.password.echoMode() == QLineEdit.EchoMode.Password
+    # What is no such file is told.
+    file.write_bytes(b"\xff\xfe\x00")
+    dialog.open_files([str(file)])
+    qtbot.waitUntil(lambda: any(x.notice.isVisible() for x in dialog.findChildren(ProfileImport)),
+                    timeout=PATIENCE)  # fmt: skip
+    for one in dialog.findChildren(ProfileImport):
+        one.reject()
+    dialog.reject()
+
+
+def test_an_export_is_shown_without_its_password_and_carries_it(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    url = "redis://:hidden-one@cache:6379/0"
+    keeping.save(Profile("one", {URL: url, AOT: "0"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    click(qtbot, dialog.page.export)
+    [export] = dialog.findChildren(ProfileExport)
+    forms = []
+    for row in range(export.format.count()):
+        export.format.setCurrentIndex(row)
+        qtbot.waitUntil(lambda: export.written is not None, timeout=PATIENCE)
+        assert export.written is not None
+        forms.append(export.form)
+        assert URL in export.text.toPlainText()
+        assert "hidden-one" not in export.text.toPlainText()
+        assert "hidden-one" in export.written.text
+        assert export.warning.isVisible()
+    assert set(forms) == {"sh", "env", "dockerfile", "kubernetes"}
+    click(qtbot, export.copy)
+    assert export.written is not None
+    assert QGuiApplication.clipboard().text() == export.written.text
+    QGuiApplication.clipboard().clear()
+    export.format.setCurrentIndex(0)
+    qtbot.waitUntil(lambda: export.written is not None, timeout=PATIENCE)
+    click(qtbot, export.save)
+    [chooser] = export.findChildren(QFileDialog)
+    chooser.fileSelected.emit(str(tmp_path / "one.sh"))
+    chooser.close()
+    qtbot.waitUntil(lambda: "one.sh" in export.said.text(), timeout=PATIENCE)
+    file = tmp_path / "one.sh"
+    assert url in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    export.reject()
+    dialog.reject()
+
+
+def test_it_is_done_with_the_keyboard_alone(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    dialog = shown(qtbot, window)
+    dialog.activateWindow()
+    page = dialog.page
+
+    def press(key: Qt.Key, how: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        QTest.keyClick(focus, key, how)
+
+    def tab_to(widget: QWidget) -> None:
+        for _ in range(200):
+            if QApplication.focusWidget() is widget:
+                return
+            press(Qt.Key.Key_Tab)
+        raise AssertionError(f"{widget} is never reached")
+
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is not None)
+    tab_to(page.new)
+    press(Qt.Key.Key_Space)
+    rename(qtbot, dialog, "keys")
+    tab_to(page.form.box)
+    type_in(qtbot, page.form.box, "remote aot")
+    tab_to(switch(dialog, AOT).combo)
+    press(Qt.Key.Key_Down)
+    assert switch(dialog, AOT).text == "1"
+    [card] = [x for x in page.checked.list.cards if x.finding.code == "remote-autograd-alone"]
+    assert card.mend is not None
+    tab_to(card.mend)
+    press(Qt.Key.Key_Space)
+    # Who has pressed it is at what it has changed.
+    assert QApplication.focusWidget() is switch(dialog, GRAPHS).combo
+    press(Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert keeping.load("keys").values == {AOT: "1", GRAPHS: "1"}
+    press(Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.findChildren(SettingsDialog))
+
+
+def test_each_setting_has_an_editor_that_gives_back_what_it_was_given(qtbot: QtBot) -> None:
+    for setting in SETTINGS:
+        editor = editor_of(setting)
+        qtbot.addWidget(editor)
+        heard: list[int] = []
+        editor.changed.connect(lambda heard=heard: heard.append(1))
+        for text in (None, "", "1", "0", "yes", "/a b", "redis://u:p%40q@h:1/2?password=x", "é"):
+            editor.show_text(text)
+            assert editor.text == text, setting.name
+        editor.show_text(None)
+        assert editor.text is None
+        assert heard == [], "nobody has changed it"
+    kinds = {type(editor_of(BY_NAME[name])) for name in (AOT, FOLDER, URL)}
+    assert kinds == {SwitchEdit, FolderEdit, AddressEdit}
+
+
+def test_a_password_moves_to_where_it_is_not_seen(qtbot: QtBot) -> None:
+    editor = editor_of(BY_NAME[URL])
+    assert isinstance(editor, AddressEdit)
+    qtbot.addWidget(editor)
+    QGuiApplication.clipboard().setText("redis://me:se/c@ret@host:6379/0")
+    editor.address.paste()
+    QGuiApplication.clipboard().clear()
+    assert editor.address.text() == "redis://me@host:6379/0"
+    assert editor.password.text() == "se/c@ret"
+    assert editor.text == "redis://me:se%2Fc%40ret@host:6379/0"
+    editor.show_text(None)
+    type_in(qtbot, editor.address, "redis://me:secret@host")
+    assert (editor.address.text(), editor.password.text()) == ("redis://me@host", "secret")
+    editor.password.clear()
+    assert editor.text == "redis://me@host"
+    assert apart("redis://:%40@h/0") == ("redis://h/0", "@")
+    assert together("redis://h/0", "@") == "redis://:%40@h/0"
+    assert together("unix:///run/redis.sock?db=1", "x") == "unix://:x@/run/redis.sock?db=1"
+    assert apart("unix:///run/r.sock?password=a&db=1") == ("unix:///run/r.sock?db=1", "a")
+
+
+def test_the_form_finds_what_is_looked_for(qtbot: QtBot) -> None:
+    form = Form()
+    qtbot.addWidget(form)
+    form.resize(800, 600)
+    form.show()
+    for one in SETTINGS:
+        assert form.field(one.name) is not None, "all can be reached"
+    form.box.setText("aotautograd server")
+    seen = [name for section in form.sections.values() for name, field in section.fields.items()
+            if field.isVisible()]  # fmt: skip
+    assert seen == [AOT]
+    form.go_to(FOLDER)
+    assert form.box.text() == "", "it is shown, whatever the filter says"
+    form.only.setChecked(True)
+    assert form.none.isVisible()
+    form.show_values({URL: "redis://h"})
+    assert not form.none.isVisible()
+    field = form.field(URL)
+    assert field is not None
+    click(qtbot, field.reset)
+    assert form.values == {}
+
+
+def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow) -> None:
+    keeping.save(Profile("one", {one.name: "1" for one in SETTINGS}))
+    values = keeping.load("one").values
+    takes = []
+    for _ in range(20):
+        begun = time.thread_time()
+        check(values)
+        takes.append(time.thread_time() - begun)
+    assert sorted(takes)[10] < 0.002
+    dialog = shown(qtbot, open_window())
+    edit = line(dialog, FOLDER)
+    edit.clear()
+    turns = []
+    for letter in "/mnt/a/very/long/folder/on/some/share":
+        begun = time.thread_time()
+        type_in(qtbot, edit, letter)
+        QApplication.processEvents()
+        turns.append(time.thread_time() - begun)
+    # One slow turn may be the machine's; many are ours.
+    assert sorted(turns)[-2] < SLICE
+    dialog._close_surely()
+
+
+def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> None:
+    keeping.save(Profile("good", {FOLDER: "/mnt/elsewhere"}, "For the nodes"))
+    keeping.save(Profile("wrong", {AOT: "1"}))
+    window = open_window()
+    window.settings.setValue("warm/profile", "wrong")
+    dialog = window.flows.warm()
+    choice = dialog.profile
+    qtbot.waitUntil(lambda: choice.read, timeout=PATIENCE)
+    assert choice.name == "wrong", "as it was last"
+    assert choice.about.property("role") == "error"
+    assert "error" in choice.about.text()
+    choice.combo.setCurrentIndex(choice.combo.findData("good"))
+    assert choice.good
+    assert choice.about.property("role") == "muted"
+    assert "For the nodes" in choice.about.text()
+    choice.use(None, "/tmp/into")
+    assert "/mnt/elsewhere" in choice.moved.text(), "that it is not used is said"
+    dialog.reject()
+    # One that is gone is the session's.
+    keeping.remove("wrong")
+    dialog = window.flows.warm()
+    qtbot.waitUntil(lambda: dialog.profile.read, timeout=PATIENCE)
+    assert dialog.profile.name == ""
+    dialog.reject()
+
+
+@pytest.mark.torch
+def test_it_says_where_the_values_of_a_process_come_from(
+    qtbot: QtBot, open_window: OpenWindow, torch_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_there = {GRAPHS: "0", AOT: "1", URL: "redis://:hidden-one@cache:6379/0"}
+    bare = {name: text for name, text in os.environ.items() if name not in BY_NAME}
+    env = {**bare, **set_there}
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.origins
+    with subprocess.Popen(
+        [torch_python, "-c", "import time; print(flush=True); time.sleep(600)"],
+        env=env, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            dialog.tabs.setCurrentWidget(page)
+            assert not page.make.isEnabled(), "nothing is chosen yet"
+            qtbot.waitUntil(lambda: page.of.findData(process.pid) > 0, timeout=PATIENCE)
+            page.of.setCurrentIndex(page.of.findData(process.pid))
+            page.of.activated.emit(page.of.currentIndex())
+            qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+        finally:
+            process.kill()
+    rows = {
+        item.text(0): (item.text(1), item.text(2))
+        for row in range(page.tree.topLevelItemCount())
+        if (item := page.tree.topLevelItem(row)) is not None
+    }
+    assert rows[AOT] == ("1", "variable")
+    assert "hidden-one" not in str(rows)
+    assert "cache:6379" in rows[URL][0]
+    assert "remote-autograd-alone" in [x.finding.code for x in page.checked.list.cards]
+    assert all(card.mend is None for card in page.checked.list.cards)
+    few = len(rows)
+    page.all.setChecked(True)
+    assert page.tree.topLevelItemCount() == len(SETTINGS) > few
+    click(qtbot, page.make)
+    assert dialog.tabs.currentWidget() is dialog.page
+    draft = dialog.page.current
+    assert draft is not None
+    assert draft.values == {**set_there, URL: "redis://cache:6379/0"}
+    assert dialog.page.notice.isVisible(), "that the password is not taken along"
+    # Of one that has ended nothing is to be said.
+    dialog.tabs.setCurrentWidget(page)
+    page._ask()
+    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+    assert page.notice.error is not None
+    assert page.notice.error.code == "process-gone"
+    # And of what is started now.
+    for name, text in set_there.items():
+        monkeypatch.setenv(name, text)
+    page.of.setCurrentIndex(0)
+    page.use(torch_python)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    assert page.found is not None
+    assert page.found.torch
+    assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
+    dialog._close_surely()
+
+
+def test_folders_and_servers_are_looked_at_while_one_types(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    keeping.save(Profile("one", {GRAPHS: "1"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+
+    def over(*wanted: str, none: str = "") -> None:
+        """Wait until nothing is looked up any more, and these are found, and that is not."""
+        qtbot.waitUntil(
+            lambda: (
+                not page.live.checking
+                and set(wanted) <= set(codes(dialog))
+                and none not in codes(dialog)
+            ),
+            timeout=PATIENCE,
+        )
+        assert page.live.error is None
+
+    edit = line(dialog, FOLDER)
+    edit.clear()
+    type_in(qtbot, edit, "/dev/shm/cache")  # a tmpfs on every Linux
+    assert page.live.checking
+    assert "Checking" in page.checked.checking.text()
+    over("folder-in-memory")
+    field = page.form.field(FOLDER)
+    assert field is not None
+    assert any(one.code == "folder-in-memory" for one in field._found), "it is told there"
+    edit.selectAll()
+    type_in(qtbot, edit, str(tmp_path))
+    over(none="folder-in-memory")
+    with serving(tmp_path / "redis", "--requirepass", "right-one") as server:
+        place = f"127.0.0.1:{server.port}/0"
+        type_in(qtbot, line(dialog, URL), f"redis://:wrong-one@{place}")
+        over("server-password")
+        [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
+        assert "wrong-one" not in card.what.text()
+        assert card.finding.settings == (URL,)
+        url = page.form.field(URL)
+        assert url is not None
+        assert isinstance(url.editor, AddressEdit)
+        url.editor.password.clear()
+        type_in(qtbot, url.editor.password, "right-one")
+        assert "server-password" not in codes(dialog), "that was another password"
+        over(none="server-password")
+        assert "server-unusable" not in codes(dialog)
+    type_in(qtbot, url.editor.password, "2")
+    over("server-unusable")
+    dialog._close_surely()
