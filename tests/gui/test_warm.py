@@ -86,7 +86,11 @@ def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window, tmp_path: P
     assert "torch" not in sys.modules
 
 
+@pytest.mark.slow
 def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
+    """Every day: a real compile is cancelled in tests/warm/test_warm.py and tests/cli/test_warm.py,
+    the window's other jobs in test_exporting.py.
+    """
     job = warming.jobs.jobs[0]
     qtbot.waitUntil(lambda: any(x.startswith("Step: ") for x in job.log), timeout=COMPILE)
     begun = time.monotonic()

@@ -42,7 +42,7 @@ _FRESH = frozenset(
     for name in ("fresh_cache", "fresh_inductor_cache", "fresh_remote_cache")
 )
 #: Characters of a value and of a dotted name, and what is told of one source, at most.
-_MAX_TEXT, _MAX_NAME, _MAX_FOUND = 400, 200, 200
+_MAX_TEXT, _MAX_NAME, _MAX_FOUND = 200, 200, 200
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def comes_to(setting: Setting, text: str | None, version: str | None) -> str | N
     try:
         return written(values.value(setting, text, version))
     except ValueError:
-        return text
+        return text and text[:_MAX_TEXT]
 
 
 def settings() -> dict[str, Any]:
@@ -122,7 +122,7 @@ def settings() -> dict[str, Any]:
     reading = _Reading(started, versions)
     found = [reading.origin(setting) for setting in SETTINGS]
     found = with_kernels(found)
-    told = findings(os.environ, found, _about(versions))
+    told = findings(started, found, _about(versions))
     return {
         "settings": [one.to_json() for one in found],
         "torch": versions.torch,
@@ -145,19 +145,24 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
 
 
 def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) -> list[Finding]:
-    """What is wrong with the settings as they are, those that code sets among them."""
+    """What is wrong with the settings as they are, those that code sets among them.
+
+    env: what it was started with.
+    """
     texts = {name: env[name] for name in BY_NAME if name in env}
+    versions = Versions(about.torch, about.triton)
     told: list[Finding] = []
     for one in found:
         if one.name != CHIEF[one.name]:
             continue
         lost = [other for other in one.overrides if other.wins is False]
-        if one.by == "code" and one.variable and one.sure and not one.computed:
+        certain = one.by == "code" and one.sure and not one.computed
+        if certain and one.variable and one.value != _set_to(one, env, versions):
             told.append(Finding("setting-overridden", "advice", (one.variable,), params=_told(one)))
         elif one.by == "variable" and lost:
             first = {**_told(one), "where": lost[0].where}
             told.append(Finding("setting-forced", "advice", (one.variable,), params=first))
-        if one.by == "code" and one.sure and not one.computed and not BY_NAME[one.name].secret:
+        if certain and not BY_NAME[one.name].secret:
             for other in BY_NAME[one.name].same or (one.name,):
                 texts.pop(other, None)
             if one.value is not None:
@@ -165,9 +170,15 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
     return rules.check(texts, about) + told
 
 
+def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | None:
+    """What the variable by itself comes to."""
+    setting = BY_NAME[one.name]
+    return shown(setting, comes_to(setting, env.get(one.variable), versions.of(setting)))
+
+
 def _told(one: Origin) -> dict[str, Any]:
-    where = one.where or one.seen
-    return {"name": one.name, "variable": one.variable, "value": one.value, "where": where}
+    where, value = one.where or one.seen, "none" if one.value is None else one.value
+    return {"name": one.name, "variable": one.variable, "value": value, "where": where}
 
 
 def _started() -> dict[str, str]:
@@ -201,6 +212,10 @@ def _about(versions: Versions) -> rules.About:
 
 class _Missing(Exception):
     """This torch has no such attribute."""
+
+
+class _Broken(Exception):
+    """The module that holds it cannot be imported: one of its variables is wrong, most likely."""
 
 
 class _Reading:
@@ -257,9 +272,12 @@ class _Reading:
 
     def _held(self, setting: Setting, variable: str | None) -> tuple[str, str | None]:
         """Of what torch or Triton holds as an attribute. Raises _Missing."""
-        holder, name = _holder(setting.config)
         text = os.environ.get(variable) if variable else None
         version = self._versions.of(setting)
+        try:
+            holder, name = _holder(setting.config)
+        except _Broken:
+            return ("variable" if variable else "unknown"), comes_to(setting, text, version)
         try:
             live = getattr(holder, name)
         except AttributeError:
@@ -278,13 +296,15 @@ class _Reading:
 
 
 def _holder(config: str) -> tuple[Any, str]:
-    """The object that holds an attribute, and its name there. Raises _Missing."""
+    """The object that holds an attribute, and its name there. Raises _Missing and _Broken."""
     parts = config.split(".")
     for count in range(len(parts) - 1, 0, -1):
         try:
             holder: Any = importlib.import_module(".".join(parts[:count]))
-        except Exception:  # noqa: BLE001, S112  # what is broken raises anything
+        except ImportError:
             continue
+        except Exception as e:  # what is broken raises anything
+            raise _Broken from e
         try:
             for part in parts[count:-1]:
                 holder = getattr(holder, part)
@@ -306,7 +326,7 @@ def _entry(holder: Any, name: str) -> Any:
             return entry
         try:
             holder, name = _holder(alias)
-        except _Missing:
+        except (_Missing, _Broken):
             return None
     return None
 
@@ -317,7 +337,7 @@ def _by_entry(entry: Any, variable: str | None, expected: str | None, value: str
     if getattr(entry, "env_value_force", unset) is not unset:
         return "variable" if variable else "code"
     override = getattr(entry, "user_override", unset)
-    if isinstance(override, ContextVar):  # from 2.12 on; before, it is there as it is
+    if isinstance(override, ContextVar):  # as in 2.13; in 2.9 and 2.11 it is there as it is
         override = override.get(unset)
     # A list that somebody has looked at is one of its own, and no other for that.
     if override is not unset and override != getattr(entry, "default", unset):

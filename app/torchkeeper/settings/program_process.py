@@ -150,8 +150,8 @@ class Reading:
                 for path in self._either(base):
                     there = True
                     yield path
-            if there or one.level or not parts:
-                base = os.path.join(folder, *parts)
+            base = os.path.join(folder, *parts)
+            if there or one.level or not parts or os.path.isdir(self._root + base):
                 for name in one.names[:200]:
                     yield from self._either(os.path.join(base, name))
             if there:
