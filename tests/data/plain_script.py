@@ -1,5 +1,6 @@
 """A program that knows nothing of Torchkeeper: an op, a small MLP trained, an attention block.
 
+The models are those of the built-in recipe, so that one finds the other's objects built.
 With an argument, loads that mega-cache first, as any user of PyTorch would.
 Prints PyTorch's own counters as JSON.
 """
@@ -19,9 +20,9 @@ def scaled_sum(x, y):
 class Tower(nn.Module):
     def __init__(self):
         super().__init__()
-        self.up = nn.Linear(32, 64)
-        self.down = nn.Linear(64, 32)
-        self.norm = nn.LayerNorm(32)
+        self.up = nn.Linear(64, 128)
+        self.down = nn.Linear(128, 64)
+        self.norm = nn.LayerNorm(64)
 
     def forward(self, x):
         return self.norm(self.down(nn.functional.gelu(self.up(x))) + x)
@@ -34,9 +35,9 @@ if len(sys.argv) > 1:
 torch.manual_seed(0)
 scaled_sum(torch.rand(48, 48), torch.rand(48, 48))
 tower = torch.compile(Tower())
-tower(torch.rand(8, 32)).sum().backward()
-block = torch.compile(nn.TransformerEncoderLayer(32, 2, 64, dropout=0.0, batch_first=True))
-block(torch.rand(2, 8, 32)).sum().backward()
+tower(torch.rand(8, 64)).sum().backward()
+block = torch.compile(nn.TransformerEncoderLayer(64, 4, batch_first=True, dropout=0.0))
+block(torch.rand(2, 16, 64)).sum().backward()
 
 counters = torch._dynamo.utils.counters
 print(

@@ -133,6 +133,9 @@ STATES = {
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
     "settings-carried": "settings-export settings-export-secret settings-import",
+    "settings-origins": "settings-origins settings-process settings-process-gone "
+    "settings-origins-asking",
+    "warm-profile": "warm-profile warm-profile-wrong",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton,
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
+from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
@@ -129,7 +132,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     # One more, then what was typed is taken back.
     click(qtbot, page.duplicate)
     assert page.current.name == "cluster-2"
-    dialog.page.choose("cluster")
+    dialog.page.list.choose("cluster")
     pick(switch(dialog, AOT), 2)
     assert page.unsaved[0].name == "cluster"
     click(qtbot, page.revert)
@@ -185,9 +188,9 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     window = open_window()
     dialog = shown(qtbot, window)
     pick(switch(dialog, AOT), 1)
-    dialog.page.choose("b")
+    dialog.page.list.choose("b")
     pick(switch(dialog, GRAPHS), 1)
-    dialog.page.choose("a")
+    dialog.page.list.choose("a")
     assert switch(dialog, AOT).text == "1", "it is still there when one comes back"
     window.close()
     assert window.isVisible()
@@ -203,19 +206,51 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     assert keeping.load("b").values == {GRAPHS: "1"}
 
 
+def test_what_another_program_has_written_is_not_lost_unasked(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    keeping.save(Profile("a", {FOLDER: "/mine"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    theirs = Profile("a", {FOLDER: "/theirs"})
+
+    def asked() -> ConfirmDialog:
+        pick(switch(dialog, AOT), 2)
+        keeping.save(theirs)
+        click(qtbot, page.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in page.findChildren(ConfirmDialog)),
+                        timeout=PATIENCE)  # fmt: skip
+        return next(x for x in page.findChildren(ConfirmDialog) if x.isVisible())
+
+    click(qtbot, asked().cancel)
+    assert keeping.load("a") == theirs
+    assert page.unsaved
+    question = asked()
+    [again] = (x for x in question.findChildren(QPushButton) if x.text() == "&Read it again")
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: line(dialog, FOLDER).text() == "/theirs", timeout=PATIENCE)
+    assert not page.unsaved
+    theirs = Profile("a", {FOLDER: "/theirs/too"})
+    click(qtbot, asked().go)
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
+    dialog.reject()
+
+
 def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {}))
     Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
     window = open_window()
     dialog = shown(qtbot, window)
     page = dialog.page
-    page.choose("bad")
+    page.list.choose("bad")
     assert page.broken.isVisible()
     assert page.broken.error is not None
     assert page.broken.error.code == "profile-damaged"
     assert not page.save.isEnabled()
     assert not page.export.isEnabled()
-    page.choose("good")
+    page.list.choose("good")
     pick(switch(dialog, AOT), 1)
     folder = Path(keeping.folder())
     folder.chmod(0o500)
@@ -439,4 +474,144 @@ def test_checking_never_holds_up_who_types(qtbot: QtBot, open_window: OpenWindow
         turns.append(time.thread_time() - begun)
     # One slow turn may be the machine's; many are ours.
     assert sorted(turns)[-2] < SLICE
+    dialog._close_surely()
+
+
+def test_who_warms_chooses_a_profile(qtbot: QtBot, open_window: OpenWindow) -> None:
+    keeping.save(Profile("good", {FOLDER: "/mnt/elsewhere"}, "For the nodes"))
+    keeping.save(Profile("wrong", {AOT: "1"}))
+    window = open_window()
+    window.settings.setValue("warm/profile", "wrong")
+    dialog = window.flows.warm()
+    choice = dialog.profile
+    qtbot.waitUntil(lambda: choice.read, timeout=PATIENCE)
+    assert choice.name == "wrong", "as it was last"
+    assert choice.about.property("role") == "error"
+    assert "error" in choice.about.text()
+    choice.combo.setCurrentIndex(choice.combo.findData("good"))
+    assert choice.good
+    assert choice.about.property("role") == "muted"
+    assert "For the nodes" in choice.about.text()
+    choice.use(None, "/tmp/into")
+    assert "/mnt/elsewhere" in choice.moved.text(), "that it is not used is said"
+    dialog.reject()
+    # One that is gone is the session's.
+    keeping.remove("wrong")
+    dialog = window.flows.warm()
+    qtbot.waitUntil(lambda: dialog.profile.read, timeout=PATIENCE)
+    assert dialog.profile.name == ""
+    dialog.reject()
+
+
+@pytest.mark.torch
+def test_it_says_where_the_values_of_a_process_come_from(
+    qtbot: QtBot, open_window: OpenWindow, torch_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_there = {GRAPHS: "0", AOT: "1", URL: "redis://:hidden-one@cache:6379/0"}
+    bare = {name: text for name, text in os.environ.items() if name not in BY_NAME}
+    env = {**bare, **set_there}
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.origins
+    with subprocess.Popen(
+        [torch_python, "-c", "import time; print(flush=True); time.sleep(600)"],
+        env=env, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            dialog.tabs.setCurrentWidget(page)
+            assert not page.make.isEnabled(), "nothing is chosen yet"
+            qtbot.waitUntil(lambda: page.of.findData(process.pid) > 0, timeout=PATIENCE)
+            page.of.setCurrentIndex(page.of.findData(process.pid))
+            page.of.activated.emit(page.of.currentIndex())
+            qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+        finally:
+            process.kill()
+    rows = {
+        item.text(0): (item.text(1), item.text(2))
+        for row in range(page.tree.topLevelItemCount())
+        if (item := page.tree.topLevelItem(row)) is not None
+    }
+    assert rows[AOT] == ("1", "variable")
+    assert "hidden-one" not in str(rows)
+    assert "cache:6379" in rows[URL][0]
+    assert "remote-autograd-alone" in [x.finding.code for x in page.checked.list.cards]
+    assert all(card.mend is None for card in page.checked.list.cards)
+    few = len(rows)
+    page.all.setChecked(True)
+    assert page.tree.topLevelItemCount() == len(SETTINGS) > few
+    click(qtbot, page.make)
+    assert dialog.tabs.currentWidget() is dialog.page
+    draft = dialog.page.current
+    assert draft is not None
+    assert draft.values == {**set_there, URL: "redis://cache:6379/0"}
+    assert dialog.page.notice.isVisible(), "that the password is not taken along"
+    # Of one that has ended nothing is to be said.
+    dialog.tabs.setCurrentWidget(page)
+    page._ask()
+    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+    assert page.notice.error is not None
+    assert page.notice.error.code == "process-gone"
+    # And of what is started now.
+    for name, text in set_there.items():
+        monkeypatch.setenv(name, text)
+    page.of.setCurrentIndex(0)
+    page.use(torch_python)
+    qtbot.waitUntil(lambda: page.found is not None, timeout=PATIENCE)
+    assert page.found is not None
+    assert page.found.torch
+    assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
+    dialog._close_surely()
+
+
+def test_folders_and_servers_are_looked_at_while_one_types(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    keeping.save(Profile("one", {GRAPHS: "1"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+
+    def over(*wanted: str, none: str = "") -> None:
+        """Wait until nothing is looked up any more, and these are found, and that is not."""
+        qtbot.waitUntil(
+            lambda: (
+                not page.live.checking
+                and set(wanted) <= set(codes(dialog))
+                and none not in codes(dialog)
+            ),
+            timeout=PATIENCE,
+        )
+        assert page.live.error is None
+
+    edit = line(dialog, FOLDER)
+    edit.clear()
+    type_in(qtbot, edit, "/dev/shm/cache")  # a tmpfs on every Linux
+    assert page.live.checking
+    assert "Checking" in page.checked.checking.text()
+    over("folder-in-memory")
+    field = page.form.field(FOLDER)
+    assert field is not None
+    assert any(one.code == "folder-in-memory" for one in field._found), "it is told there"
+    edit.selectAll()
+    type_in(qtbot, edit, str(tmp_path))
+    over(none="folder-in-memory")
+    with serving(tmp_path / "redis", "--requirepass", "right-one") as server:
+        place = f"127.0.0.1:{server.port}/0"
+        type_in(qtbot, line(dialog, URL), f"redis://:wrong-one@{place}")
+        over("server-password")
+        [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
+        assert "wrong-one" not in card.what.text()
+        assert card.finding.settings == (URL,)
+        url = page.form.field(URL)
+        assert url is not None
+        assert isinstance(url.editor, AddressEdit)
+        url.editor.password.clear()
+        type_in(qtbot, url.editor.password, "right-one")
+        assert "server-password" not in codes(dialog), "that was another password"
+        over(none="server-password")
+        assert "server-unusable" not in codes(dialog)
+    type_in(qtbot, url.editor.password, "2")
+    over("server-unusable")
     dialog._close_surely()

@@ -13,9 +13,13 @@ from tests.conftest import objects_of
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.window import Window
+from torchkeeper.link.profiles import keeping
+from torchkeeper.link.profiles.profile import Profile
 
 #: Milliseconds a cold compile may take on two busy cores.
 COMPILE = 240_000
+
+TAG = "TORCH_COMPILE_CACHE_KEY_TAG"
 
 pytestmark = pytest.mark.torch
 
@@ -41,10 +45,14 @@ def warming(
     monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
     place = tmp_path / "warmed"
     place.mkdir(exist_ok=True)
+    keeping.save(Profile("tagged", {TAG: "of-the-profile"}))
+    keeping.save(Profile("off", {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0"}))
     window = open_window(place)
     listed(qtbot, window, place)
     dialog = window.flows.warm()
-    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: dialog.profile.read and dialog.go.isEnabled(), timeout=PATIENCE)
+    assert dialog.profile.name == ""
+    dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData("tagged"))
     assert dialog.python == torch_python
     assert "torch 2" in dialog.environment.text()
     assert dialog.target.path == str(place)
@@ -59,12 +67,17 @@ def state(job: Job) -> State:
 
 
 @pytest.mark.usefixtures("with_objects")
-def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window) -> None:
+def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window, tmp_path: Path) -> None:
     job = warming.jobs.jobs[0]
     assert warming.activity.isVisible()
     qtbot.waitUntil(lambda: not job.active, timeout=COMPILE)
     assert job.state is State.DONE, list(job.log)
     assert job.result["misses"] > 0
+    assert job.title.endswith("with tagged")
+    assert warming.settings.value("warm/profile") == "tagged"
+    made = [file for file in (tmp_path / "warmed" / "fxgraph").rglob("*") if file.is_file()]
+    assert made
+    assert all(b"of-the-profile" in file.read_bytes() for file in made)
     idle(qtbot, warming)
     kinds = {e.kind for e in warming.entries.shown()}
     assert {"fxgraph", "aotautograd"} <= kinds
@@ -73,7 +86,11 @@ def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window) -> None:
     assert "torch" not in sys.modules
 
 
+@pytest.mark.slow
 def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
+    """Every day: a real compile is cancelled in tests/warm/test_warm.py and tests/cli/test_warm.py,
+    the window's other jobs in test_exporting.py.
+    """
     job = warming.jobs.jobs[0]
     qtbot.waitUntil(lambda: any(x.startswith("Step: ") for x in job.log), timeout=COMPILE)
     begun = time.monotonic()

@@ -7,6 +7,9 @@ import os
 import pickle
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -33,13 +36,15 @@ def run(python: str, tmp: Path, code: str, *arguments: str) -> str:
     return finish(start(python, tmp, code, *arguments))
 
 
-def start(python: str, tmp: Path, code: str, *arguments: str) -> subprocess.Popen[str]:
+def start(
+    python: str, tmp: Path, code: str, *arguments: str, stdin: int | None = None
+) -> subprocess.Popen[str]:
     tmp.mkdir(exist_ok=True)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHINDUCTOR", "TRITON"))}
     env |= {"TMPDIR": str(tmp), "PYTHONPATH": str(APP), "PYTHONWARNINGS": "ignore"}
     command = [python, "-c", code, *arguments]
     return subprocess.Popen(
-        command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command, env=env, text=True, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
@@ -47,6 +52,78 @@ def finish(process: subprocess.Popen[str]) -> str:
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     return out
+
+
+#: Runs each script it is sent in a child of its own, as if torch had just been imported there:
+#: to import it takes seconds.
+FORKS = f"""if True:
+    import json, os, sys, tempfile, traceback
+    import {THEIRS}
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                os.environ.update(request["env"])
+                tempfile.tempdir = None
+                sys.argv = ["-c", *request["arguments"]]
+                sys.stdout, sys.stderr = (open(request[name], "w") for name in ("out", "err"))
+                with sys.stdout, sys.stderr:
+                    try:
+                        exec(request["code"], dict(__name__="__main__"))
+                        status = 0
+                    except BaseException:
+                        traceback.print_exc()
+            finally:
+                os._exit(status)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Theirs:
+    """A process in which torch is imported, for many scripts, one after the other."""
+
+    def __init__(self, python: str, home: Path) -> None:
+        self._home = home
+        self._process = start(python, home, FORKS, stdin=subprocess.PIPE)
+
+    def run(self, tmp: Path, code: str, *arguments: str, **env: str) -> str:
+        """What a script prints, with its own temporary folder."""
+        tmp.mkdir(exist_ok=True)
+        out, err = self._home / "out", self._home / "err"
+        request = {"code": code, "arguments": arguments, "env": {**env, "TMPDIR": str(tmp)},
+                   "out": str(out), "err": str(err)}  # fmt: skip
+        assert self._process.stdin
+        assert self._process.stdout
+        print(json.dumps(request), file=self._process.stdin, flush=True)
+        assert self._process.stdout.readline() == "0\n", err.read_text()
+        return out.read_text()
+
+    def close(self) -> None:
+        finish(self._process)
+
+
+@pytest.fixture(scope="module")
+def theirs(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+    made = Theirs(torch_python, tmp_path_factory.mktemp("theirs"))
+    yield made
+    made.close()
+
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run_in(theirs: Theirs, torch_python: str) -> Run:
+    """Run a script, of which the first argument names a module, in PyTorch's or without it."""
+
+    def run_one(tmp: Path, code: str, module: str, *arguments: str) -> str:
+        if module == THEIRS:
+            return theirs.run(tmp, code, module, *arguments)
+        return run(torch_python, tmp, code, module, *arguments)
+
+    return run_one
 
 
 @pytest.fixture
@@ -60,12 +137,12 @@ def cache(tmp_path: Path) -> OnDiskCache[Any, Any]:
 
 
 @pytest.mark.torch
-def test_it_behaves_as_pytorchs_module(torch_python: str, tmp_path: Path) -> None:
+def test_it_behaves_as_pytorchs_module(run_in: Run, tmp_path: Path) -> None:
     code = SCRIPT.read_text(encoding="utf-8")
     tmp = tmp_path / "same-for-both"
-    theirs = run(torch_python, tmp, code, THEIRS).splitlines()
+    theirs = run_in(tmp, code, THEIRS).splitlines()
     tmp.rename(tmp_path / "theirs")
-    ours = run(torch_python, tmp, code, OURS).splitlines()
+    ours = run_in(tmp, code, OURS).splitlines()
     assert len(theirs) > 2000
     assert sum("raises CacheError" in line for line in theirs) > 15
     assert ours == theirs
@@ -104,10 +181,10 @@ CHECK = f"""if True:
 @pytest.mark.torch
 @pytest.mark.parametrize(("writer", "reader"), [(THEIRS, OURS), (OURS, THEIRS)])
 def test_one_reads_what_the_other_wrote(
-    torch_python: str, tmp_path: Path, writer: str, reader: str
+    run_in: Run, tmp_path: Path, writer: str, reader: str
 ) -> None:
-    run(torch_python, tmp_path / "tmp", FILL, writer)
-    said = run(torch_python, tmp_path / "tmp", CHECK, reader)
+    run_in(tmp_path / "tmp", FILL, writer)
+    said = run_in(tmp_path / "tmp", CHECK, reader)
     # The first four bytes of the sha256 of "0".
     assert said.split() == ["0", "True", "5feceb66"]
 
@@ -124,11 +201,11 @@ BUMPED = """if True:
 @pytest.mark.torch
 @pytest.mark.parametrize(("writer", "reader"), [(THEIRS, OURS), (OURS, THEIRS)])
 def test_the_other_sides_stale_versions_go(
-    torch_python: str, tmp_path: Path, writer: str, reader: str
+    run_in: Run, tmp_path: Path, writer: str, reader: str
 ) -> None:
-    first = run(torch_python, tmp_path / "tmp", BUMPED, writer, "1")
+    first = run_in(tmp_path / "tmp", BUMPED, writer, "1")
     assert json.loads(first) == [True, "1", False]
-    second = run(torch_python, tmp_path / "tmp", BUMPED, reader, "2")
+    second = run_in(tmp_path / "tmp", BUMPED, reader, "2")
     assert json.loads(second) == [False, None, True]
 
 
@@ -144,17 +221,25 @@ RACE = """if True:
 
 
 @pytest.mark.torch
-def test_of_concurrent_inserts_one_wins(torch_python: str, tmp_path: Path) -> None:
+def test_of_concurrent_inserts_one_wins(theirs: Theirs, tmp_path: Path) -> None:
     gate, tmp, count = tmp_path / "gate", tmp_path / "tmp", 300
-    racers = {"a": OURS, "b": THEIRS, "c": OURS}
-    running = {
-        name: start(torch_python, tmp, RACE, module, name, str(gate), str(count))
-        for name, module in racers.items()
-    }
-    while not all(Path(f"{gate}{name}").exists() for name in racers):
-        assert all(process.poll() is None for process in running.values())
-    gate.touch()
-    won = {name: json.loads(finish(process)) for name, process in running.items()}
+
+    def race(name: str, module: str) -> list[int]:
+        arguments = (module, name, str(gate), str(count))
+        ours = module == OURS
+        said = (run(sys.executable, tmp, RACE, *arguments) if ours
+                else theirs.run(tmp, RACE, *arguments))  # fmt: skip
+        won: list[int] = json.loads(said)
+        return won
+
+    with ThreadPoolExecutor() as pool:
+        racers = {"a": OURS, "b": THEIRS, "c": OURS}
+        running = {name: pool.submit(race, name, module) for name, module in racers.items()}
+        while not all(Path(f"{gate}{name}").exists() for name in racers):
+            assert not any(one.done() for one in running.values())
+            time.sleep(0.005)
+        gate.touch()
+        won = {name: one.result() for name, one in running.items()}
     assert sorted(chain(*won.values())) == list(range(count))
     cache: OnDiskCache[tuple[Any, ...], list[Any]] = OnDiskCache()
     cache.base_dir = tmp / "cache" / "on_disk_cache"
@@ -164,38 +249,40 @@ def test_of_concurrent_inserts_one_wins(torch_python: str, tmp_path: Path) -> No
 
 
 HOLD = """if True:
-    import importlib, sys
+    import importlib, os, sys, time
     cache = importlib.import_module(sys.argv[1]).OnDiskCache()
     with cache._flock_from_fpath(cache._fpath_from_key("k")):
-        print("held", flush=True)
-        sys.stdin.read()
+        open(sys.argv[2], "w").close()
+        while os.path.exists(sys.argv[2]):
+            time.sleep(0.001)
 """
 
 
 @pytest.mark.torch
-def test_pytorchs_lock_holds_us(torch_python: str, tmp_path: Path) -> None:
+def test_pytorchs_lock_holds_us(theirs: Theirs, tmp_path: Path) -> None:
     from filelock import Timeout
 
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-    holder = subprocess.Popen(
-        [torch_python, "-W", "ignore", "-c", HOLD, THEIRS],
-        env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    with holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        cache: OnDiskCache[str, str] = OnDiskCache()
-        cache.base_dir = tmp_path / "cache" / "on_disk_cache"
-        lock = cache._flock_from_fpath(cache._fpath_from_key("k"))
-        with pytest.raises(Timeout):
-            lock.acquire(timeout=0.2)
-        holder.communicate("")
+    held = tmp_path / "held"
+    with ThreadPoolExecutor() as pool:
+        holder = pool.submit(theirs.run, tmp_path, HOLD, THEIRS, str(held))
+        while not held.exists():
+            assert not holder.done()
+            time.sleep(0.005)
+        try:
+            cache: OnDiskCache[str, str] = OnDiskCache()
+            cache.base_dir = tmp_path / "cache" / "on_disk_cache"
+            lock = cache._flock_from_fpath(cache._fpath_from_key("k"))
+            with pytest.raises(Timeout):
+                lock.acquire(timeout=0.2)
+        finally:
+            held.unlink()
+        holder.result()
         with lock:
             pass
 
 
 @pytest.mark.torch
-def test_both_read_the_same_variable_and_file(torch_python: str, tmp_path: Path) -> None:
+def test_both_read_the_same_variable_and_file(theirs: Theirs, tmp_path: Path) -> None:
     code = """if True:
         import importlib, sys
         from pathlib import Path
@@ -205,11 +292,8 @@ def test_both_read_the_same_variable_and_file(torch_python: str, tmp_path: Path)
     kept = {"a": 1, 2: ["b"], (3, "c"): b"d"}
     file = tmp_path / "kept"
     file.write_bytes(pickle.dumps(kept))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "KEPT", ";".join(f"{pickle.dumps(k)!r},{pickle.dumps(v)!r}" for k, v in kept.items())
-        )
-        said = {run(torch_python, tmp_path / "t", code, m, str(file)) for m in (THEIRS, OURS)}
+    told = ";".join(f"{pickle.dumps(k)!r},{pickle.dumps(v)!r}" for k, v in kept.items())
+    said = {theirs.run(tmp_path / "t", code, m, str(file), KEPT=told) for m in (THEIRS, OURS)}
     assert said == {f"{kept} {kept}\n"}
 
 

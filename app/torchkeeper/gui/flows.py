@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.doctorflows import DoctorFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Where the folder of the last import is remembered.
 _IMPORTED_FROM = "import/folder"
+#: Where the profile of the last warm-up is remembered; "" for the settings of the session.
+_PROFILE = "warm/profile"
 
 
 class Flows(QObject):
@@ -49,6 +52,7 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
+        self.doctor = DoctorFlows(window)
         self.profiles = ProfileFlows(window)
         window.operations.succeeded.connect(self._filled)
 
@@ -61,7 +65,7 @@ class Flows(QObject):
         bundle = os.path.join(kept, self._bundle_name(window.place or "cache"))
         dialog = WarmDialog(
             window, window.engines, window.here.environments, window.jobs, window.places.places,
-            window.place, bundle, self._warm, recipes,
+            window.place, bundle, self._warm, recipes, str(window.settings.value(_PROFILE) or ""),
         )  # fmt: skip
         self._open(dialog)
         return dialog
@@ -127,6 +131,7 @@ class Flows(QObject):
         self, python: str, recipes: list[str], into: str, options: dict[str, Any], then: Then
     ) -> Job:
         self._adopt(into)
+        self._window.settings.setValue(_PROFILE, options.get("profile", ""))
         return self._window.operations.warm(python, recipes, into, options, then)
 
     def verify_warmed(self, job: Job) -> None:
@@ -141,7 +146,7 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.working import WorkDialog
 
         asked, window = job.asked, self._window
-        names = ("device", "threads", "portable", "limit_s", "jobs")
+        names = ("device", "threads", "portable", "profile", "limit_s", "jobs")
         options: dict[str, Any] = {name: asked[name] for name in names if name in asked}
         if job.place is None or not job.cells.bad:
             return

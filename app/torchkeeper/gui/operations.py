@@ -109,14 +109,17 @@ class Operations(QObject):
     ) -> Job:
         """Compile recipes (BUILTIN, files and folders) into a place.
 
-        options: device, threads, portable, limit_s and jobs, where not as usual. then: where it
-        goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells, each as
-        its recipe and its name, that are left out; None for all.
+        options: device, threads, portable, profile, limit_s and jobs, where not as usual. then:
+        where it goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells,
+        each as its recipe and its name, that are left out; None for all.
         """
         params: dict[str, Any] = {"into": into, **(options or {})}
-        first = self._read(recipes, warm)
-        start = _Start("warm", params, python=python, note=notes.of_warm, first=first)
         title = self.tr("Warm {}").format(_short(into))
+        first = self._read(recipes, warm)
+        if profile := params.pop("profile", ""):
+            title = self.tr("{} with {}").format(title, printable(profile, 64))
+            first = self._with_profile(first, profile)
+        start = _Start("warm", params, python=python, note=notes.of_warm, first=first)
         asked = {**(options or {}), "python": python, "recipes": list(recipes), "then": then,
                  "warm": warm}  # fmt: skip
         return self._begin(title, "warm", into, start, asked)
@@ -134,6 +137,20 @@ class Operations(QObject):
             self._step(job, self._engines.recipe_wire(recipes, self._listener(job, read), warm))
 
         return first
+
+    def _with_profile(self, first: First, profile: str) -> First:
+        """What reads the profile, as it is now, too: who reads what a job was asked for does not
+        find its password.
+        """
+
+        def both(job: Job, then: Callable[[dict[str, Any]], None]) -> None:
+            def read(found: dict[str, Any]) -> None:
+                first(job, lambda more: then({**more, "settings": found["settings"]}))
+
+            listener = self._listener(job, read)
+            self._step(job, self._engines.profile_settings(profile, listener))
+
+        return both
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header that the first compile of an interpreter's torch looks for; ``into``:
@@ -294,6 +311,13 @@ class Operations(QObject):
         params = {"place": place, "plan": plan, "now": at_once}
         start = _Start("purge", params, engine_of=ticket, note=notes.counted)
         return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
+
+    def mend(self, place: str, ticket: int, params: dict[str, Any]) -> Job:
+        """Carry out a fix of files that stay, in the engine that planned it; params: as of
+        ``link.diagnosing.mending``.
+        """
+        start = _Start("mend", params, engine_of=ticket, note=notes.of_mend)
+        return self._begin(self.tr("Mend {}").format(_short(place)), "mend", place, start)
 
     def undo(self, place: str) -> Job:
         """Put back what the last purge took."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from torchkeeper.gui import forms
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
 
-def page_of(layout: QVBoxLayout) -> QWidget:
+def page_of(layout: QLayout) -> QWidget:
     """A page of a dialog."""
     made = QWidget()
     made.setLayout(layout)

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabWidget, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, choose_files, confirm
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
+from torchkeeper.gui.profiles.origins import OriginsPage
 from torchkeeper.gui.profiles.page import ProfilesPage
 from torchkeeper.link import say
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.words import printable
+from torchkeeper.link.words import UserError, printable
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -50,12 +52,14 @@ class SettingsDialog(Dialog):
         self._files: list[str] = []
         self.choice_of = EnvironmentChoice(environments, self.tr("Any: the newest known defaults"))
         self.page = ProfilesPage(engines)
+        self.origins = OriginsPage(engines)
         self.tabs = QTabWidget()
         self.close_button = forms.button(self.tr("Close"))
         self._lay_out()
         self.choice_of.changed.connect(self._use)
         self.page.importing.connect(self._choose)
         self.page.exporting.connect(self._export)
+        self.origins.making.connect(self._made)
         self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.page.save.click)
         self._use()
@@ -65,24 +69,48 @@ class SettingsDialog(Dialog):
 
     def _lay_out(self) -> None:
         line = forms.row(gap=12)
-        name = forms.label(self.tr("&Checked for"), "heading")
+        name = forms.label(self.tr("En&vironment"), "heading")
         name.setBuddy(self.choice_of)
-        self.choice_of.setAccessibleName(self.tr("Checked for"))
+        self.choice_of.setAccessibleName(self.tr("Environment"))
         name.setContentsMargins(0, 7, 0, 0)
         line.addWidget(name, 0, Qt.AlignmentFlag.AlignTop)
         line.addWidget(self.choice_of, 1)
         self.body.addLayout(line)
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.page, self.tr("Profiles"))
+        self.tabs.addTab(self.page, self.tr("&Profiles"))
+        self.tabs.addTab(self.origins, self.tr("&Where values come from"))
         self.body.addWidget(self.tabs, 1)
         self.close_button.setAutoDefault(False)
+        # The buttons of the page that is shown.
+        self.below = QStackedWidget()
+        self.below.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        for page in (self.page, self.origins):
+            row = forms.row()
+            page.buttons(row)
+            self.below.addWidget(page_of(row))
+        self.tabs.currentChanged.connect(self.below.setCurrentIndex)
         below = forms.row()
-        self.page.buttons(below)
+        below.addWidget(self.below, 1)
         below.addWidget(self.close_button)
         self.body.addLayout(below)
 
     def _use(self) -> None:
-        self.page.use(self.choice_of.facts)
+        facts = self.choice_of.facts
+        self.page.use(facts)
+        self.origins.use(self.choice_of.python if facts is not None else "")
+
+    def _made(self, profile: Profile, lacking: list[str]) -> None:
+        """A profile of where values come from: it is begun, and kept when somebody says so."""
+        self.tabs.setCurrentWidget(self.page)
+        self.page.add(profile)
+        if lacking:
+            self.page.notice.tell(
+                UserError(
+                    self.tr("A password was not taken along."),
+                    self.tr("{} has one, which nobody is shown.").format(", ".join(lacking)),
+                    self.tr("Type it into its field before you save the profile."),
+                )
+            )
 
     # Import and export.
 
@@ -143,6 +171,7 @@ class SettingsDialog(Dialog):
 
     def done(self, result: int) -> None:
         self.page.let_go()
+        self.origins.let_go()
         super().done(result)
         then, self._then = self._then, None
         if then is not None:

@@ -17,6 +17,7 @@ from torchkeeper.gui.dialogs.devicechoice import DeviceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.foreseeing import Foreseen
 from torchkeeper.gui.dialogs.pages import button_row, page_of
+from torchkeeper.gui.dialogs.profilechoice import ProfileChoice
 from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.thenchoice import Then, ThenChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
@@ -29,8 +30,8 @@ from torchkeeper.warm.recipes.sections import MOST_SECONDS
 #: Minutes that a cell may take at most.
 MOST_LIMIT = MOST_SECONDS // 60
 
-#: The interpreter, the recipes, the place; device, threads, portable, limit_s and jobs where not as
-#: usual; and where it goes then.
+#: The interpreter, the recipes, the place; device, threads, portable, profile, limit_s and jobs
+#: where not as usual; and where it goes then.
 Start = Callable[[str, list[str], str, dict[str, Any], Then], Job]
 
 
@@ -63,8 +64,9 @@ class WarmDialog(WorkDialog):
         bundle: str,
         start: Start,
         recipes: Sequence[str] = (),
+        profile: str = "",
     ) -> None:
-        """bundle: a name for one, should one be wanted. recipes: those to begin with."""
+        """bundle: a name for one, should one be wanted. recipes, profile: those to begin with."""
         super().__init__(parent, jobs, 880)
         self.setWindowTitle(self.tr("Warm a cache"))
         self._start = start
@@ -72,6 +74,7 @@ class WarmDialog(WorkDialog):
         self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
         self.recipe = RecipeChoice(engines, recipes)
         self.target = PlaceChoice(places, current)
+        self.profile = ProfileChoice(engines, profile)
         self.target.combo.setMinimumContentsLength(20)
         self.options = CompileOptions(
             self.tr("Entries are found only by programs with as many (OMP_NUM_THREADS). Choose "
@@ -93,7 +96,7 @@ class WarmDialog(WorkDialog):
         self.go.clicked.connect(self._go)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
-        for choice in (self.target, self.choice_of, self.recipe, self.then):
+        for choice in (self.target, self.choice_of, self.recipe, self.profile, self.then):
             choice.changed.connect(self._say)
         self.device.currentIndexChanged.connect(self._say)
         self._say()
@@ -131,6 +134,8 @@ class WarmDialog(WorkDialog):
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
         right.addLayout(several)
+        right.addSpacing(forms.GAP)
+        forms.field(right, self.tr("&Settings"), self.profile)
         right.addStretch(1)
         both = forms.row(gap=32)
         both.addLayout(left, 5)
@@ -165,7 +170,8 @@ class WarmDialog(WorkDialog):
         self.wrong.setVisible(not there)
         several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
         self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
-        good = self.recipe.made is not None and self.then.then is not None
+        self.profile.use(facts, self.target.path or "")
+        good = self.recipe.made is not None and self.then.then is not None and self.profile.good
         self.go.setEnabled(facts is not None and there and good)
 
     def _go(self) -> None:
@@ -174,6 +180,8 @@ class WarmDialog(WorkDialog):
             options = dict(self.options.params)
             if device := self.device.device:
                 options["device"] = device
+            if self.profile.name:
+                options["profile"] = self.profile.name
             if self.limit.value():
                 options["limit_s"] = self.limit.value() * 60
             if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
@@ -183,6 +191,7 @@ class WarmDialog(WorkDialog):
     def done(self, result: int) -> None:
         self.recipe.let_go()
         self.foreseen.let_go()
+        self.profile.let_go()
         self.then.let_go()
         super().done(result)
 

@@ -52,12 +52,13 @@ class Checked(QWidget):
         """Show these; checking: whether more may come; error: why some could not be looked for."""
         before = self.state.text()
         text = words.counted(found)
-        if not text:
-            text = "" if checking else self.tr("Nothing is wrong with it")
+        grave = any(one.severity != "advice" for one in found)
+        if not grave:
+            nothing = "" if checking and not found else self.tr("Nothing is wrong with it")
+            text = "; ".join(x for x in (nothing, text) if x)
         self.state.setText(text)
         self.state.setVisible(bool(text))
-        role = {"error": "error", "warning": "warning"}.get(worst(list(found)) or "", "")
-        forms.set_role(self.state, role or ("good" if not found else "heading"))
+        forms.set_role(self.state, str(worst(list(found))) if grave else "good")
         if checking:
             self.checking.setText(self.tr("Checking folders and the server…"))
         else:

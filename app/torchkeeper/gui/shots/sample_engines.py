@@ -257,6 +257,10 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             return self.cells, {}
+        if op == "processes":
+            return sample_profiles.PROCESSES, {"count": 2, "hidden": 3, "sees": "all"}
+        if op in ("settings", "process_settings"):
+            return [], sample_profiles.settled(params.get("pid"))
         if op == "diagnose":
             return [], {"checks": [], "left": []}
         if op == "signature":

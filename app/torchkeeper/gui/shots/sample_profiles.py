@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from torchkeeper.gui.profiles.known import Kept, Offered
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words import user_error
+from torchkeeper.settings import masks
+from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.values import default
 
 GOOD = Profile(
     "serving",
@@ -61,3 +66,40 @@ def offered(path: str) -> Offered:
 def looked_up() -> list[dict[str, Any]]:
     """What a look at the folder of the bad one finds; none until a check of it is there."""
     return []
+
+
+def _process(pid: int, command: str, torch: str, folder: str) -> dict[str, Any]:
+    used = {"path": folder, "kind": "inductor", "why": "mapped", "files": 38, "seen": folder}
+    return {"pid": pid, "name": command, "command": command.split(), "started": time.time() - 7400,
+            "python": "/home/ada/llama/.venv/bin/python", "cwd": "/home/ada/llama", "loaded": True,
+            "torch": torch, "triton": "3.7.1", "folders": [used], "workers": 8,
+            "elsewhere": False}  # fmt: skip
+
+
+PROCESSES = [
+    _process(41_213, "python serve.py --port 8000", "2.13.0+cu130", "/var/cache/torchinductor/x"),
+    _process(52_780, "python -m trainer.main --config nightly.yaml", "2.9.1", "/mnt/scratch/x"),
+]
+
+
+def settled(pid: int | None) -> dict[str, Any]:
+    """Where the settings of an environment, or of a process, come from."""
+    variables = BAD.values if pid is not None else GOOD.values
+    rows: list[dict[str, Any]] = []
+    for one in SETTINGS:
+        text = masks.shown(one.name, variables[one.name]) if one.name in variables else None
+        by = "variable" if text is not None else "default"
+        where = ""
+        if pid is not None and one.name == "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE":
+            text, by, where = "1", "code", "serve.py:12"
+        rows.append({"name": one.name, "value": text if by != "default" else default(one),
+                     "by": by, "variable": one.name if by == "variable" else "", "where": where,
+                     "computed": False, "sure": True, "seen": "", "overrides": []})  # fmt: skip
+    found = [one.to_json() for one in check(variables)]
+    told: dict[str, Any] = {"settings": rows, "torch": "2.13.0+cu130", "triton": "3.7.1",
+                            "findings": found}  # fmt: skip
+    if pid is not None:
+        told["process"] = next(one for one in PROCESSES if one["pid"] == pid)
+        told["looked"] = {"kind": "script", "main": "serve.py", "files": 14, "stopped": "",
+                          "unread": [["plugins/generated.py", "too-large"]]}  # fmt: skip
+    return told

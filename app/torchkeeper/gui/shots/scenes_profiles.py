@@ -15,7 +15,7 @@ from torchkeeper.link.words import user_error
 def _shown(window: Window, name: str) -> SettingsDialog:
     dialog = window.flows.profiles.show_settings()
     turn(5.0, lambda: dialog.page.read and dialog.choice_of.facts is not None)
-    dialog.page.choose(name)
+    dialog.page.list.choose(name)
     turn(2.0, lambda: not dialog.page.live.checking)
     return dialog
 
@@ -31,7 +31,7 @@ def _settings(stage: Stage) -> None:
     dialog.page.form.only.setChecked(True)
     stage.take("settings-only-set", dialog)
     dialog.page.form.only.setChecked(False)
-    dialog.page.choose("old")
+    dialog.page.list.choose("old")
     stage.take("settings-damaged", dialog)
     dialog.reject()
     turn()
@@ -73,4 +73,38 @@ def _carried(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"settings": _settings, "settings-errors": _errors, "settings-carried": _carried}
+def _warm(stage: Stage) -> None:
+    window = stage.window(SampleEngines(), settings={"warm/profile": "serving"})
+    for name in ("serving", "training-cluster"):
+        dialog = window.flows.warm()
+        choice = dialog.profile
+        turn(0.1)
+        choice.combo.setCurrentIndex(choice.combo.findData(name))
+        stage.dialog("warm-profile" if name == "serving" else "warm-profile-wrong", dialog)
+    stage.close(window)
+
+
+def _origins(stage: Stage) -> None:
+    engines = SampleEngines()
+    window = stage.window(engines)
+    dialog = window.flows.profiles.show_settings()
+    turn(5.0, lambda: dialog.choice_of.facts is not None)
+    dialog.tabs.setCurrentWidget(dialog.origins)
+    turn(5.0, lambda: dialog.origins.found is not None and dialog.origins.of.count() > 1)
+    stage.take("settings-origins", dialog)
+    dialog.origins.of.setCurrentIndex(1)
+    dialog.origins.of.activated.emit(1)
+    turn(5.0, lambda: dialog.origins.found is not None)
+    stage.take("settings-process", dialog)
+    engines.failing["process_settings"] = user_error("process-gone", {"pid": 41_213})
+    dialog.origins.again.click()
+    stage.take("settings-process-gone", dialog)
+    engines.silent.add("settings")
+    dialog.origins.of.setCurrentIndex(0)
+    dialog.origins.of.activated.emit(0)
+    stage.dialog("settings-origins-asking", dialog)
+    stage.close(window)
+
+
+SCENES = {"settings": _settings, "settings-errors": _errors, "settings-carried": _carried,
+          "settings-origins": _origins, "warm-profile": _warm}  # fmt: skip
