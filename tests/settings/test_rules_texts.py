@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.redis_server import Server
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
-from tests.settings.test_known import TREES, site
+from tests.settings.test_known import named_in
 from tests.settings.test_rules_remote import GRAPHS as REMOTE
 from tests.settings.test_rules_remote import keys, named
 from torchkeeper.settings.checks.texts import looks, meant_by
@@ -20,8 +18,6 @@ I = "TORCHINDUCTOR_"  # noqa: E741
 GRAPHS, MASTER = I + "FX_GRAPH_CACHE", I + "FORCE_DISABLE_CACHES"
 HEADERS = I + "CPP_CACHE_PRECOMPILE_HEADERS"
 BUNDLE = I + "BUNDLE_TRITON_INTO_FX_GRAPH_CACHE"
-#: What PyTorch makes of some attributes.
-ASK = "told['on'] = bool(eval(os.environ['ASK'])) if 'ASK' in os.environ else None"
 
 
 def is_on(torch: Torch, values: dict[str, str], name: str) -> bool:
@@ -158,12 +154,8 @@ def test_a_name_that_nobody_reads(torch: Torch, name: str, meant: str) -> None:
         assert mended(values, finding) == {meant: "0"}
 
 
-def test_what_pytorch_and_triton_really_read_is_no_mistake() -> None:
-    read = set()
-    for tree in TREES:
-        for path in (site() / tree).rglob("*.py"):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            read |= set(re.findall(r"""["']((?:[A-Z][A-Z0-9]*_)+[A-Z0-9]+)["']""", text))
+def test_what_pytorch_and_triton_really_read_is_no_mistake(torch: Torch) -> None:
+    read = named_in(torch.site)
     assert len(read) > 300
     assert [name for name in sorted(read - set(BY_NAME)) if meant_by(name)] == []
     assert check(dict.fromkeys(read - set(BY_NAME), "1")) == []
