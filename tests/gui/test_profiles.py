@@ -132,7 +132,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     # One more, then what was typed is taken back.
     click(qtbot, page.duplicate)
     assert page.current.name == "cluster-2"
-    dialog.page.choose("cluster")
+    dialog.page.list.choose("cluster")
     pick(switch(dialog, AOT), 2)
     assert page.unsaved[0].name == "cluster"
     click(qtbot, page.revert)
@@ -188,9 +188,9 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     window = open_window()
     dialog = shown(qtbot, window)
     pick(switch(dialog, AOT), 1)
-    dialog.page.choose("b")
+    dialog.page.list.choose("b")
     pick(switch(dialog, GRAPHS), 1)
-    dialog.page.choose("a")
+    dialog.page.list.choose("a")
     assert switch(dialog, AOT).text == "1", "it is still there when one comes back"
     window.close()
     assert window.isVisible()
@@ -206,19 +206,51 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     assert keeping.load("b").values == {GRAPHS: "1"}
 
 
+def test_what_another_program_has_written_is_not_lost_unasked(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    keeping.save(Profile("a", {FOLDER: "/mine"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    theirs = Profile("a", {FOLDER: "/theirs"})
+
+    def asked() -> ConfirmDialog:
+        pick(switch(dialog, AOT), 2)
+        keeping.save(theirs)
+        click(qtbot, page.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in page.findChildren(ConfirmDialog)),
+                        timeout=PATIENCE)  # fmt: skip
+        return next(x for x in page.findChildren(ConfirmDialog) if x.isVisible())
+
+    click(qtbot, asked().cancel)
+    assert keeping.load("a") == theirs
+    assert page.unsaved
+    question = asked()
+    [again] = (x for x in question.findChildren(QPushButton) if x.text() == "&Read it again")
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: line(dialog, FOLDER).text() == "/theirs", timeout=PATIENCE)
+    assert not page.unsaved
+    theirs = Profile("a", {FOLDER: "/theirs/too"})
+    click(qtbot, asked().go)
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
+    dialog.reject()
+
+
 def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {}))
     Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
     window = open_window()
     dialog = shown(qtbot, window)
     page = dialog.page
-    page.choose("bad")
+    page.list.choose("bad")
     assert page.broken.isVisible()
     assert page.broken.error is not None
     assert page.broken.error.code == "profile-damaged"
     assert not page.save.isEnabled()
     assert not page.export.isEnabled()
-    page.choose("good")
+    page.list.choose("good")
     pick(switch(dialog, AOT), 1)
     folder = Path(keeping.folder())
     folder.chmod(0o500)
