@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton,
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, type_in
+from tests.redis_server import serving
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
@@ -131,7 +132,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     # One more, then what was typed is taken back.
     click(qtbot, page.duplicate)
     assert page.current.name == "cluster-2"
-    dialog.page.choose("cluster")
+    dialog.page.list.choose("cluster")
     pick(switch(dialog, AOT), 2)
     assert page.unsaved[0].name == "cluster"
     click(qtbot, page.revert)
@@ -187,9 +188,9 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     window = open_window()
     dialog = shown(qtbot, window)
     pick(switch(dialog, AOT), 1)
-    dialog.page.choose("b")
+    dialog.page.list.choose("b")
     pick(switch(dialog, GRAPHS), 1)
-    dialog.page.choose("a")
+    dialog.page.list.choose("a")
     assert switch(dialog, AOT).text == "1", "it is still there when one comes back"
     window.close()
     assert window.isVisible()
@@ -205,19 +206,51 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
     assert keeping.load("b").values == {GRAPHS: "1"}
 
 
+def test_what_another_program_has_written_is_not_lost_unasked(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    keeping.save(Profile("a", {FOLDER: "/mine"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+    theirs = Profile("a", {FOLDER: "/theirs"})
+
+    def asked() -> ConfirmDialog:
+        pick(switch(dialog, AOT), 2)
+        keeping.save(theirs)
+        click(qtbot, page.save)
+        qtbot.waitUntil(lambda: any(x.isVisible() for x in page.findChildren(ConfirmDialog)),
+                        timeout=PATIENCE)  # fmt: skip
+        return next(x for x in page.findChildren(ConfirmDialog) if x.isVisible())
+
+    click(qtbot, asked().cancel)
+    assert keeping.load("a") == theirs
+    assert page.unsaved
+    question = asked()
+    [again] = (x for x in question.findChildren(QPushButton) if x.text() == "&Read it again")
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: line(dialog, FOLDER).text() == "/theirs", timeout=PATIENCE)
+    assert not page.unsaved
+    theirs = Profile("a", {FOLDER: "/theirs/too"})
+    click(qtbot, asked().go)
+    qtbot.waitUntil(lambda: not page.unsaved, timeout=PATIENCE)
+    assert keeping.load("a").values == {FOLDER: "/theirs", AOT: "0"}
+    dialog.reject()
+
+
 def test_a_damaged_file_is_told_and_left(qtbot: QtBot, open_window: OpenWindow) -> None:
     keeping.save(Profile("good", {}))
     Path(keeping.folder(), "bad.toml").write_text("[settings]\nnothing = 1\n")
     window = open_window()
     dialog = shown(qtbot, window)
     page = dialog.page
-    page.choose("bad")
+    page.list.choose("bad")
     assert page.broken.isVisible()
     assert page.broken.error is not None
     assert page.broken.error.code == "profile-damaged"
     assert not page.save.isEnabled()
     assert not page.export.isEnabled()
-    page.choose("good")
+    page.list.choose("good")
     pick(switch(dialog, AOT), 1)
     folder = Path(keeping.folder())
     folder.chmod(0o500)
@@ -529,4 +562,56 @@ def test_it_says_where_the_values_of_a_process_come_from(
     assert page.found is not None
     assert page.found.torch
     assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
+    dialog._close_surely()
+
+
+def test_folders_and_servers_are_looked_at_while_one_types(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    keeping.save(Profile("one", {GRAPHS: "1"}))
+    window = open_window()
+    dialog = shown(qtbot, window)
+    page = dialog.page
+
+    def over(*wanted: str, none: str = "") -> None:
+        """Wait until nothing is looked up any more, and these are found, and that is not."""
+        qtbot.waitUntil(
+            lambda: (
+                not page.live.checking
+                and set(wanted) <= set(codes(dialog))
+                and none not in codes(dialog)
+            ),
+            timeout=PATIENCE,
+        )
+        assert page.live.error is None
+
+    edit = line(dialog, FOLDER)
+    edit.clear()
+    type_in(qtbot, edit, "/dev/shm/cache")  # a tmpfs on every Linux
+    assert page.live.checking
+    assert "Checking" in page.checked.checking.text()
+    over("folder-in-memory")
+    field = page.form.field(FOLDER)
+    assert field is not None
+    assert any(one.code == "folder-in-memory" for one in field._found), "it is told there"
+    edit.selectAll()
+    type_in(qtbot, edit, str(tmp_path))
+    over(none="folder-in-memory")
+    with serving(tmp_path / "redis", "--requirepass", "right-one") as server:
+        place = f"127.0.0.1:{server.port}/0"
+        type_in(qtbot, line(dialog, URL), f"redis://:wrong-one@{place}")
+        over("server-password")
+        [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
+        assert "wrong-one" not in card.what.text()
+        assert card.finding.settings == (URL,)
+        url = page.form.field(URL)
+        assert url is not None
+        assert isinstance(url.editor, AddressEdit)
+        url.editor.password.clear()
+        type_in(qtbot, url.editor.password, "right-one")
+        assert "server-password" not in codes(dialog), "that was another password"
+        over(none="server-password")
+        assert "server-unusable" not in codes(dialog)
+    type_in(qtbot, url.editor.password, "2")
+    over("server-unusable")
     dialog._close_surely()

@@ -10,6 +10,7 @@ from torchkeeper.cli.asking import Answer
 from torchkeeper.link import interpreters, knowing
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.chosen import chosen
+from torchkeeper.settings.rules import About
 
 
 def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
@@ -17,8 +18,8 @@ def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
     command.add_argument("--profile", metavar="PROFILE", help=f"{for_whom} has exactly the "
                          "settings of this profile, and no other that “config settings” lists: one "
                          "of yours by its name, or a file (see “config --help”)")  # fmt: skip
-    command.add_argument("--force", action="store_true", help="use a profile in which something is "
-                         "wrong, too")  # fmt: skip
+    command.add_argument("--insist", action="store_true", help="use the profile although something "
+                         "in it is wrong")  # fmt: skip
 
 
 def for_warm(args: argparse.Namespace, params: Answer) -> None:
@@ -29,9 +30,11 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
     if args.profile is None:
         return
     one = chosen(args.profile)
+    applying.check_caches(one)
+    applying.allowed(one, None, args.insist)  # what needs no look at torch, first
     about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
     applying.check_caches(one, about.torch)
-    found = applying.allowed(one, about, args.force)
+    found = applying.allowed(one, about, args.insist)
     if not args.json:
         findings.note(found)
         for said in [*applying.moved(one, args.into),
@@ -48,7 +51,7 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     if args.profile is None:
         return dict(env)
     one = chosen(args.profile)
-    found = applying.allowed(one, None, args.force)
+    found = applying.allowed(one, About(variables=frozenset(env)), args.insist)
     if not args.json:
         findings.note(found)
         for said in applying.moved(one, args.into) if args.into else ():

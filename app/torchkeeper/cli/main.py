@@ -37,6 +37,11 @@ _UNREACHABLE = frozenset(
         "environment-unasked",
         "trace-missing",
         "recipe-unreadable",
+        "processes-untold",
+        "process-gone",
+        "process-kernel",
+        "process-of-other",
+        "process-not-python",
         "profile-unreadable",
     }
 )

@@ -47,7 +47,7 @@ def show(args: argparse.Namespace) -> int:
     if found.process:
         looked = {"kind": found.kind, "main": found.main, "files": found.files,
                   "unread": found.unread, "stopped": found.stopped}  # fmt: skip
-        result |= {"process": asdict(found.process), "looked": looked}
+        result |= {"process": asdict(found.process), "lost": found.lost, "looked": looked}
     result["findings"] = [findings.to_json(one) for one in found.findings]
     if args.json:
         for one in found.shown(args.all):

@@ -97,6 +97,11 @@ def set_(args: argparse.Namespace) -> int:
     for name in (*changes, *args.unset):
         profile.check_setting(name)
     file, new = is_file(args.profile), False
+    if file and not args.profile.lower().endswith(keeping.SUFFIX):
+        raise UserError(
+            f"{printable(args.profile)} is no profile's file.", "Those end with .toml.",
+            "To make a profile of it, use “config import”.", code="wrong-usage",
+        )  # fmt: skip
     try:
         before = keeping.read_file(args.profile) if file else keeping.load(args.profile)
     except UserError as error:

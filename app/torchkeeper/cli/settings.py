@@ -29,6 +29,9 @@ def check(args: argparse.Namespace) -> int:
     about = About()
     if args.env:
         about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
+    # Others are looked at for names that were meant to be settings.
+    others = os.environ if args.profile is None else (name for name, _ in left)
+    about = about._replace(variables=frozenset(others))
     found = rules(one.values, about)
     if args.json:
         for each in found:

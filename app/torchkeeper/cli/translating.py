@@ -12,7 +12,7 @@ from torchkeeper.link.profiles import formats, keeping, profile, reading
 from torchkeeper.link.profiles.profile import check_name
 from torchkeeper.link.profiles.taking import NO_SETTING
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.settings.rules import check
+from torchkeeper.settings.rules import About, check
 
 #: Variables that are no settings which a line names.
 _NAMED = 6
@@ -67,7 +67,9 @@ def import_(args: argparse.Namespace) -> int:
     if not read.profile.values and not read.profile.about:
         raise user_error("profile-import-nothing", {"file": args.file})
     kept = keeping.save(read.profile, replace=args.force)
-    found = check(read.profile.values)
+    # Others are looked at for names that were meant to be settings.
+    about = About(variables=frozenset(name for name, _ in read.left))
+    found = check(read.profile.values, about)
     if not args.json:
         findings.note(found)
     count = say.count(len(read.profile.values), "setting", "settings")

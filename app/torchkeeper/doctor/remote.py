@@ -8,12 +8,15 @@ warning, and keeps nothing there. It never sets an expiry.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from torchkeeper.doctor.check import ServerLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.redis.server import Server
 
 _URL = ("TORCHINDUCTOR_REDIS_URL",)
+#: Of its memory, from where on a server that evicts nothing is as good as full.
+_FULL = 0.9
 _PASSWORDS = frozenset({"password-wrong", "password-needed", "password-unneeded"})
 
 
@@ -63,7 +66,9 @@ def memory(look: ServerLook) -> Iterator[Finding]:
     page = _page(look)
     about = {"policy": page.policy, "used_bytes": page.used_memory, "max_bytes": page.max_memory,
              "evicted": page.evicted, "keys": page.keys}  # fmt: skip
-    if "policy-noeviction-full" in page.meanings and not page.changes.get("copy"):
+    keeps = page.policy == "noeviction" or "evicts-nothing-of-ours" in page.meanings
+    full = (page.used_memory or 0) > _FULL * (page.max_memory or inf)
+    if keeps and full and not page.changes.get("copy"):
         yield Finding("server-nearly-full", "warning", (), look.place, about)
     if "policy-noeviction-no-limit" in page.meanings:
         yield Finding("server-no-limit", "advice", (), look.place, about)

@@ -16,7 +16,7 @@ from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, Serve
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
-from torchkeeper.engine.session import Env, Session, entries_of, items_of, place_of
+from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders import receipts
@@ -130,12 +130,11 @@ class _Doctor:
         if not look.exists and not os.path.lexists(look.root):
             return look  # nothing is wrong with that: PyTorch makes it
         try:
-            store = Folder(place) if brief else self._session.store(place, self._report)
+            if not brief:
+                bring_to_end(place, self._report)
+            store = Folder(place)
         except Problem as problem:
             look.problem = problem
-            return look
-        if not isinstance(store, Folder):
-            look.problem = Problem("place-not-folder", place=place)
             return look
         look.store, look.items = store, items_of(store, self._report)
         if brief:

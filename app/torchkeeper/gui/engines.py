@@ -278,11 +278,13 @@ class Engines(QObject):
         """What a profile sets, which a compile can be given; the result is ``{"settings"}``."""
         return self._ask_aside(listener, lambda: lookups.profile_settings(name))
 
-    def save_profile(self, profile: Profile, before: str, listener: Listener) -> int:
-        """Keep a profile; before: its name where it is kept, "" for a new one; the result is
-        ``{"profile"}``.
+    def save_profile(
+        self, profile: Profile, before: Profile | None, surely: bool, listener: Listener
+    ) -> int:
+        """Keep a profile; before: as it is in its file, None for a new one; surely: whatever is
+        there by now; the result is ``{"profile"}``.
         """
-        return self._ask_aside(listener, lambda: lookups.profile_saved(profile, before))
+        return self._ask_aside(listener, lambda: lookups.profile_saved(profile, before, surely))
 
     def rename_profile(self, old: str, new: str, listener: Listener) -> int:
         """Call a profile otherwise; the result is ``{"name"}``."""

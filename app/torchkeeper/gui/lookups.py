@@ -159,11 +159,11 @@ def profile_settings(name: str) -> dict[str, Any]:
     return known.settings(name)
 
 
-def profile_saved(profile: Profile, before: str) -> dict[str, Any]:
+def profile_saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, Any]:
     """A profile is kept. Raises UserError."""
     from torchkeeper.gui.profiles import known
 
-    return known.saved(profile, before)
+    return known.saved(profile, before, surely)
 
 
 def profile_renamed(old: str, new: str) -> dict[str, Any]:

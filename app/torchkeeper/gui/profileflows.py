@@ -28,6 +28,8 @@ class ProfileFlows(QObject):
         open_one = next((one for one in found if one.isVisible()), None)
         if open_one is None:
             open_one = SettingsDialog(window, window.engines, window.here.environments)
+        else:
+            open_one.page.read_again()
         open_one.show()
         open_one.activateWindow()
         return open_one

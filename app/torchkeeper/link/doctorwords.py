@@ -306,8 +306,8 @@ WORDS: dict[str, Words] = {
     ),
     "server-nearly-full": Words(
         "The memory of {place} is nearly full: {used_bytes} of {max_bytes}.",
-        "It evicts nothing (noeviction): when it is full it refuses writes, and PyTorch keeps "
-        "nothing there any more.",
+        "It evicts nothing that PyTorch writes ({policy}): when it is full it refuses writes, and "
+        "PyTorch keeps nothing there any more.",
         "Set maxmemory-policy to allkeys-lru on the server, or purge what was not used for long.",
     ),
     "server-no-limit": Words(

@@ -4,9 +4,9 @@ The window asks an engine itself and gives what comes to ``environment_from``, `
 ``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
 
 - ``settings`` of an interpreter's engine: {settings: [Origin], torch, triton, findings: [Finding]}
-  (settings/origins.py).
+  (settings/origins.py, held.py).
 - ``process_settings {pid}`` of the app's own: the same settings and findings, with {process:
-  Process, looked: {kind, main, files, unread: [[file, why]], stopped}} (settings/
+  Process, lost, looked: {kind, main, files, unread: [[file, why]], stopped}} (settings/
   process_origins.py).
 - ``processes`` of the app's own: rows of Process (settings/processes.py), and {count, hidden,
   sees}.
@@ -58,7 +58,7 @@ class Settled:
     """The settings of an environment or a process.
 
     origins: one of each setting, in the order of a form. process: None for an environment. kind,
-    main, files, unread, stopped: as ``looked`` of ``process_settings``.
+    main, files, unread, stopped: as ``looked`` of ``process_settings``; lost as there.
     """
 
     origins: list[Origin]
@@ -71,6 +71,7 @@ class Settled:
     files: int = 0
     unread: list[tuple[str, str]] = field(default_factory=list)
     stopped: str = ""
+    lost: bool = False
 
     def shown(self, everything: bool = False) -> list[Origin]:
         """Those that are worth a line: MAIN, and all that are not as this torch has them; of
@@ -154,6 +155,7 @@ def process_from(told: Mapping[str, Any]) -> Settled:
         _number(looked.get("files")),
         unread,
         str(looked.get("stopped") or ""),
+        told.get("lost") is True,
     )
 
 
@@ -185,6 +187,7 @@ def origin_from(row: Mapping[str, Any]) -> Origin:
         row.get("sure") is True,
         str(row.get("seen") or ""),
         tuple(map(_override, overrides)),
+        _text(row.get("otherwise")),
     )
 
 
@@ -240,12 +243,13 @@ def _number(value: object) -> int:
 
 
 def value_words(one: Origin) -> str:
-    """A value as a person reads it."""
+    """A value as a person reads it: "1"; "0, else 1" where nobody can tell which."""
     if one.by == "absent":
         return "-"
-    if one.computed:
-        return "computed"
-    return printable(one.value) if one.value else "not set"
+    value = "computed" if one.computed else printable(one.value or "not set")
+    if one.sure or (one.otherwise == one.value and not one.computed):
+        return value
+    return f"{value}, else {printable(one.otherwise or 'not set')}"
 
 
 def by_words(one: Origin, settled: Settled) -> str:
@@ -288,6 +292,8 @@ def unseen(settled: Settled) -> list[str]:
     if settled.process is None:
         return []
     told = []
+    if settled.lost:
+        told.append("It has written over its environment: no variable of it is to be seen.")
     if settled.kind == "none":
         told.append("Which program it runs is not to be seen, so its code was not looked at.")
     elif not settled.files and not settled.unread and not settled.stopped:
@@ -299,6 +305,10 @@ def unseen(settled: Settled) -> list[str]:
     if settled.stopped in _STOPPED:
         of = say.count(settled.files, "file", "files")
         told.append(f"Only {of} of its own code were looked at: {_STOPPED[settled.stopped]}.")
+    if settled.process.loaded and settled.torch is None:
+        told.append(
+            "Which version of torch it has loaded is not to be seen, or was replaced since."
+        )
     if not settled.process.loaded:
         told.append("It has not loaded torch yet; this is what it would find.")
     return told

@@ -933,6 +933,11 @@ CATALOGUE: dict[str, Words] = {
     "profile-exists": Words(
         "There is a profile “{name}” already.", "", "Give another name, or remove that first."
     ),
+    "profile-changed": Words(
+        "The profile “{name}” is another by now.",
+        "Another program has written into its file since it was read.",
+        "Read it again, which loses what was changed here, or overwrite it.",
+    ),
     "profile-setting-unknown": Words(
         "{name} is no setting of the caches.",
         "",

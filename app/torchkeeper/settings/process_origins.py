@@ -17,6 +17,7 @@ from torchkeeper.settings import processes, programs, values
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import (
+    FOLDER,
     Origin,
     Override,
     Versions,
@@ -30,15 +31,20 @@ from torchkeeper.settings.rules import About
 from torchkeeper.settings.setting import Setting
 from torchkeeper.stores import processes as proc
 
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+#: Of assigned.HOWS, what is done to a variable.
+_VARIABLE = ("variable", "variable-default", "unset")
+#: What is told of one setting, and of sources that were not read; and characters of a path in it:
+#: all of it goes over the wire in one line.
+_MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
 #: Which kind of folder each of these settings names.
-_KINDS = {_FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
+_KINDS = {FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
 def of_process(pid: int) -> dict[str, Any]:
     """Of each setting its Origin in a process. Reads, and runs nothing of it.
 
     {process: processes.Process as JSON, settings: [Origin as JSON], findings: [Finding as JSON],
+    lost: whether it has written over its environment, so that no variable of it is to be seen,
     looked: {kind: one of "script", "module", "code", "none"; main: its path or name, "" for code;
     files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; stopped: one
     of programs.STOPPED}}. Raises Problem as ``processes.checked``.
@@ -47,6 +53,7 @@ def of_process(pid: int) -> dict[str, Any]:
     try:
         process = processes.look_into(pid)
         env, command = proc.environment(pid), proc.arguments(pid)
+        lost = proc.has_overwritten(pid)
         root = proc.inside(pid, "/").rstrip("/")
         default = proc.default_folder(pid, env)
     except PermissionError:
@@ -55,19 +62,29 @@ def of_process(pid: int) -> dict[str, Any]:
         raise Problem("process-gone", pid=pid) from None
     versions = Versions(process.torch, process.triton)
     asked = programs.program(command, process.cwd, env.get("PYTHONPATH", ""), root)
+    if (
+        asked.kind == "script"
+        and (start := env.get("PWD"))
+        and not os.path.exists(root + asked.main)
+    ):
+        # It is somewhere else by now than where it was started.
+        asked = programs.program(command, start, env.get("PYTHONPATH", ""), root)
     looked = programs.look_at(asked)
-    seeing = _Seeing(pid, process, env, versions, default)
+    seeing = _Seeing(pid, process, env, versions, default, lost)
     found = with_kernels([seeing.origin(one, looked.found) for one in SETTINGS])
     told = findings(env, found, About(torch=versions.torch, triton=versions.triton))
     return {
         "process": process.to_json(),
         "settings": [one.to_json() for one in found],
         "findings": [one.to_json() for one in told],
+        "lost": lost,
         "looked": {
             "kind": asked.kind,
             "main": "" if asked.kind == "code" else asked.main,
             "files": looked.files,
-            "unread": [[_file(name, process.cwd), why] for name, why in looked.unread],
+            "unread": [
+                [_file(name, process.cwd), why] for name, why in looked.unread[:_MAX_UNREAD]
+            ],
             "stopped": looked.stopped,
         },
     }
@@ -76,7 +93,20 @@ def of_process(pid: int) -> dict[str, Any]:
 def _file(path: str, cwd: str) -> str:
     """A path as short as a person in the process's folder would write it."""
     below = cwd.rstrip("/") + "/"
-    return path[len(below) :] if path.startswith(below) else path
+    path = path[len(below) :] if path.startswith(below) else path
+    return path if len(path) <= _MAX_PATH else f"…{path[-_MAX_PATH:]}"
+
+
+def _is_sure(one: Where) -> bool:
+    """Whether it is done in any case, and has its effect from there on and for good."""
+    what = one.what
+    if not (one.sure and what.top):
+        return False
+    if what.how == "assigned":
+        return True
+    # Attributes are read from variables once, as torch is imported.
+    late = bool(BY_NAME[what.variable or what.name].config) and what.late
+    return what.how in _VARIABLE and not late
 
 
 @dataclass(frozen=True)
@@ -88,6 +118,7 @@ class _Seeing:
     env: Mapping[str, str]
     versions: Versions
     default: str
+    lost: bool
 
     def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
         """Where the value of a setting comes from."""
@@ -97,24 +128,34 @@ class _Seeing:
         plain = self._plain(setting, version)
         chief = CHIEF[setting.name]
         mine = [one for one in found if one.what.name == chief]
-        overrides = [(one, self._override(one, plain.variable)) for one in mine]
-        plain = replace(plain, overrides=tuple(override for _, override in overrides))
+        # Code may set a variable as well, and by that what its attribute comes to.
+        here = [one.what.variable for one in mine if one.what.how == "variable" and _is_sure(one)]
+        decided = plain.variable or (here[0] if here else "")
+        overrides = [(one, self._override(one, decided)) for one in mine]
+        told = [override for _, override in overrides]
+        if len(told) > _MAX_OVERRIDES:
+            told = [one for one in told if one.wins is not False] or told
+        plain = replace(plain, overrides=tuple(told[-_MAX_OVERRIDES:]))
         if setting.name in _KINDS and (seen := self._folder_seen(setting, plain, overrides)):
             return seen
         count = [(one, over) for one, over in overrides if over.wins is not False]
         if not count:
             return plain
         # What is done for certain, and of that what is last: the script after what it imports.
-        _, over = max(
+        one, over = max(
             enumerate(count), key=lambda at: (at[1][1].wins is True, at[1][0].main, at[0])
         )[1]
+        value = over.value
+        if one.what.how in _VARIABLE and not over.computed:
+            value = shown(setting, comes_to(setting, value, version))
         return replace(
             plain,
-            value=over.value,
+            value=value,
             by="code",
             where=over.where,
             computed=over.computed,
             sure=over.wins is True,
+            otherwise=None if over.wins else plain.value,
         )
 
     def _plain(self, setting: Setting, version: str | None) -> Origin:
@@ -122,11 +163,11 @@ class _Seeing:
         variable = values.decides(self.env, setting.name, version)
         text = self.env[variable] if variable else None
         value = comes_to(setting, text, version)
-        if setting.name == _FOLDER and variable is None:
+        if setting.name == FOLDER and variable is None:
             value = self.default
         by = "variable" if variable else "default"
-        if not variable and version is None:
-            by = "unknown"  # which torch it has is not to be seen
+        if not variable and (version is None or self.lost):
+            by = "unknown"  # which torch it has is not to be seen, or its environment is not
         return Origin(setting.name, shown(setting, value), by, variable or "")
 
     def _override(self, one: Where, variable: str) -> Override:
@@ -137,20 +178,14 @@ class _Seeing:
             wins = False if BY_NAME[variable].forces else None
         elif what.how == "variable-default" and what.variable in self.env:
             wins = False
-        if wins is None and one.sure and what.top and self._at_once(one):
+        elif what.how in _VARIABLE and variable not in ("", what.variable):
+            same = BY_NAME[variable].same
+            # Of two that mean the same, the other one decides.
+            wins = False if same.index(variable) < same.index(what.variable) else None
+        if wins is None and _is_sure(one):
             wins = True
         where = f"{_file(one.file, self.process.cwd)}:{what.line}"
         return Override(where, what.how, what.value, what.computed, wins)
-
-    def _at_once(self, one: Where) -> bool:
-        """Whether it has the effect that it says, from there on and for good."""
-        if one.what.how == "assigned":
-            return True
-        if one.what.how not in ("variable", "variable-default", "unset"):
-            return False
-        # Attributes are read from variables once, as torch is imported.
-        late = bool(BY_NAME[one.what.variable or one.what.name].config) and one.what.late
-        return not late
 
     def _folder_seen(
         self, setting: Setting, plain: Origin, overrides: list[tuple[Where, Override]]
@@ -167,7 +202,8 @@ class _Seeing:
         says = [over for over in may if over.value and self._same(over.value, folder.path)]
         says = says or [over for over in may if over.computed]
         where = says[0].where if says else ""
-        return replace(plain, value=folder.path, by="code", where=where, seen=folder.seen)
+        by = "unknown" if self.lost and not where else "code"
+        return replace(plain, value=folder.path, by=by, where=where, seen=folder.seen)
 
     def _same(self, one: str, other: str) -> bool:
         """Whether two paths of the process are one folder."""

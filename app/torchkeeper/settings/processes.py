@@ -20,13 +20,14 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH, is_code_stem, is_graph_key, is_triton_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.origins import Versions
+from torchkeeper.settings.programs import program
 from torchkeeper.stores import processes as proc
 
 #: Processes that torch starts to compile in (torch/_inductor/compile_worker), told of with theirs.
 _WORKER = "torch/_inductor/compile_worker"
 _VERSION = re.compile(r"^__version__\s*(?::[^=]+)?=\s*['\"]([^'\"\n]{1,80})['\"]", re.MULTILINE)
-#: Characters of an argument, and arguments of a command line, that are told.
-_MAX_TEXT, _MAX_ARGUMENTS = 400, 100
+#: Characters of an argument, arguments of a command line, and folders, that are told.
+_MAX_TEXT, _MAX_ARGUMENTS, _MAX_FOLDERS = 200, 50, 20
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def running(report: Report) -> dict[str, Any]:
             command = proc.arguments(pid)
             if pid == os.getpid() or not command[0] or proc.is_ours(command):
                 continue
-            if any(_WORKER in part for part in command[:4]):
+            if len(command) > 1 and _WORKER in command[1]:
                 workers[pid] += 1
                 continue
             one = look_into(pid)
@@ -156,12 +157,12 @@ def look_into(pid: int) -> Process:
     exe = os.readlink(f"{proc.PROC}/{pid}/exe")
     python = interpreter(pid, exe, command, env, cwd, torch)
     loaded = torch is not None or proc.TORCH.search(maps) is not None
-    if torch is None:
+    if not loaded:
         torch = _installed(pid, python)
     versions = versions_of(pid, torch, package(paths, "/triton/_C/libtriton"))
     return Process(
         pid,
-        proc.known_as(pid, command, True),
+        _name(pid, command, cwd),
         masking.hidden([part[:_MAX_TEXT] for part in command if part][:_MAX_ARGUMENTS]),
         _started(pid),
         python,
@@ -169,16 +170,28 @@ def look_into(pid: int) -> Process:
         loaded,
         versions.torch,
         versions.triton,
-        list(folders(paths, opened(pid))),
+        list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
 
 
+def _name(pid: int, command: list[str], cwd: str) -> str:
+    """As proc.known_as, but past the options of the interpreter."""
+    runs = program(command, cwd, "", "")
+    if runs.kind in ("script", "module"):
+        more = ["-m", runs.main] if runs.kind == "module" else [runs.main]
+        command = [command[0], *more, ""]
+    return proc.known_as(pid, command, True)
+
+
 def package(paths: set[str], library: str) -> str | None:
-    """The folder of the package that a mapped library is of, as /…/site-packages/torch."""
+    """The folder of the package that a mapped library is of, as /…/site-packages/torch.
+
+    None also where that was replaced since: what lies there now is another version.
+    """
     for path in sorted(paths):
         before, found, rest = path.partition(library)
-        if found and ".so" in rest and "/" not in rest:
+        if found and ".so" in rest and "/" not in rest and not rest.endswith(" (deleted)"):
             return before + library[: library.index("/", 1)]
     return None
 
@@ -271,7 +284,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 def folders(mapped: set[str], opened: set[str]) -> Iterator[Folder]:
     """The caches that files lie in, told by how PyTorch and Triton name what they write."""
     seen: dict[tuple[str, str], Folder] = {}
-    for why, paths in (("mapped", mapped), ("open", opened)):
+    for why, paths in (("mapped", mapped), ("open", opened - mapped)):
         for path in sorted(paths):
             if found := root_of(path.removesuffix(" (deleted)")):
                 known = seen.get(found, Folder(*found, why, 0, path))

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from torchkeeper.settings.assigned import Imported, Unreadable, look
+from torchkeeper.settings.assigned import Unreadable, look
 from torchkeeper.settings.programs import LIMIT
+from torchkeeper.settings.syntax import Imported
 
 #: Sources that are read, and bytes of one.
 MAX_FILES, MAX_BYTES = 200, 1 << 20
@@ -150,8 +151,8 @@ class Reading:
                 for path in self._either(base):
                     there = True
                     yield path
-            if there or one.level or not parts:
-                base = os.path.join(folder, *parts)
+            base = os.path.join(folder, *parts)
+            if there or one.level or not parts or os.path.isdir(self._root + base):
                 for name in one.names[:200]:
                     yield from self._either(os.path.join(base, name))
             if there:

@@ -69,6 +69,14 @@ def variables(data: bytes) -> dict[str, str]:
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if name}
 
 
+def has_overwritten(pid: int) -> bool:
+    """Whether it has written over what it was started with, as programs do that give themselves a
+    title (setproctitle): then nobody sees its environment any more.
+    """
+    data = read(pid, "environ")
+    return bool(data) and b"=" not in data.partition(b"\0")[0]
+
+
 def mapped(maps: bytes) -> set[bytes]:
     """The paths of the files that its ``maps`` names."""
     return {match[1] for match in _MAPPED.finditer(maps)}

@@ -72,7 +72,7 @@ class ProfileImport(Dialog):
         self.name.textChanged.connect(self._say)
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
-        self.resize(880, 620)
+        self.resize(1000, 640)
         listener = Listener(result=lambda said: self._show(said["offered"]), failed=self._failed)
         self._ticket = engines.offered_profile(path, listener)
 

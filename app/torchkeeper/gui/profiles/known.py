@@ -5,6 +5,7 @@ that may (``gui.asides``); the dataclasses are what it hands over.
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a file that is imported.
 _MOST = 1 << 20
+#: One after the other: who renames a profile and saves it then does it in that order.
+_WRITING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -70,24 +73,40 @@ def settings(name: str) -> dict[str, Any]:
     return {"settings": dict(profile.values)}
 
 
-def saved(profile: Profile, before: str) -> dict[str, Any]:
-    """Keep a profile; ``{"profile"}``. before: what it was called, where it was kept already.
+def saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, Any]:
+    """Keep a profile; ``{"profile"}``. before: as it is in its file, under its name there; None
+    where it has none yet. surely: whatever is in that by now.
 
-    Raises UserError.
+    Raises UserError, "profile-changed" where the file is another than before.
     """
     from torchkeeper.link.profiles import keeping
 
-    if before and before != profile.name:
-        keeping.rename(before, profile.name)
-    keeping.save(profile, replace=bool(before))
+    with _WRITING:
+        there = keeping.names()
+        if before is not None and before.name in there:
+            if not surely and _is_other(before):
+                raise user_error("profile-changed", {"name": before.name})
+            if before.name != profile.name:
+                keeping.rename(before.name, profile.name)
+        keeping.save(profile, replace=before is not None)
     return {"profile": profile}
+
+
+def _is_other(before: Profile) -> bool:
+    from torchkeeper.link.profiles import keeping
+
+    try:
+        return keeping.load(before.name) != before
+    except UserError:
+        return True
 
 
 def renamed(old: str, new: str) -> dict[str, Any]:
     """Call a profile that is kept otherwise; ``{"name"}``. Raises UserError."""
     from torchkeeper.link.profiles import keeping
 
-    keeping.rename(old, new)
+    with _WRITING:
+        keeping.rename(old, new)
     return {"name": new}
 
 
@@ -95,7 +114,8 @@ def removed(name: str) -> dict[str, Any]:
     """Keep a profile no more; ``{"name"}``. Raises UserError."""
     from torchkeeper.link.profiles import keeping
 
-    keeping.remove(name)
+    with _WRITING:
+        keeping.remove(name)
     return {"name": name}
 
 

@@ -7,37 +7,27 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
 
-from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui import forms
 from torchkeeper.gui.bars import UndoBar
 from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.profiles.checked import Checked
+from torchkeeper.gui.profiles.draftlist import DraftList
 from torchkeeper.gui.profiles.drafts import Draft, draft_of, free
 from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.profiles.known import Kept
 from torchkeeper.gui.profiles.live import Live, about
-from torchkeeper.gui.profiles.words import MARKS
+from torchkeeper.gui.profiles.storing import Storing, merged
 from torchkeeper.link.profiles.profile import MOST_ABOUT, Profile, name_fault
 from torchkeeper.link.words import UserError, printable, user_error
-from torchkeeper.settings.finding import Finding, worst
-from torchkeeper.settings.rules import check
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.rules import About, check
 
-_DRAFT = Qt.ItemDataRole.UserRole
-#: Characters of a name in the list.
-_NAME = 64
-#: And over the form.
+#: Characters of a name over the form.
 _SHORT = 28
 #: Pixels for the findings at most at first, and of what is over their list.
 _LISTED = 272
@@ -47,8 +37,6 @@ _ABOVE = 40
 class ProfilesPage(QWidget):
     """Reads and writes profiles through the worker; nothing is written before it is asked for."""
 
-    #: The list of profiles that are kept is another.
-    kept_changed = Signal()
     #: A file is to be imported; a profile is to be exported.
     importing = Signal()
     exporting = Signal(object)
@@ -57,23 +45,22 @@ class ProfilesPage(QWidget):
         super().__init__()
         self._engines = engines
         self._facts: dict[str, Any] | None = None
-        self._tickets: list[int] = []
-        self.drafts: list[Draft] = []
         self._moved = False
         #: Whether the profiles were read.
         self.read = False
         self.live = Live(engines, self)
+        self.storing = Storing(engines, self)
         self.new = forms.button(self.tr("&New"))
         self.import_ = forms.button(self.tr("&Import…"))
-        self.duplicate = forms.button(self.tr("D&uplicate"))
+        self.duplicate = forms.button(self.tr("&Duplicate"))
         self.rename = forms.button(self.tr("&Rename"))
         self.remove = forms.button(self.tr("Re&move"))
         self.export = forms.button(self.tr("&Export…"))
-        self.revert = forms.button(self.tr("Undo chan&ges"))
+        self.revert = forms.button(self.tr("&Undo changes"))
         self.save = forms.button(self.tr("&Save"), primary=True)
         self.notice = Notice()
         self.undo = UndoBar()
-        self.list = QListWidget()
+        self.list = DraftList(self._graded)
         self.blank = Blank("settings", 440)
         self.broken = Notice()
         self.title = forms.label("", "title")
@@ -100,10 +87,6 @@ class ProfilesPage(QWidget):
         ):  # fmt: skip
             button.setToolTip(hint)
             button.setAutoDefault(False)
-        self.list.setAccessibleName(self.tr("Profiles"))
-        self.list.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
-        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.about.setMaxLength(MOST_ABOUT)
         self.about.setPlaceholderText(self.tr("What it is for"))
         self.about.setAccessibleName(self.tr("What the profile is for"))
@@ -165,15 +148,18 @@ class ProfilesPage(QWidget):
         self.new.clicked.connect(self._new)
         self.import_.clicked.connect(self.importing)
         self.duplicate.clicked.connect(self._duplicate)
-        self.rename.clicked.connect(self._rename)
+        self.rename.clicked.connect(self.list.edit_name)
         self.remove.clicked.connect(self._remove)
         self.export.clicked.connect(self._export)
         self.revert.clicked.connect(self._revert)
         self.save.clicked.connect(lambda *_: self.save_current())
         self.notice.again.connect(self.read_again)
         self.split.splitterMoved.connect(self._split_moved)
-        self.list.currentItemChanged.connect(lambda *_: self._chosen())
-        self.list.itemChanged.connect(self._renamed)
+        self.list.chosen.connect(self._chosen)
+        self.list.named.connect(self._named)
+        self.storing.changed.connect(self._stored)
+        self.storing.failed.connect(self._unstored)
+        self.storing.overtaken.connect(self._overtaken)
         self.about.textEdited.connect(self._about_edited)
         self.form.changed.connect(self._edited)
         self.live.changed.connect(self._show_found)
@@ -181,110 +167,49 @@ class ProfilesPage(QWidget):
         self.checked.wanted.connect(lambda one: self.form.go_to(one.settings[0]))
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._remove,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
-        theme.follow(self, self._paint, now=False)
 
     # Reading.
 
     def read_again(self) -> None:
         """Read the profiles; what is edited stays."""
-        listener = Listener(result=lambda said: self._show(said["profiles"]), failed=self._unread)
-        self._tickets.append(self._engines.profiles(listener))
-
-    def _unread(self, error: UserError) -> None:
-        self.notice.tell(error, again=True)
+        self.storing.read(self._show, lambda error: self.notice.tell(error, again=True))
 
     def _show(self, every: Sequence[Kept]) -> None:
         self.read = True
         self.notice.tell(None)
-        edited = {one.name: one for one in self.drafts if one.changed}
-        found = []
-        for one in every:
-            draft = edited.pop(one.name, None)
-            if draft is not None:
-                draft.kept = one.profile
-            elif one.profile is not None:
-                draft = draft_of(one.profile, kept=True)
-            else:
-                draft = Draft(one.name, error=one.error)
-            found.append(draft)
-        self.drafts = sorted([*found, *edited.values()], key=lambda one: one.name.casefold())
-        self._fill(self.current.name if self.current else "")
+        name = self.current.name if self.current else ""
+        self.list.show_drafts(merged(self.drafts, every), name)
 
-    def add(self, profile: Profile, *, keep: bool = False, go: bool = True) -> Draft:
+    def add(self, profile: Profile, *, keep: bool = False) -> None:
         """Begin a profile with this one; a name that is taken gets a number. keep: save it."""
         name = free(profile.name, (one.name for one in self.drafts))
         draft = draft_of(Profile(name, profile.values, profile.about), kept=False)
-        self.drafts = sorted([*self.drafts, draft], key=lambda one: one.name.casefold())
-        self._fill(name if go or not self.current else self.current.name)
+        self.list.put(draft)
         if keep:
-            self._save(draft)
-        return draft
+            self.storing.save(draft)
 
     # The list.
 
     @property
+    def drafts(self) -> list[Draft]:
+        """All that there are."""
+        return self.list.drafts
+
+    @property
     def current(self) -> Draft | None:
         """The one that is chosen."""
-        item = self.list.currentItem()
-        draft: Draft | None = item.data(_DRAFT) if item is not None else None
-        return draft
+        return self.list.current
 
     @property
     def unsaved(self) -> list[Draft]:
         """Those with something that is in no file."""
-        return [one for one in self.drafts if one.changed]
+        return self.list.unsaved
 
-    def choose(self, name: str) -> None:
-        """Choose one by its name."""
-        for item in self._items():
-            if item.data(_DRAFT).name == name:
-                self.list.setCurrentItem(item)
+    def _graded(self, draft: Draft) -> Sequence[Finding]:
+        # What was looked up is known of the one that is chosen only.
+        return self.live.found if draft is self.current else check(draft.values, self._known())
 
-    def _items(self) -> list[QListWidgetItem]:
-        return [self.list.item(row) for row in range(self.list.count())]
-
-    def _fill(self, name: str) -> None:
-        self.list.blockSignals(True)
-        self.list.clear()
-        for draft in self.drafts:
-            item = QListWidgetItem()
-            item.setData(_DRAFT, draft)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
-            self.list.addItem(item)
-        rows = [row for row, one in enumerate(self.drafts) if one.name == name]
-        if self.drafts:
-            self.list.setCurrentRow(rows[0] if rows else 0)
-        self.list.blockSignals(False)
-        self._paint()
-        self._chosen()
-
-    def _paint(self) -> None:
-        self.list.blockSignals(True)
-        for item in self._items():
-            draft = item.data(_DRAFT)
-            item.setText(draft.name)
-            font = item.font()
-            font.setItalic(draft.changed)
-            item.setFont(font)
-            item.setIcon(self._icon(draft))
-            state = self.tr("not saved") if draft.changed else ""
-            item.setToolTip(forms.tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
-            told = ", ".join(x for x in (printable(draft.name, _NAME), state) if x)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, told)
-        self.list.blockSignals(False)
-
-    def _icon(self, draft: Draft) -> Any:
-        shades = theme.shades()
-        if draft.error is not None:
-            return icons.icon("error", shades.error)
-        found = self.live.found if draft is self.current else check(draft.values, self._known())
-        severity = worst(found)
-        if severity in ("error", "warning"):
-            name, colour = MARKS[str(severity)]
-            return icons.icon(name, getattr(shades, colour))
-        return icons.icon("done", shades.good)
-
-    def _known(self) -> Any:
+    def _known(self) -> About:
         return about(self._facts)
 
     # The one that is chosen.
@@ -296,13 +221,12 @@ class ProfilesPage(QWidget):
             known = self._known()
             self.form.use_versions(known.torch, known.triton)
             self._look(at_once=True)
-            self._paint()
+            self.list.paint()
 
     def _chosen(self) -> None:
         draft = self.current
-        there = draft is not None
         for button in (self.rename, self.remove):
-            button.setEnabled(there)
+            button.setEnabled(draft is not None)
         if draft is None:
             self.blank.say(*self._nothing())
             self.pages.setCurrentWidget(self.blank)
@@ -310,17 +234,12 @@ class ProfilesPage(QWidget):
             self.broken.tell(draft.error)
             self.pages.setCurrentWidget(self._broken_page)
         else:
-            self._head()
             self.about.setText(draft.about)
             self.about.setCursorPosition(0)
             self.form.show_values(draft.values)
             self.pages.setCurrentIndex(0)
         self._look(at_once=True)
         self._say()
-
-    def _head(self) -> None:
-        if (draft := self.current) is not None:
-            self.title.setText(printable(draft.name, _SHORT))
 
     def _nothing(self) -> tuple[str, str]:
         if not self.read:
@@ -336,9 +255,10 @@ class ProfilesPage(QWidget):
         good = draft is not None and draft.error is None
         for button in (self.duplicate, self.export):
             button.setEnabled(good)
-        self.save.setEnabled(good and draft is not None and draft.changed)
-        kept = draft is not None and draft.kept is not None
-        self.revert.setEnabled(kept and draft is not None and draft.changed)
+        changed = draft is not None and draft.changed
+        self.save.setEnabled(changed)
+        self.revert.setEnabled(changed and draft is not None and draft.kept is not None)
+        self.title.setText(printable(draft.name, _SHORT) if draft is not None else "")
 
     def _look(self, *, at_once: bool = False) -> None:
         draft = self.current
@@ -350,19 +270,11 @@ class ProfilesPage(QWidget):
     def _show_found(self) -> None:
         found = self.live.found
         self.checked.show_findings(found, checking=self.live.checking, error=self.live.error)
-        self._make_room()
         self.form.show_findings(found)
-        item = self.list.currentItem()
-        if item is not None:
-            self.list.blockSignals(True)
-            item.setIcon(self._icon(item.data(_DRAFT)))
-            self.list.blockSignals(False)
-
-    def _make_room(self) -> None:
-        """Give the list what it needs and no more, until somebody gives it another height."""
+        self.list.paint_current()
         if not self._moved:
-            many = self.checked.list.findings
-            low = min(_LISTED, self.checked.list.needed + _ABOVE) if many else 0
+            # What the list needs and no more, until somebody gives it another height.
+            low = min(_LISTED, self.checked.list.needed + _ABOVE) if found else 0
             self.split.setSizes([max(1, self.split.height() - low), low])
 
     def _split_moved(self, *_: object) -> None:
@@ -376,8 +288,7 @@ class ProfilesPage(QWidget):
 
     def _edited(self) -> None:
         if (draft := self.current) is not None:
-            was = draft.changed
-            draft.values = dict(self.form.values)
+            was, draft.values = draft.changed, dict(self.form.values)
             self._look()
             self._changed(was)
 
@@ -387,94 +298,48 @@ class ProfilesPage(QWidget):
             self._changed(was)
 
     def _changed(self, was: bool) -> None:
-        draft = self.current
-        if draft is not None and draft.changed != was:
-            self._paint()
+        if self.current is not None and self.current.changed != was:
+            self.list.paint()
         self._say()
 
     # What can be done.
 
     def _new(self) -> None:
         self.add(Profile(self.tr("profile")))
-        self._rename()
+        self.list.edit_name()
 
     def _duplicate(self) -> None:
         if (draft := self.current) is not None:
             self.add(draft.profile)
 
-    def _rename(self) -> None:
-        if (item := self.list.currentItem()) is not None:
-            self.list.setFocus()
-            self.list.editItem(item)
-
-    def _renamed(self, item: QListWidgetItem) -> None:
-        draft, name = item.data(_DRAFT), item.text().strip()
-        if name == draft.name:
-            self._paint()
-            return
+    def _named(self, draft: Draft, name: str) -> None:
         others = {one.name for one in self.drafts if one is not draft}
         why = name_fault(name)
         if why or name in others:
             code = "profile-name" if why else "profile-exists"
             self.notice.tell(user_error(code, {"name": name, "why": why}))
-            self._paint()
             return
+
+        def done() -> None:
+            self.list.sort_again(name)
+            self._say()
+
         self.notice.tell(None)
-        old, draft.name = draft.name, name
-        kept = draft.kept or draft.error
-        if not kept:
-            self._sort(name)
-            return
-
-        def done(_: object) -> None:
-            if draft.kept is not None:
-                draft.kept = Profile(name, draft.kept.values, draft.kept.about)
-            self._sort(name)
-            self.kept_changed.emit()
-
-        def failed(error: UserError) -> None:
-            draft.name = old
-            self.notice.tell(error)
-            self._paint()
-
-        listener = Listener(result=done, failed=failed)
-        self._tickets.append(self._engines.rename_profile(old, name, listener))
-
-    def _sort(self, name: str) -> None:
-        before = list(self.drafts)
-        self.drafts.sort(key=lambda one: one.name.casefold())
-        if self.drafts != before:
-            self._fill(name)
-        else:
-            # Who is at another name by now goes on with that.
-            self._paint()
-            self._head()
+        self.storing.rename(draft, name, done)
 
     def _remove(self) -> None:
-        draft = self.current
-        if draft is None:
-            return
-        self.notice.tell(None)
-        if draft.kept is None and draft.error is None:
-            self._removed(draft)
-            return
-        listener = Listener(result=lambda _: self._removed(draft), failed=self.notice.tell)
-        self._tickets.append(self._engines.remove_profile(draft.name, listener))
+        if (draft := self.current) is not None:
+            self.notice.tell(None)
+            self.storing.remove(draft, lambda: self._removed(draft))
 
     def _removed(self, draft: Draft) -> None:
-        if draft not in self.drafts:
+        if not self.list.drop(draft):
             return
-        row = self.drafts.index(draft)
-        self.drafts.remove(draft)
-        after = self.drafts[min(row, len(self.drafts) - 1)].name if self.drafts else ""
-        self._fill(after)
         self.list.setFocus()
         if draft.error is None:
-            text = self.tr("{} was removed").format(printable(draft.name, _NAME))
+            text = self.tr("{} was removed").format(printable(draft.name, 64))
             back, keep = draft.profile, draft.kept is not None
             self.undo.offer("", text, then=lambda: self.add(back, keep=keep))
-        if draft.kept is not None or draft.error is not None:
-            self.kept_changed.emit()
 
     def _export(self) -> None:
         if (draft := self.current) is not None:
@@ -483,41 +348,53 @@ class ProfilesPage(QWidget):
     def _revert(self) -> None:
         if (draft := self.current) is not None:
             draft.revert()
-            self._paint()
+            self.list.paint()
             self._chosen()
 
     def save_current(self) -> None:
         """Keep the one that is chosen."""
-        draft = self.current
-        if draft is not None and draft.changed:
-            self._save(draft)
+        if (draft := self.current) is not None and draft.changed:
+            self.storing.save(draft)
 
     def save_all(self, then: Callable[[], object]) -> None:
         """Keep all; ``then``: what follows where all could be kept."""
         left = self.unsaved
-        if not left:
+        if left:
+            self.storing.save(left[0], lambda: self.save_all(then))
+        else:
             then()
-            return
-        self._save(left[0], lambda: self.save_all(then))
 
-    def _save(self, draft: Draft, then: Callable[[], object] | None = None) -> None:
-        profile = draft.profile
+    def _stored(self) -> None:
+        self.notice.tell(None)
+        self.list.paint()
+        self._say()
 
-        def done(_: object) -> None:
-            draft.kept = profile
-            self.notice.tell(None)
-            self._paint()
-            self._say()
-            self.kept_changed.emit()
-            if then is not None:
-                then()
+    def _unstored(self, error: UserError) -> None:
+        self.notice.tell(error)
+        self.list.paint()
+        self._say()
 
-        listener = Listener(result=done, failed=self.notice.tell)
-        before = draft.kept.name if draft.kept is not None else ""
-        self._tickets.append(self._engines.save_profile(profile, before, listener))
+    def _overtaken(self, draft: Draft, error: UserError, then: Callable[[], object] | None) -> None:
+        """Another program has written into the file: ask which of the two is to be lost."""
+        dialog = confirm(
+            self,
+            self.tr("Changed meanwhile"),
+            error.what,
+            f"{error.why} {error.remedy}",
+            self.tr("&Overwrite"),
+            lambda: self.storing.save(draft, then, surely=True),
+        )
+
+        def read() -> None:
+            dialog.reject()
+            draft.revert()
+            self.read_again()
+
+        again = forms.button(self.tr("&Read it again"))
+        again.clicked.connect(read)
+        dialog.add_way(again)
 
     def let_go(self) -> None:
         """Hear no more of what was asked for; what is being written is written."""
         self.live.stop()
-        for ticket in self._tickets:
-            self._engines.leave(ticket, cancel=False)
+        self.storing.let_go()

@@ -15,7 +15,7 @@ from torchkeeper.link.words import user_error
 def _shown(window: Window, name: str) -> SettingsDialog:
     dialog = window.flows.profiles.show_settings()
     turn(5.0, lambda: dialog.page.read and dialog.choice_of.facts is not None)
-    dialog.page.choose(name)
+    dialog.page.list.choose(name)
     turn(2.0, lambda: not dialog.page.live.checking)
     return dialog
 
@@ -31,7 +31,7 @@ def _settings(stage: Stage) -> None:
     dialog.page.form.only.setChecked(True)
     stage.take("settings-only-set", dialog)
     dialog.page.form.only.setChecked(False)
-    dialog.page.choose("old")
+    dialog.page.list.choose("old")
     stage.take("settings-damaged", dialog)
     dialog.reject()
     turn()

@@ -35,19 +35,19 @@ def about_of(facts: Mapping[str, Any]) -> About:
     return About(facts.get("torch"), facts.get("triton"), gpu)
 
 
-def allowed(profile: Profile, about: About | None = None, force: bool = False) -> list[Finding]:
+def allowed(profile: Profile, about: About | None = None, insist: bool = False) -> list[Finding]:
     """What is wrong with a profile that is to be used all the same, the worst first.
 
-    Raises UserError("profile-refused") where there are errors, unless with ``force``.
+    Raises UserError("profile-refused") where there are errors, unless with ``insist``.
     """
     found = check(profile.values, about)
     errors = [said(one) for one in found if one.severity == "error"]
-    if not errors or force:
+    if not errors or insist:
         return found
     what = f"The profile “{printable(profile.name)}” is not used: something in it is wrong."
     why = "\n".join(part for one in errors for part in (one.what, one.why, one.remedy) if part)
     raise UserError(
-        what, why, "Correct it, or insist with --force.", code="profile-refused",
+        what, why, "Correct it, or use it all the same with --insist.", code="profile-refused",
         params={"profile": profile.name},
     )  # fmt: skip
 

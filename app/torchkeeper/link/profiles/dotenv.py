@@ -80,7 +80,9 @@ def read(text: str) -> Taking:
             continue
         number = text.count("\n", 0, at) + 1
         match = _LINE.match(text, at, end)
-        if match is None:
+        if match is None or not (
+            match["sign"] or re.match(r"[ \t\r]*(?:#|$)", line[match.end() - at :])
+        ):
             raise unread(number, "It sets no variable")
         name, start = match["name"], match.end()
         if not match["sign"]:

@@ -20,7 +20,7 @@ _SECRET = re.compile(r"([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/([-._a-zA-Z0-9]{
 #: What the kubelet takes for something else: a dollar before a parenthesis, and several of them.
 _DOLLARS = re.compile(r"\${2,}|\$(?=\()")
 _EXPANDED = re.compile(r"\$(?:\$|\(([^)]*)\))")
-_VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 #: How deep containers are looked for.
 _DEPTH = 24
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

@@ -21,11 +21,10 @@ _NAMES = (
     (re.compile(r"(?:.*/)?(?:\.env(?:\.[^/]*)?|[^/]*\.env)"), "env"),
     (re.compile(r".*\.(?:sh|bash)"), "sh"),
 )  # fmt: skip
-_YAML = re.compile(r"(?:apiVersion|kind|metadata|spec|data|env):(?:\s|$)|---\s*$|- name:\s|\{|\[")
+_YAML = re.compile(r"[A-Za-z_][\w.-]*:(?:\s|$)|---\s*$|- |\{\s*\"|\[\s*\{")
 _DOCKER = re.compile(r"(?:FROM|ENV|ARG|RUN|COPY)[ \t]+\S", re.IGNORECASE)
 _SHELL = re.compile(r"#!|(?:export|unset|declare|typeset|env|set|source|\.|if|for)[ \t]+\S")
 _ASSIGNS = re.compile(r"[A-Za-z_][\w.-]*[ \t]*=")
-_MAPS = re.compile(r"[A-Z][A-Z0-9_]*:(?:\s|$)")
 _TOML = re.compile(r"\[settings\]\s*(?:#.*)?$|about\s*=\s*[\"']")
 
 
@@ -47,7 +46,7 @@ def guess(text: str, file: str = "") -> str:
             continue
         if _TOML.match(line):
             return "toml"
-        if _YAML.match(line) or _MAPS.match(line):
+        if _YAML.match(line):
             return "kubernetes"
         if _DOCKER.match(line) and not _ASSIGNS.match(line):
             return "dockerfile"

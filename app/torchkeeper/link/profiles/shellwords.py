@@ -69,8 +69,9 @@ class _Reader:
         self._at = 0
         #: What has been opened: what closes it, and what it is.
         self._open: list[tuple[str, str]] = []
-        #: Ends of texts that begin with the next line, and whether tabs before them do not count.
-        self._here: list[tuple[str, bool]] = []
+        #: Ends of texts that begin with the next line, whether tabs before them do not count, and
+        #: whether a backslash joins lines there.
+        self._here: list[tuple[str, bool, bool]] = []
 
     def commands(self) -> Iterator[Command]:
         after = ""
@@ -155,7 +156,8 @@ class _Reader:
             self._at = redirect.end()
             target = self._next()
             if redirect[0].lstrip("0123456789") in ("<<", "<<-") and isinstance(target, Word):
-                self._here.append((target.text, redirect[0].endswith("-")))
+                joins = target.plain == len(target.text)
+                self._here.append((target.text, redirect[0].endswith("-"), joins))
             return self._next() if isinstance(target, Word) else target
         if operator := _OPERATORS.match(text, self._at):
             self._at = operator.end()
@@ -163,10 +165,17 @@ class _Reader:
         return self._word()
 
     def _skip_here(self) -> None:
-        for end, tabs in self._here:
+        for end, tabs, joins in self._here:
+            before = ""
             while self._at < len(self._text):
                 line, _, _ = self._text[self._at :].partition("\n")
                 self._at += len(line) + 1
+                slashes = len(line) - len(line.rstrip("\\"))
+                if joins and slashes % 2:
+                    before += line[:-1]
+                    continue
+                line = before + line
+                before = ""
                 if (line.lstrip("\t") if tabs else line) == end:
                     break
         self._here.clear()
@@ -191,7 +200,10 @@ class _Reader:
                 parts.append(said)
                 needs = needs or more
             elif char == "\\":
-                parts.append(text[self._at + 1 : self._at + 2].replace("\n", ""))
+                after = text[self._at + 1 : self._at + 2]
+                if not after:
+                    raise unread(self._line(), "The script ends with a backslash")
+                parts.append(after.replace("\n", ""))
                 self._at += 2
             elif char in "$`":
                 said, more = self._expansion(quoted=False)
@@ -238,6 +250,9 @@ class _Reader:
         """What stands at a dollar or a backquote: a text, and what the shell would put there."""
         text, began = self._text, self._at
         after = text[began + 1 : began + 2]
+        if text.startswith("\\\n", began + 1):
+            self._at += 3
+            return "", "a $ whose line goes on in the next"
         if text[began] == "`":
             self._past("`", began + 1)
             return "", "what a command prints, `…`"
@@ -253,7 +268,7 @@ class _Reader:
             return "", "escapes, $'…'"
         if after == '"' and not quoted:
             self._at += 1
-            return "", ""
+            return "", 'a translation, $"…"'
         if parameter := _PARAMETER.match(text, began):
             self._at = parameter.end()
             return "", f"another variable, {parameter[0]}"

@@ -145,7 +145,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "TORCH_COMPILE_CACHE_KEY_TAG", "text", "config", "keys",
         "A text that is part of every key: entries of another tag are not found.",
-        (("2.9", None),), COMPILER, "torch.compiler.config.cache_key_tag", False, in_key=True,
+        (("2.9", ""),), COMPILER, "torch.compiler.config.cache_key_tag", False, in_key=True,
     ),
     Setting(
         "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "switch", "one", "keys",

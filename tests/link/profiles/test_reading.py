@@ -1,0 +1,329 @@
+"""What is read from files that set variables: what it means to who runs them; nothing is run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from torchkeeper.link.profiles import formats, reading
+from torchkeeper.link.words import UserError
+
+FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"
+FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
+
+
+def values(text: str, format: str | None, **more: str) -> dict[str, str]:
+    return formats.read(text, format, "x", **more).profile.values
+
+
+def refusal(text: str, format: str, **more: str) -> UserError:
+    with pytest.raises(UserError) as caught:
+        formats.read(text, format, "x", **more)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (f"export {FX}=1 {TAG}='a b'\n", {FX: "1", TAG: "a b"}),
+        (f"{FX}=0; export {FX}", {FX: "0"}),
+        (f"export {FX}=1\nunset {FX} {TAG}\nexport {TAG}=b # why\n", {TAG: "b"}),
+        (f"env -u {TAG} {FX}=1 python train.py --x={TAG}=2", {FX: "1"}),
+        (f"cd /srv && {FX}=0 {TAG}=v2 exec python serve.py 2>&1 | tee log &", {FX: "0", TAG: "v2"}),
+        (f"declare -x {TAG}=\"a'\\$\\\\b\"'c'\\ d", {TAG: "a'$\\bc d"}),
+        (f"export {TAG}=a\\\nb\r\nexport {FX}=1\r\n", {TAG: "ab", FX: "1"}),
+        (f"cat > x <<'EOF'\nexport {FX}=1\nEOF\ncat <<-E >&2\n\t{TAG}=1\n\tE\n{TAG}=2", {TAG: "2"}),
+        (f'if [ -n "$X" ]; then echo {FX}=1; fi\nexport OTHER=$(id) {TAG}=x', {TAG: "x"}),
+        (f"export {TAG}='two\nlines'", {TAG: "two\nlines"}),
+        (f"set -eu -o pipefail\nnohup env {TAG}= python x", {TAG: ""}),
+        (f"export {TAG}=a$ {FX}=1#2", {TAG: "a$", FX: "1#2"}),
+    ],
+)
+def test_scripts(script: str, expected: dict[str, str]) -> None:
+    assert values(script, "sh") == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "line", "why"),
+    [
+        (f"\nexport {FX}=$(touch ran)", 2, "what a command prints, $(…)"),
+        (f"export {FX}=`touch ran`", 1, "what a command prints, `…`"),
+        (f'export {TAG}="$HOME/x"', 1, "another variable, $HOME"),
+        (f"export {TAG}=${{X:-$(touch ran)}}", 1, "another variable, ${X:-$(touch ran)}"),
+        (f"export {TAG}=~/x", 1, "your home folder"),
+        (f"export {TAG}=$'a'", 1, "escapes"),
+        (f"{TAG}+=x", 1, "what it had before"),
+        (f"{TAG}=(a b)", 1, "a list"),
+        (f"if true\nthen\n  export {FX}=1\nfi", 3, "a condition"),
+        (f"[ -f x ] && export {FX}=1", 1, "a condition"),
+        (f"false || unset {FX}", 1, "a condition"),
+        (f"for x in 1 2; do {FX}=1; done", 1, "a loop"),
+        (f"case $1 in\n a|b) {FX}=1 ;;\nesac", 2, "a condition"),
+        (f"setup() {{\n export {FX}=1\n}}", 2, "a call of the function"),
+        (f"( export {FX}=1 )", 1, "a group of commands"),
+        (f"echo | export {FX}=1", 1, "a pipe"),
+        (f"export {FX}=1 &", 1, "another process"),
+        (f"x=1\nexport {FX}='", 2, "A quote is not closed"),
+        (f"export {FX}=1\n(", 2, "is missing at the end"),
+    ],
+)
+def test_what_a_script_does_not_say_is_refused_and_not_found_out(
+    script: str, line: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = refusal(script, "sh")
+    assert error.params["line"] == line
+    assert why in str(error.params["why"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_script_sources_is_named() -> None:
+    read = formats.read(f". ./more.sh\nexport {FX}=1\nexport PATH=/x", "sh", "x")
+    assert read.profile.values == {FX: "1"}
+    assert dict(read.left) == {
+        "line 1: . ./more.sh": "what that sets is not looked at",
+        "PATH": "it is no setting of the caches",
+    }
+
+
+PIECES = ["a", "b", "'a b'", '"a b"', "\\", "#", ";", "{", "}", ":", "=", "\n", "\\\n", "é", "%",
+          "''", '"\\$x"', "x\\\\", "$", "*", "'", '"', "!", "[", "?"]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.sampled_from(["export {}={}", "{}={}", "# {}={}", "unset {}; : {}",
+                             "cat <<E\n{}={}\nE"]),
+            st.sampled_from([FX, TAG]),
+            st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
+        ),
+        min_size=1, max_size=3,
+    )
+)  # fmt: skip
+def test_what_is_read_of_a_script_is_what_the_shells_make_of_it(
+    lines: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    script = "\n".join(form.format(name, text) for form, name, text in lines)
+    try:
+        read = values(script, "sh")
+    except UserError:
+        return
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "script").write_text(script)
+    for shell in ("dash", "bash"):
+        done = subprocess.run(
+            [shell, "-c", "set -a; . ./script >/dev/null; exec env -0"],
+            env={"PATH": os.environ["PATH"]}, cwd=folder, capture_output=True, check=False,
+        )  # fmt: skip
+        assume(not done.stderr)  # a command that is not there, a variable that cannot be set
+        pairs = (one.partition(b"=") for one in done.stdout.split(b"\0"))
+        env = {name.decode(): value.decode() for name, _, value in pairs}
+        assert {name: env[name] for name in (FX, TAG) if name in env} == read, script
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{FX}=1\nexport {TAG} = v 2 # why\n\n# {URL}=x", {FX: "1", TAG: "v 2"}),
+        (f"{TAG}='a # \\'b\\\\'  # c\n{FX}=\"0\"\r\n", {TAG: "a # 'b\\", FX: "0"}),
+        (f'{TAG}="a\\tb\\"\\$c"', {TAG: 'a\tb"$c'}),
+        (f"{TAG}=a#b", {TAG: "a#b"}),
+        (f"{TAG}=\n{FX}=$ 1", {TAG: "", FX: "$ 1"}),
+        (f"{TAG}='two\nlines'\n{FX}=1", {TAG: "two\nlines", FX: "1"}),
+        (f"{FX}\n{TAG}=1", {TAG: "1"}),
+    ],
+)
+def test_env_files(text: str, expected: dict[str, str]) -> None:
+    assert values(text, "env") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"{TAG}=$HOME/x", "another variable, $HOME"),
+        (f'{TAG}="a${{X}}"', "another variable, ${X}"),
+        (f"{TAG}='a", "A quote is not closed"),
+        (f"{TAG}='a'b", "something follows it"),
+        ("what is this", "It sets no variable"),
+    ],
+)
+def test_env_files_that_do_not_say_it(text: str, why: str) -> None:
+    assert why in str(refusal(text, "env").params["why"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"FROM x\nENV {FX}=1 {TAG}='a b'\nenv {URL} redis://h  /0 \n",
+         {FX: "1", TAG: "a b", URL: "redis://h  /0"}),
+        (f"# escape=`\nFROM x\nENV {TAG}=a`\nb {FX}=1\n", {TAG: "ab", FX: "1"}),
+        (f"FROM x AS base\nENV R=/r {FX}=0\nFROM y\nENV {FX}=1\nFROM base\n"
+         f"ENV {FOLDER}=$R/c {TAG}=${{R}}", {FX: "0", FOLDER: "/r/c", TAG: "/r"}),
+        (f"FROM x\nENV {TAG}=a \\\n# a comment\n\n  {FX}=1 #=2\n",
+         {TAG: "a", FX: "1"}),
+        (f"FROM x\nRUN <<EOF cat > y\nENV {FX}=1\nEOF\nRUN echo ENV {FX}=1\nENV {TAG}=1",
+         {TAG: "1"}),
+        (f"FROM x\nENV A=1\nENV A=2 {TAG}=$A", {TAG: "1"}),
+        (f'ENV {TAG}="\\$a\\\\\\"b\\c"', {TAG: '$a\\"b\\c'}),
+    ],
+)  # fmt: skip
+def test_dockerfiles(text: str, expected: dict[str, str]) -> None:
+    """Each but the one with RUN was built by buildah 1.28, with the same result."""
+    assert values(text, "dockerfile") == expected
+
+
+def test_a_stage_is_chosen() -> None:
+    text = f"FROM x AS one\nENV {FX}=0\nFROM y AS two\nENV {FX}=1"
+    assert [values(text, "dockerfile", stage=one) for one in ("one", "ONE", "0", "two")] == [
+        {FX: "0"}, {FX: "0"}, {FX: "0"}, {FX: "1"},
+    ]  # fmt: skip
+    error = refusal(text, "dockerfile", stage="three")
+    assert error.why == "The file has 2 of them: one, two."
+    error = refusal(f"FROM x\nARG V=1\nENV {FX}=$V", "dockerfile")
+    assert (error.params["line"], "made of $V" in str(error.params["why"])) == (3, True)
+    assert "A quote" in str(refusal(f"ENV {FX}='1", "dockerfile").params["why"])
+
+
+POD = f"""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: shared
+data:
+  {TAG}: "from a map"
+  notes.txt: hello
+---
+apiVersion: batch/v1
+kind: CronJob
+spec:
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          initContainers:
+          - name: prepare
+            env:
+            - name: {FX}
+              value: "0"
+          containers:
+          - name: serve
+            envFrom:
+            - configMapRef:
+                name: shared
+            - configMapRef:
+                name: elsewhere
+            env:
+            - name: {FX}
+              value: "1"
+            - name: HOME
+              value: /root
+            - name: {URL}
+              valueFrom:
+                secretKeyRef:
+                  name: redis
+                  key: url
+            - name: {FOLDER}
+              value: "$$(x) $(HOME)/cache"
+            - name: OMP_NUM_THREADS
+              value: 4
+"""
+
+
+def test_manifests() -> None:
+    read = formats.read(POD, None, "x")
+    assert read.profile.values == {FX: "1", TAG: "from a map"}
+    left = {name: why.partition(" (line")[0] for name, why in read.left}
+    assert left == {
+        URL: "its value comes from a Secret",
+        FOLDER: "it is made of another variable, $(HOME)",
+        "OMP_NUM_THREADS": "Kubernetes takes nothing but a text in quotes there",
+        "HOME": "it is no setting of the caches",
+        "envFrom: elsewhere": "what is in that ConfigMap is not in the file",
+    }
+    assert values(POD, None, container="prepare") == {FX: "0"}
+    assert refusal(POD, "kubernetes", container="x").why == "There are: shared, prepare, serve."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"- name: {FX}\n  value: '1'\n",
+        f"env:\n- name: {FX}\n  value: '1'\n",
+        f"env: {{{FX}: '1'}}",
+        f"{FX}: '1'",
+        f"data: {{{FX}: '1'}}",
+        f"kind: ConfigMap\ndata: {{{FX}: '1'}}",
+        f"kind: List\nitems:\n- kind: Pod\n  spec:\n    containers:\n    - env:\n"
+        f"      - {{name: {FX}, value: '1'}}",
+        f"base: &base\n  env: [{{name: {FX}, value: '1'}}]\ncontainers:\n- <<: *base\n  name: a",
+        f'[{{"name": "{FX}", "value": "1"}}]',
+    ],
+)
+def test_parts_of_manifests(text: str) -> None:
+    assert values(text, None) == {FX: "1"}
+
+
+def test_several_containers_are_named() -> None:
+    text = (
+        "kind: Deployment\nspec:\n template:\n  spec:\n   containers:\n   - name: a\n     env:\n"
+        f"     - name: {FX}\n       value: '1'\n   - name: b\n"
+    )
+    error = refusal(text, "kubernetes")
+    assert (error.code, error.why) == ("profile-container-which", "They are: a, b.")
+    assert values(text, "kubernetes", container="a") == {FX: "1"}
+    assert values(text, "kubernetes", container="b") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "It is no YAML"),
+        ("[" * 5000, "nested too deep"),
+        ("&a [*a]\n", ""),
+        ("\n".join(f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 8}]}}" if n else "a0: &a0 {b: c}"
+                   for n in range(40)), ""),
+        ("kind: Pod", ""),
+        ("!!python/object/apply:os.system ['touch ran']", ""),
+    ],
+)  # fmt: skip
+def test_manifests_of_an_enemy(
+    text: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = refusal(text, "kubernetes")
+    assert why in str(error.params.get("why", ""))
+    assert why or error.code == "profile-nothing-there"
+    assert not list(tmp_path.iterdir())
+
+
+def test_formats_are_guessed() -> None:
+    assert reading.guess("", "deploy/Dockerfile.gpu") == "dockerfile"
+    assert reading.guess("", "serve.Dockerfile") == "dockerfile"
+    assert reading.guess("", "/x/.env.local") == "env"
+    assert reading.guess("", "a.yml") == "kubernetes"
+    assert reading.guess("", "p.toml") == "toml"
+    assert reading.guess(f"# x\n[settings]\n{FX} = '1'") == "toml"
+    assert reading.guess(f"#!/bin/sh\n{FX}=1") == "sh"
+    assert reading.guess(f"{FX}=1 python x") == "sh"
+    assert reading.guess(f"{FX}=1\n{TAG}='a b' # c") == "env"
+    assert reading.guess(f"# syntax=x\n\nARG X\nFROM y\nENV {FX}=1") == "dockerfile"
+
+
+def test_files_that_are_not_read(tmp_path: Path) -> None:
+    large, binary = tmp_path / "large.env", tmp_path / "binary.env"
+    large.write_bytes(b"A=1\n" * (reading.MOST_BYTES // 4 + 1))
+    binary.write_bytes(b"A=1\nB=\xff\n")
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in ((large, "It is too large"), (binary, "Line 2 is not UTF-8"),
+                      (tmp_path / "pipe", "It is not a file"),
+                      (tmp_path / "none", "No such file or directory")):  # fmt: skip
+        with pytest.raises(UserError) as caught:
+            reading.text_in(str(path))
+        assert caught.value.params["why"] == why
