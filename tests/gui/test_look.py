@@ -141,6 +141,9 @@ STATES = {
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
+    "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
+    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch",
+    "doctor-healthy": "doctor-healthy",
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
