@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ran, Tk
+from tests.conftest import DATA, objects_of
 from torchkeeper.cli import main
 from torchkeeper.link.profiles import keeping
 from torchkeeper.link.profiles.formats import FORMATS
@@ -241,3 +242,71 @@ def test_a_profile_that_is_wrong_is_not_used_unless_one_insists(tk: Tk) -> None:
     had, ran = program_of(tk, "--profile", "bad", "--insist")
     assert (had[AOT], ran.code) == ("1", 0)
     assert "The remote AOTAutograd cache is on" in ran.err
+
+
+#: Says in a file what it was started with, and fails.
+TELLING = """\
+[[script]]
+command = ["sh", "-c", "env -0 > %s; exit 3"]
+[environment]
+TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE = "0"
+"""
+
+
+def test_what_is_warmed_has_exactly_the_profile(tk: Tk, tmp_path: Path, torch_python: str) -> None:
+    """And what the recipe says for itself; where it leads to is asked for."""
+    values = {
+        TAG: "x",
+        FOLDER: "/srv/cache",
+        URL: f"redis://u:{PASSWORD}@h",
+        "OMP_NUM_THREADS": "3",
+    }
+    keeping.save(Profile("one", values))
+    (tmp_path / "telling.toml").write_text(TELLING % (tmp_path / "env"))
+    warm = ("warm", "telling.toml", "--into", "place", "--env", torch_python)
+    ran = tk(*warm, "--profile", "one", **{FX: "1", AOT: "1", "TRITON_CACHE_DIR": "/x"})
+    env = dict(
+        one.split("=", 1) for one in (tmp_path / "env").read_text().split("\0") if "=" in one
+    )
+    place = str(tmp_path / "place")
+    own = {"TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE": "0"}
+    ours = {name: env[name] for name in BY_NAME if name in env and name != "TMPDIR"}
+    assert ours == {**values, FOLDER: place, **own}
+    assert ran.code == 1, "the script has failed"
+    assert f"The folder is {place}, as you said" in ran.err
+    assert "telling sets TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE itself" in ran.err
+    assert PASSWORD not in ran.out + ran.err
+    (tmp_path / "env").unlink()
+    keeping.save(Profile("off", {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}))
+    keeping.save(Profile("bad", {AOT: "1"}))
+    for name, said in (("off", "PyTorch keeps nothing"), ("bad", "use it all the same with")):
+        ran = tk(*warm, "--profile", name)
+        assert (ran.code, said in ran.err) == (1, True), ran.err
+    assert not (tmp_path / "env").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_profile_is_in_what_is_compiled_with_it(
+    tk: Tk, tmp_path: Path, filled: Path, header_folder: Path, torch_python: str
+) -> None:
+    """A tag that is part of the keys: with the profile a program hits, without it it does not."""
+    keeping.save(Profile("team", {TAG: "of the team"}))
+    place = tmp_path / "place"
+    objects_of(filled, place)
+    command = [torch_python, str(DATA / "plain_script.py")]
+    (tmp_path / "plain.toml").write_text(f"[[script]]\ncommand = {json.dumps(command)}\n")
+    temporary = {"TMPDIR": str(header_folder)}
+    into = ("--into", place)
+    ran = tk("warm", "plain.toml", *into, "--env", torch_python, "--profile", "team", **temporary)
+    assert ran.code == 0, ran.err
+    entry = next(one for one in tk("ls", place, "--json").objects if one.get("kind") == "fxgraph")
+    factors = tk("show", place, entry["key"], "--json").out
+    assert "of the team" in factors
+    counted = [
+        tk("run", *into, *more, "--json", "--", *command, **temporary).objects[-1]["result"]
+        for more in (("--profile", "team"), ())
+    ]
+    assert [(one["hits"] > 0, one["misses"] > 0) for one in counted] == [
+        (True, False), (False, True),
+    ]  # fmt: skip

@@ -46,7 +46,7 @@ def test_a_process(tk: Tk, program: int) -> None:
     for words in map(str.split, filter(None, ran.out.splitlines())):
         lines.setdefault(words[0], words[1:])  # findings follow the table
     assert lines[FX] == ["0", "code:", "serve.py:2"]
-    assert lines[URL] == ["redis://…@host:1/0", "variable"]
+    assert lines[URL] == ["redis://me:…@host:1/0", "variable"]
     assert lines["TORCH_COMPILE_JOB_ID"] == ["mine", "variable"]
     assert lines["TORCHINDUCTOR_FORCE_DISABLE_CACHES"][:3] == ["0", "default", "of"]
     assert "TORCHINDUCTOR_FILE_LOCK_TIMEOUT" not in lines
@@ -85,7 +85,7 @@ def test_an_interpreter(tk: Tk, torch_python: str) -> None:
     assert ran.code == 0, ran.err
     lines = [line.split() for line in ran.out.splitlines()]
     assert [FX, "0", "variable"] in lines
-    assert [URL, "redis://…@host:1/0", "variable"] in lines
+    assert [URL, "redis://me:…@host:1/0", "variable"] in lines
     assert "s3cret" not in ran.out + ran.err
 
 

@@ -40,7 +40,7 @@ class Stock:
 
     def __call__(self, cache: Path | str, what: str = "mm", **env: str) -> dict[str, Any]:
         """What became of a compile with a cache folder. what: "mm", which calls an extern kernel,
-        "sin", which needs a C++ compiler, or "eager".
+        or "sin", which needs a C++ compiler.
         """
         assert self._process.stdin and self._process.stdout
         asked = {"what": what, "env": {"TORCHINDUCTOR_CACHE_DIR": str(cache), **env}}

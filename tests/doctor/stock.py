@@ -24,13 +24,6 @@ def compiled(what: str) -> dict[str, Any]:
     """Compile and run one of two things; ``mm`` needs no C++ compiler, ``sin`` does."""
     if what == "mm":
         torch.compile(lambda x, y: x @ y)(torch.rand(4, 4), torch.rand(4, 4))
-    elif what == "eager":
-        from torch._inductor.aoti_eager import aoti_compile_with_persistent_cache
-
-        told = aoti_compile_with_persistent_cache(
-            "aten", "sin.default", "cpu", False, torch.ops.aten.sin.default, (torch.rand(8),), {}
-        )
-        return {"told": told}
     else:
         torch.compile(lambda x: x.sin() + 1)(torch.rand(64))
     return dict(torch._dynamo.utils.counters["inductor"])

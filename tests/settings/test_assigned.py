@@ -117,7 +117,7 @@ if __name__ == "__main__":
 def test_a_password_is_not_told() -> None:
     source = f"import os\nos.environ['{URL}'] = 'redis://user:s3cret@host:1/0'"
     (one,) = look(source.encode()).assigned
-    assert one.value == "redis://…@host:1/0"
+    assert one.value == "redis://user:…@host:1/0"
 
 
 def test_others_of_these_names_are_not_meant() -> None:

@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_shown_as_it_is(changed: Settled) -> None:
 
 def test_folders_and_passwords(changed: Settled) -> None:
     here = by_name(changed)
-    assert here[URL] == Origin(URL, "redis://…@host:1/0", "variable", URL)
+    assert here[URL] == Origin(URL, "redis://me:…@host:1/0", "variable", URL)
     assert here[FOLDER].by == "variable"
     assert here["TRITON_CACHE_DIR"].value == f"{here[FOLDER].value}/triton"
     assert here["TORCHINDUCTOR_FORCE_DISABLE_CACHES"].by == "default"

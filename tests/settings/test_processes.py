@@ -141,7 +141,7 @@ def test_what_its_code_sets(served: int) -> None:
     assert [one["wins"] for one in by_name(told)[FX]["overrides"]] == [False]
     assert brief(told, AOT) == ("0", "code", "", "serve.py:5", True)
     assert brief(told, "TORCH_COMPILE_CACHE_KEY_TAG") == ("own", "code", "", "own.py:2", True)
-    assert brief(told, URL) == ("redis://…@host:1/0", "variable", URL, "", True)
+    assert brief(told, URL) == ("redis://me:…@host:1/0", "variable", URL, "", True)
     assert brief(told, MASTER) == ("0", "default", "", "", True)
     codes = [one["code"] for one in told["findings"]]
     assert "setting-forced" in codes
@@ -187,6 +187,8 @@ def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None
     assert brief(told, FOLDER) == ("/mine", "variable", FOLDER, "", True)
     assert brief(told, FX) == ("0", "code", "", "run.py:3", True)
     assert brief(told, MASTER) == ("1", "code", "", "run.py:4", False)
+    assert by_name(told)[MASTER]["otherwise"] == "0"
+    assert by_name(told)[FX]["otherwise"] is None
 
 
 def test_variables_that_code_sets(start: Start, tmp_path: Path) -> None:
@@ -203,6 +205,19 @@ def test_variables_that_code_sets(start: Start, tmp_path: Path) -> None:
     assert brief(told, FX) == ("1", "code", "", f"{script}:2", True)
     assert [one["wins"] for one in by_name(told)[FX]["overrides"]] == [True, False, False]
     assert brief(told, AOT) == ("1", "code", AOT, f"{script}:4", True)
+
+
+def test_of_what_is_not_to_be_seen_nothing_is_said(start: Start, tmp_path: Path) -> None:
+    aot = "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"
+    fx = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
+    (tmp_path / "sure.py").write_text(WAIT)
+    (tmp_path / "open.py").write_text(f"import os\nos.environ['{fx}'] = str(1 + 0)\n{WAIT}")
+    codes = {}
+    for name in ("sure.py", "open.py"):
+        told = of_process(start(sys.executable, name, cwd=tmp_path, **{aot: "1"}))
+        codes[name] = [one["code"] for one in told["findings"]]
+    assert "remote-autograd-alone" in codes["sure.py"]
+    assert "remote-autograd-alone" not in codes["open.py"]
 
 
 def test_a_program_that_says_too_much(start: Start, tmp_path: Path) -> None:

@@ -52,6 +52,10 @@ def problem_of(params: dict[str, Any], report: Recorder | None = None) -> Proble
         ({"into": "x", "only": []}, "only"),
         ({"into": "x", "only": [7]}, "only"),
         ({"into": "x", "only": [False]}, "only"),
+        ({"into": "x", "settings": []}, "settings"),
+        ({"into": "x", "settings": {"PATH": "/"}}, "settings"),
+        ({"into": "x", "settings": {"TMPDIR": 1}}, "settings"),
+        ({"into": "x", "settings": {"TMPDIR": "\0"}}, "settings"),
     ],
 )
 def test_wrong_requests(params: dict[str, Any], field: str, jobs: list[int]) -> None:

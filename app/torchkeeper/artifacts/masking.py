@@ -1,4 +1,4 @@
-"""A command line, or an address, without its passwords and tokens: an ellipsis in their place.
+"""A command line without its passwords and tokens: an ellipsis in their place.
 
 Nobody can tell for certain. What others may read errs towards hiding.
 """
@@ -29,8 +29,6 @@ _TOKEN = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",
     re.IGNORECASE,
 )
-#: All that may be a password in an address, however odd it is: up to the last sign before the host.
-_BEFORE_HOST = re.compile(r"^(\s*[A-Za-z][\w+.-]*://)?.*@", re.DOTALL)
 
 
 def hidden(command: Sequence[str]) -> list[str]:
@@ -48,8 +46,3 @@ def hidden(command: Sequence[str]) -> list[str]:
         after = _OPTION.fullmatch(argument) is not None
         found.append(shown)
     return found
-
-
-def address(text: str) -> str:
-    """An address that may hold a password, without it and without the user; wrong ones, too."""
-    return hidden([_BEFORE_HOST.sub(lambda match: f"{match[1] or ''}…@", text)])[0]

@@ -30,6 +30,8 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
     if args.profile is None:
         return
     one = chosen(args.profile)
+    applying.check_caches(one)
+    applying.allowed(one, None, args.insist)  # what needs no look at torch, first
     about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
     applying.check_caches(one, about.torch)
     found = applying.allowed(one, about, args.insist)

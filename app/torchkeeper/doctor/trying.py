@@ -27,6 +27,7 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
+import tempfile
 from typing import Any
 
 from torchkeeper.warm import header
@@ -34,7 +35,8 @@ from torchkeeper.warm.child import Tell, serve
 from torchkeeper.warm.child import said as said_of
 from torchkeeper.warm.options import PRECOMPILE
 
-#: What is compiled, from the most that torch needs to the least: what fails first is what lacks.
+#: What is compiled where not all of it works at once, from the least that torch needs to the most:
+#: what fails first is what lacks.
 STAGES = ("run", "plain", "openmp", "python", "torch")
 _SOURCES = {
     "plain": 'extern "C" long answer() { return 42; }\n',
@@ -65,6 +67,7 @@ def run(tell: Tell) -> dict[str, Any]:
     except Exception as e:  # noqa: BLE001  # a broken install may raise anything
         tell(torch={"version": None, "error": said_of(e)})
         return {}
+    _be_private()
     tell(redis=_package("redis"))
     tell(gpu=_gpu(torch))
     tell(triton=_triton(torch))
@@ -74,6 +77,18 @@ def run(tell: Tell) -> dict[str, Any]:
     if cxx["state"] == "works":
         tell(header=_header())
     return {}
+
+
+def _be_private() -> None:
+    """Have torch write what it writes to this process's folder, once it has chosen where the
+    precompiled header belongs: that is when it is imported.
+    """
+    # It makes its cache folder as soon as that is asked for.
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        os.environ[name] = os.path.join(os.getcwd(), "cache")
+    with contextlib.suppress(Exception):
+        importlib.import_module("torch._inductor.codecache")
+    tempfile.tempdir = os.environ["TMPDIR"] = os.getcwd()
 
 
 def _package(name: str) -> dict[str, Any]:
@@ -154,28 +169,40 @@ def _cxx() -> dict[str, Any]:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         said = subprocess.check_output([compiler, "--version"], text=True, errors="replace")
         found["version"] = said.partition("\n")[0][:200]
-    return {**found, **_tried(compiler)}
+    return {**found, **tried(compiler)}
 
 
-def _tried(compiler: str) -> dict[str, Any]:
-    """The first stage at which the compiler fails, with torch's own flags from the second on."""
+def tried(compiler: str) -> dict[str, Any]:
+    """Of ``cxx`` state, stage and said: the first stage at which a compiler fails, with torch's own
+    flags from the second on. Works in the current folder.
+    """
     flags = _flags(compiler)
+    stages = [*STAGES[1:]]
     if not _present("torch/headeronly/macros/Macros.h", flags):
-        _SOURCES.pop("torch", None)  # of an older torch, which has it elsewhere
-    for stage in STAGES[1:]:
-        if stage not in _SOURCES:
-            continue
+        stages.remove("torch")  # an older torch has it elsewhere
+    includes = [_SOURCES[stage].partition("\n")[0] for stage in stages[2:]]
+    if not _failed(compiler, flags, "\n".join([*includes, _SOURCES["openmp"]])):
+        return {"state": "works", "stage": "", "said": ""}
+    for stage in stages:
         wanted = ["-shared", "-fPIC"] if stage == "plain" else flags
-        path, said = _built([compiler], wanted, _SOURCES[stage], "cpp")
-        if said:
-            return {"state": "fails", "stage": stage, "said": said}
-        try:
-            answer = ctypes.CDLL(path).answer()
-        except (OSError, AttributeError) as e:
-            return {"state": "unloadable", "stage": stage, "said": str(e)[:_LENGTH]}
-        if answer != 42:
-            return {"state": "unloadable", "stage": stage, "said": f"It answers {answer}, not 42"}
+        if failed := _failed(compiler, wanted, _SOURCES[stage]):
+            state, said = failed
+            return {"state": state, "stage": stage, "said": said}
     return {"state": "works", "stage": "", "said": ""}
+
+
+def _failed(compiler: str, flags: list[str], source: str) -> tuple[str, str] | None:
+    """How a source fails to be built, loaded and called, and what was said; None where it does
+    not.
+    """
+    path, said = _built([compiler], flags, source, "cpp")
+    if said:
+        return "fails", said
+    try:
+        answer = ctypes.CDLL(path).answer()
+    except (OSError, AttributeError) as e:
+        return "unloadable", str(e)[:_LENGTH]
+    return None if answer == 42 else ("unloadable", f"It answers {answer}, not 42")
 
 
 def _present(name: str, flags: list[str]) -> bool:

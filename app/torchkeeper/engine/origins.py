@@ -1,4 +1,4 @@
-"""What an engine is asked about where settings come from; see ``settings.origins`` and beside."""
+"""What an engine is asked about where settings come from: of its interpreter, of a process."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
-from torchkeeper.settings import origins
+from torchkeeper.settings import held
 from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import running
 
 
 def settings(_: Session, __: dict[str, Any], ___: Report) -> dict[str, Any]:
-    """``settings``, in an interpreter's engine: as ``origins.settings``."""
-    return origins.settings()
+    """``settings``, in an interpreter's engine: as ``held.settings``."""
+    return held.settings()
 
 
 def processes(_: Session, __: dict[str, Any], report: Report) -> dict[str, Any]:

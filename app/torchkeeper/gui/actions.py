@@ -174,6 +174,10 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
+    Spec("doctor", _n("&Doctor…"), "doctor", "Ctrl+H",
+         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
+            "mend it"),
+         _always, "show_doctor", "cache", 0, ("places",)),
     Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),

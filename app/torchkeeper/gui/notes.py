@@ -69,6 +69,14 @@ def of_prepare(result: dict[str, Any]) -> str:
     return _tr("{} built ({})").format(headers, say.size(number(result, "bytes")))
 
 
+def of_mend(result: dict[str, Any]) -> str:
+    """How many files a fix changed, and how many it could not."""
+    done = say.count(number(result, "files"), "file", "files")
+    failed = number(result, "failed")
+    text = _tr("{} changed").format(done)
+    return text + (_tr(", {} could not be").format(f"{failed:,}") if failed else "")
+
+
 def of_verify(result: dict[str, Any]) -> str:
     """Whether a verification is good, and why."""
     said = _tr("good") if result.get("good") else _tr("not good")

@@ -312,6 +312,13 @@ class Operations(QObject):
         start = _Start("purge", params, engine_of=ticket, note=notes.counted)
         return self._begin(self.tr("Purge {}").format(_short(place)), "purge", place, start)
 
+    def mend(self, place: str, ticket: int, params: dict[str, Any]) -> Job:
+        """Carry out a fix of files that stay, in the engine that planned it; params: as of
+        ``link.diagnosing.mending``.
+        """
+        start = _Start("mend", params, engine_of=ticket, note=notes.of_mend)
+        return self._begin(self.tr("Mend {}").format(_short(place)), "mend", place, start)
+
     def undo(self, place: str) -> Job:
         """Put back what the last purge took."""
         start = _Start("undo", {"place": place}, note=notes.counted)

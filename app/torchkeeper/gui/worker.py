@@ -51,7 +51,7 @@ _LEAVING = frozenset({"export", "import", "attach_signature"})
 _TO_REMOVE_MS = 20_000
 
 #: Operations whose rows are entries; they are checked and built in the worker's thread.
-_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts"})
+_ENTRY_ROWS = frozenset({"list", "inspect", "plan_purge", "facts", "mend"})
 #: Parameters that name places; one that is a server may need a password first.
 _PLACES = ("place", "into", "source", "target")
 
@@ -116,7 +116,8 @@ class _Line:
 
 def _servers(request: Request) -> list[str]:
     named = [request.params.get(name) for name in _PLACES]
-    named += request.params.get("nearest") or ()
+    for several in ("nearest", "places"):
+        named += request.params.get(several) or ()
     servers = (place for place in named if isinstance(place, str) and is_server(place))
     return list(dict.fromkeys(servers))
 

@@ -4,7 +4,7 @@ The window asks an engine itself and gives what comes to ``environment_from``, `
 ``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
 
 - ``settings`` of an interpreter's engine: {settings: [Origin], torch, triton, findings: [Finding]}
-  (settings/origins.py).
+  (settings/origins.py, held.py).
 - ``process_settings {pid}`` of the app's own: the same settings and findings, with {process:
   Process, lost, looked: {kind, main, files, unread: [[file, why]], stopped}} (settings/
   process_origins.py).
@@ -187,6 +187,7 @@ def origin_from(row: Mapping[str, Any]) -> Origin:
         row.get("sure") is True,
         str(row.get("seen") or ""),
         tuple(map(_override, overrides)),
+        _text(row.get("otherwise")),
     )
 
 
@@ -242,12 +243,13 @@ def _number(value: object) -> int:
 
 
 def value_words(one: Origin) -> str:
-    """A value as a person reads it."""
+    """A value as a person reads it: "1"; "0, else 1" where nobody can tell which."""
     if one.by == "absent":
         return "-"
-    if one.computed:
-        return "computed"
-    return printable(one.value) if one.value else "not set"
+    value = "computed" if one.computed else printable(one.value or "not set")
+    if one.sure or (one.otherwise == one.value and not one.computed):
+        return value
+    return f"{value}, else {printable(one.otherwise or 'not set')}"
 
 
 def by_words(one: Origin, settled: Settled) -> str:

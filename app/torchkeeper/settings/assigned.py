@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from torchkeeper.artifacts import masking
 from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.masks import shown
+from torchkeeper.settings.syntax import Imported, Names, items, walked, written
 
 #: How a source sets a setting: the attribute; the attribute for a while; for one compile; the
 #: variable; the variable if it has no value; no variable any more; a new empty folder for a while.
@@ -41,8 +40,8 @@ _FRESH = frozenset(
     f"torch._inductor.utils.{name}"
     for name in ("fresh_cache", "fresh_inductor_cache", "fresh_remote_cache")
 )
-#: Characters of a value and of a dotted name, and what is told of one source, at most.
-_MAX_TEXT, _MAX_NAME, _MAX_FOUND = 200, 200, 200
+#: What is told of one source, at most.
+_MAX_FOUND = 200
 
 
 @dataclass(frozen=True)
@@ -63,18 +62,6 @@ class Assigned:
     top: bool = False
     late: bool = False
     variable: str = ""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """An import: the module as it is written, how many dots are before it, and what of it; top as
-    of Assigned.
-    """
-
-    module: str
-    level: int
-    names: tuple[str, ...]
-    top: bool
 
 
 @dataclass(frozen=True)
@@ -106,120 +93,22 @@ def look(source: bytes, main: bool = False) -> Source:
 
 
 class _Look:
-    """Looks through the tree of one source. Nothing here recurses: a tree may be deep."""
+    """Looks through the tree of one source."""
 
     def __init__(self, tree: ast.Module, main: bool) -> None:
-        self._main = main
-        self._nodes = list(self._walked(tree))
-        self._imports: list[Imported] = []
+        self._nodes = list(walked(tree, main))
+        self._names = Names(self._nodes)
         self._found: list[Assigned] = []
-        #: What names stand for: modules, functions and objects of torch, Triton and Python.
-        self._names: dict[str, str] = {}
-        #: How often a name is given a value, and the values of those that are given one once.
-        self._given: Counter[str] = Counter()
-        self._constants: dict[str, ast.expr] = {}
-        self._torch = 1 << 60
         self._top = False
 
     def source(self) -> Source:
-        for node, top in self._nodes:
-            self._learn(node, top)
-        for node, _ in self._nodes:
-            self._learn_names(node)
         for node, top in self._nodes:
             if len(self._found) >= _MAX_FOUND:
                 break
             self._top = top
             self._see(node)
         found = sorted(self._found, key=lambda one: one.line)
-        return Source(tuple(found), tuple(self._imports))
-
-    def _walked(self, tree: ast.Module) -> Iterator[tuple[ast.AST, bool]]:
-        """All nodes in the order of the source, and whether they are run whatever happens."""
-        stack: list[tuple[ast.AST, bool]] = [(tree, True)]
-        while stack:
-            node, top = stack.pop()
-            yield node, top
-            below = []
-            for field, value in ast.iter_fields(node):
-                inner = top and self._stays(node, field)
-                children = value if isinstance(value, list) else [value]
-                below += [(child, inner) for child in children if isinstance(child, ast.AST)]
-            stack += reversed(below)
-
-    def _stays(self, node: ast.AST, field: str) -> bool:
-        """Whether a part of a statement is run whenever the statement is."""
-        if isinstance(node, ast.If):
-            return field == "test" or (field == "body" and self._main and _asks_main(node.test))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return field == "decorator_list"
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
-            return field in ("iter", "test")
-        if isinstance(node, ast.Try):
-            return field in ("body", "finalbody")
-        return not isinstance(node, (ast.IfExp, ast.BoolOp, ast.Match, ast.ExceptHandler))
-
-    # What names mean.
-
-    def _learn(self, node: ast.AST, top: bool) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                self._imports.append(Imported(alias.name, 0, (), top))
-                first = alias.name.partition(".")[0]
-                self._names[alias.asname or first] = alias.name if alias.asname else first
-                self._note_torch(alias.name, node.lineno)
-        elif isinstance(node, ast.ImportFrom):
-            names = tuple(alias.name for alias in node.names)
-            self._imports.append(Imported(node.module or "", node.level, names, top))
-            if node.module and not node.level:
-                for alias in node.names:
-                    self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-                self._note_torch(node.module, node.lineno)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            self._given[node.id] += 1
-
-    def _note_torch(self, module: str, line: int) -> None:
-        if module.partition(".")[0] == "torch":
-            self._torch = min(self._torch, line)
-
-    def _learn_names(self, node: ast.AST) -> None:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-            return
-        target = node.targets[0]
-        if not isinstance(target, ast.Name):
-            return
-        if isinstance(node.value, ast.Constant):
-            # Of several values nobody can say which it is that counts.
-            if self._given[target.id] == 1:
-                self._constants[target.id] = node.value
-        elif (name := self._dotted(node.value)) and _matters(name):
-            self._names.setdefault(target.id, name)
-
-    def _dotted(self, node: ast.AST | None) -> str:
-        """What an expression stands for, as torch._inductor.config, or "" where it is no name."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-            if len(parts) > 20:
-                return ""
-        if isinstance(node, ast.Call) and node.args:
-            module = _constant(node.args[0])
-            called = node.func
-            by_name = (isinstance(called, ast.Attribute) and called.attr == "import_module") or (
-                isinstance(called, ast.Name) and called.id == "import_module"
-            )
-            if not by_name or not isinstance(module, str):
-                return ""
-            parts.append(module)
-        elif isinstance(node, ast.Name) and node.id in self._names:
-            parts.append(self._names[node.id])
-        else:
-            return ""
-        name = ".".join(reversed(parts))
-        return name if len(name) <= _MAX_NAME else ""
-
-    # What is done to settings.
+        return Source(tuple(found), tuple(self._names.imports))
 
     def _see(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):
@@ -228,7 +117,7 @@ class _Look:
         elif isinstance(node, ast.AnnAssign) and node.value:
             self._assign(node.target, node.value)
         elif isinstance(node, ast.AugAssign):
-            if self._dotted(node.target) == "os.environ":
+            if self._names.dotted(node.target) == "os.environ":
                 self._variables(node.value, node.lineno)
             else:
                 self._assign(node.target, None)
@@ -249,36 +138,39 @@ class _Look:
                     self._assign(one, its)
         elif isinstance(target, ast.Subscript):
             self._subscript(target, value, "variable")
-        elif isinstance(target, ast.Attribute) and (name := self._dotted(target)) in _ATTRIBUTES:
+        elif (
+            isinstance(target, ast.Attribute)
+            and (name := self._names.dotted(target)) in _ATTRIBUTES
+        ):
             self._add(_ATTRIBUTES[name], target.lineno, "assigned", value)
 
     def _subscript(self, target: ast.Subscript, value: ast.expr | None, how: str) -> None:
-        if self._dotted(target.value) in ("os.environ", "os.environb"):
+        if self._names.dotted(target.value) in ("os.environ", "os.environb"):
             self._variable(target.slice, value, target.lineno, how)
 
     def _variable(
         self, key: ast.expr | None, value: ast.expr | None, line: int, how: str = "variable"
     ) -> None:
-        name = self._text(key)
+        name = self._names.text(key)
         if isinstance(name, bytes):
             name = name.decode(errors="replace")
         if isinstance(name, str) and name in CHIEF:
             self._add(name, line, how, value, name)
 
     def _variables(self, mapping: ast.expr | None, line: int) -> None:
-        for key, value in _items(mapping):
+        for key, value in items(mapping):
             self._variable(key, value, line)
 
     def _call(self, node: ast.Call) -> None:
-        name, line, args = self._dotted(node.func), node.lineno, node.args
+        name, line, args = self._names.dotted(node.func), node.lineno, node.args
         first, second = ([*args, None, None])[:2]
         if name in _OPTIONS:
             keyword, place = _OPTIONS[name]
             given = next((k.value for k in node.keywords if k.arg == keyword), None)
             if given is None and 0 <= place < len(args):
                 given = args[place]
-            for key, value in _items(given):
-                option = self._text(key)
+            for key, value in items(given):
+                option = self._names.text(key)
                 if isinstance(option, str):
                     option = _INDUCTOR + option.replace("-", "_")
                     self._add(_ATTRIBUTES.get(option, ""), line, "options", value)
@@ -295,12 +187,12 @@ class _Look:
             for keyword_given in node.keywords:
                 key = ast.Constant(keyword_given.arg)
                 self._variable(key, keyword_given.value, line)
-        elif name.endswith("patch.dict") and self._dotted(first) == "os.environ":
+        elif name.endswith("patch.dict") and self._names.dotted(first) == "os.environ":
             self._variables(second, line)
         elif name.endswith(".patch"):
             self._patch(name[: -len("patch")], node)
         elif isinstance(node.func, ast.Name) and node.func.id == "setattr" and len(args) == 3:
-            attribute = f"{self._dotted(first)}.{self._text(second)}"
+            attribute = f"{self._names.dotted(first)}.{self._names.text(second)}"
             self._add(_ATTRIBUTES.get(attribute, ""), line, "assigned", args[2])
 
     def _patch(self, module: str, node: ast.Call) -> None:
@@ -309,86 +201,26 @@ class _Look:
         if len(node.args) >= 2:
             given.append((node.args[0], node.args[1]))
         elif node.args:
-            given += _items(node.args[0])
+            given += items(node.args[0])
         for keyword in node.keywords:
             if keyword.arg is None:
-                given += _items(keyword.value)
+                given += items(keyword.value)
             else:
                 given.append((ast.Constant(keyword.arg), keyword.value))
         for key, value in given:
-            name = _ATTRIBUTES.get(f"{module}{self._text(key)}", "")
+            name = _ATTRIBUTES.get(f"{module}{self._names.text(key)}", "")
             self._add(name, node.lineno, "patched", value)
-
-    def _text(self, node: ast.expr | None) -> object:
-        """The value of an expression that is one, or the name of one; else None."""
-        if isinstance(node, ast.Name):
-            node = self._constants.get(node.id)
-        return _constant(node)
 
     def _add(
         self, name: str, line: int, how: str, value: ast.expr | None, variable: str = ""
     ) -> None:
         if name not in BY_NAME:
             return
-        late = line > self._torch
+        late = line > self._names.torch
         one = Assigned(CHIEF[name], line, how, top=self._top, late=late, variable=variable)
         if how in ("unset", "fresh"):
             one = replace(one, computed=how == "fresh")
         else:
-            if isinstance(value, ast.Name):
-                value = self._constants.get(value.id)
-            text, computed = _written(value)
-            if text and BY_NAME[name].secret:
-                text = masking.address(text)
-            one = replace(one, value=text, computed=computed)
+            text, computed = written(self._names.value(value))
+            one = replace(one, value=text and shown(name, text), computed=computed)
         self._found.append(one)
-
-
-def _matters(name: str) -> bool:
-    return name.partition(".")[0] in ("torch", "triton", "os")
-
-
-def _asks_main(test: ast.expr) -> bool:
-    """Whether it is ``__name__ == "__main__"``."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    sides = (test.left, test.comparators[0])
-    names = [one.id for one in sides if isinstance(one, ast.Name)]
-    texts = [_constant(one) for one in sides if isinstance(one, ast.Constant)]
-    return isinstance(test.ops[0], ast.Eq) and names == ["__name__"] and texts == ["__main__"]
-
-
-def _items(mapping: ast.expr | None) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    """The keys and values of a dict that stands there, as ``{…}`` or ``dict(…)``."""
-    if isinstance(mapping, ast.Dict):
-        return list(zip(mapping.keys, mapping.values, strict=True))
-    if not isinstance(mapping, ast.Call) or not isinstance(mapping.func, ast.Name):
-        return []
-    named = mapping.keywords if mapping.func.id == "dict" else []
-    return [(ast.Constant(one.arg), one.value) for one in named]
-
-
-def _constant(node: ast.AST | None) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
-
-
-def _written(node: ast.expr | None) -> tuple[str | None, bool]:
-    """A value as a variable would have it, and whether it is one that does not stand there."""
-    sign = ""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        sign, node = "-", node.operand
-    if not isinstance(node, ast.Constant) or node.value is Ellipsis:
-        return None, True
-    value = node.value
-    if value is None:
-        return None, False
-    if isinstance(value, bool):
-        return ("1" if value else "0"), False
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    try:
-        # What cannot be sent as a text is told as one that can.
-        text = f"{sign}{value}".encode(errors="backslashreplace").decode()
-    except ValueError:
-        return None, True  # a number of thousands of digits
-    return text[:_MAX_TEXT], False

@@ -17,6 +17,7 @@ from torchkeeper.settings import processes, programs, values
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.origins import (
+    FOLDER,
     Origin,
     Override,
     Versions,
@@ -30,14 +31,13 @@ from torchkeeper.settings.rules import About
 from torchkeeper.settings.setting import Setting
 from torchkeeper.stores import processes as proc
 
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 #: Of assigned.HOWS, what is done to a variable.
 _VARIABLE = ("variable", "variable-default", "unset")
 #: What is told of one setting, and of sources that were not read; and characters of a path in it:
 #: all of it goes over the wire in one line.
 _MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
 #: Which kind of folder each of these settings names.
-_KINDS = {_FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
+_KINDS = {FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
 
 def of_process(pid: int) -> dict[str, Any]:
@@ -155,6 +155,7 @@ class _Seeing:
             where=over.where,
             computed=over.computed,
             sure=over.wins is True,
+            otherwise=None if over.wins else plain.value,
         )
 
     def _plain(self, setting: Setting, version: str | None) -> Origin:
@@ -162,7 +163,7 @@ class _Seeing:
         variable = values.decides(self.env, setting.name, version)
         text = self.env[variable] if variable else None
         value = comes_to(setting, text, version)
-        if setting.name == _FOLDER and variable is None:
+        if setting.name == FOLDER and variable is None:
             value = self.default
         by = "variable" if variable else "default"
         if not variable and (version is None or self.lost):

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from torchkeeper.settings.assigned import Imported, Unreadable, look
+from torchkeeper.settings.assigned import Unreadable, look
 from torchkeeper.settings.programs import LIMIT
+from torchkeeper.settings.syntax import Imported
 
 #: Sources that are read, and bytes of one.
 MAX_FILES, MAX_BYTES = 200, 1 << 20

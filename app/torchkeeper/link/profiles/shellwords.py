@@ -201,7 +201,9 @@ class _Reader:
                 needs = needs or more
             elif char == "\\":
                 after = text[self._at + 1 : self._at + 2]
-                parts.append("" if after == "\n" else after or char)
+                if not after:
+                    raise unread(self._line(), "The script ends with a backslash")
+                parts.append(after.replace("\n", ""))
                 self._at += 2
             elif char in "$`":
                 said, more = self._expansion(quoted=False)

@@ -1,0 +1,109 @@
+"""What the doctor is about to do: each fix in a sentence, and the entries that go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.doctor.mender import Plan
+from torchkeeper.gui.table.cells import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.link import say
+from torchkeeper.link.findingwords import said
+from torchkeeper.link.words import printable, unseen_users
+
+
+class MendDialog(Dialog):
+    """Shows exactly what was planned; it is done when that is agreed to."""
+
+    #: It is to be done.
+    decided = Signal()
+
+    def __init__(self, parent: QWidget | None, plans: Sequence[Plan]) -> None:
+        super().__init__(parent, "", 620)
+        self.setWindowTitle(self.tr("Fix"))
+        doing = [plan for plan in plans if plan.does]
+        self.title = forms.label(self._entitled(plans, doing), "title", wrap=True)
+        self.body.addWidget(self.title)
+        self.rows: list[QWidget] = []
+        for plan in plans:
+            self._tell(plan)
+        self.model = EntriesModel(self)
+        self.table = EntryTable(self.model)
+        self.table.setObjectName("plan")
+        self.table.setFrameShape(QFrame.Shape.StyledPanel)
+        self.table.setAccessibleName(self.tr("What goes"))
+        for column in (KEY, FILES, TORCH, DEVICE, COMPILE, VERDICT):
+            self.table.setColumnHidden(column, True)
+        self.table.setColumnWidth(MTIME, 120)
+        self.model.begin()
+        for plan in doing:
+            self.model.add(plan.entries)
+        self.model.end()
+        self.table.setVisible(bool(self.model.count))
+        self.body.addWidget(self.table, 1)
+        self.hint = forms.label(self._hint(doing), "muted", wrap=True)
+        self.hint.setVisible(bool(self.hint.text()))
+        self.body.addWidget(self.hint)
+        self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"))
+        self.cancel.clicked.connect(self.reject)
+        all_go = all(plan.trashes for plan in doing)
+        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"), primary=True)
+        self.go.clicked.connect(self._go)
+        self.go.setVisible(bool(doing))
+        self.buttons(self.cancel, self.go)
+        self.cancel.setDefault(not doing)
+        if self.table.isVisibleTo(self):
+            self.resize(self.width(), min(520, self.screen().availableSize().height() - 80))
+
+    def _entitled(self, plans: Sequence[Plan], doing: Sequence[Plan]) -> str:
+        if not doing:
+            return self.tr("Nothing of it can be done")
+        if len(plans) == 1:
+            return said(plans[0].told.finding).what
+        return self.tr("Mend {}").format(say.count(len(doing), "finding", "findings"))
+
+    def _tell(self, plan: Plan) -> None:
+        """What one fix does, or why it does nothing."""
+        icon, role = ("next", "muted") if plan.does else ("info", "muted")
+        texts = forms.column(gap=2)
+        texts.addWidget(forms.label(printable(plan.will, 600), wrap=True))
+        if plan.error is not None:
+            why = " ".join(x for x in (plan.error.what, plan.error.why, plan.error.remedy) if x)
+        elif not plan.does:
+            why = self.tr("It is in use, or gone.")
+        else:
+            why = self._kept(plan)
+        if why:
+            texts.addWidget(forms.label(printable(why, 1000), "muted", wrap=True))
+        line = forms.row(gap=8)
+        line.addWidget(forms.picture(icon, 16, role))
+        line.addLayout(texts, 1)
+        whole = QWidget()
+        whole.setLayout(line)
+        self.rows.append(whole)
+        self.body.addWidget(whole)
+
+    def _kept(self, plan: Plan) -> str:
+        in_use = plan.answer.get("in_use")
+        if not isinstance(in_use, dict):
+            return ""
+        left = in_use.get("left")
+        kept = (
+            self.tr("{} in use stay.").format(say.count(left, "entry", "entries")) if left else ""
+        )
+        return " ".join(x for x in (kept, unseen_users(in_use)) if x)
+
+    def _hint(self, doing: Sequence[Plan]) -> str:
+        if any(plan.trashes for plan in doing):
+            return self.tr("What goes to the trash can be put back with Undo.")
+        return ""
+
+    def _go(self) -> None:
+        self.decided.emit()
+        self.accept()

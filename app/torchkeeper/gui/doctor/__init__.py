@@ -1,0 +1,1 @@
+"""The doctor's page: looking, what was found, and mending it."""

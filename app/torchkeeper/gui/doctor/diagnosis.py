@@ -1,0 +1,165 @@
+"""Asking the doctor: what an interpreter can do, then what is wrong. Nothing here waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.link import diagnosing
+from torchkeeper.link.diagnosing import Told
+from torchkeeper.link.words import UserError
+
+
+class Asked(NamedTuple):
+    """What is to be looked at. facts: as a probe tells, empty where there is no torch. machine:
+    whether the user's other caches are looked at, too. reads: folders that other environments use.
+    """
+
+    python: str
+    facts: Mapping[str, Any]
+    values: Mapping[str, str]
+    places: tuple[str, ...]
+    machine: bool
+    reads: tuple[str, ...] = ()
+
+
+class Diagnosis(QObject):
+    """One look at places and the machine, and looks at single findings afterwards."""
+
+    #: More is found, or it is further, or over.
+    changed = Signal()
+
+    def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        self.asked: Asked | None = None
+        self.found: list[Told] = []
+        #: What it came to, as ``diagnose`` answers; None until it has come to its end.
+        self.result: dict[str, Any] | None = None
+        self.error: UserError | None = None
+        #: Why it is not known what the interpreter can do.
+        self.untried: UserError | None = None
+        self.cancelled = False
+        #: How many checks are made, and of how many; None while the interpreter is tried.
+        self.progress: tuple[int, int] | None = None
+        self._request: dict[str, Any] = {}
+        self._ticket: int | None = None
+        self._again: int | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still being looked."""
+        return self._ticket is not None
+
+    def begin(self, asked: Asked) -> None:
+        """Look, whatever was found before."""
+        self.close()
+        self.asked, self.found, self.result, self.progress = asked, [], None, None
+        self.error = self.untried = None
+        self.cancelled = False
+        if asked.facts.get("torch"):
+            self._try(asked.python, self._diagnose, self._not_tried)
+        else:
+            self._diagnose({})
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Look no further; what was found stays."""
+        if self.running:
+            self._engines.forget(self._ticket)
+            self._ticket, self.cancelled = None, True
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Ask no more."""
+        for ticket in (self._ticket, self._again):
+            self._engines.forget(ticket)
+        self._ticket = self._again = None
+
+    def look_again(
+        self, one: Told, then: Callable[[bool], object], *, prepared: bool = False
+    ) -> None:
+        """Have the check of a finding made again; ``then`` is told whether the finding is gone.
+
+        prepared: what the interpreter can do is another since.
+        """
+        if prepared and self.asked is not None:
+
+            def tried(toolchain: dict[str, Any]) -> None:
+                self._request["toolchain"] = toolchain
+                self.look_again(one, then)
+
+            self._again = self._try(self.asked.python, tried, lambda _: self.look_again(one, then))
+            return
+        params = diagnosing.again(self._request, one)
+        heard: list[Told] = []
+
+        def over(_: dict[str, Any]) -> None:
+            self._again = None
+            places = set(params["places"])
+            kept = [
+                other for other in self.found
+                if other.check != one.check
+                or (other.finding.place in self._request["places"]
+                    and other.finding.place not in places)
+            ]  # fmt: skip
+            self.found = diagnosing.in_order([*kept, *heard])
+            self.changed.emit()
+            then(not any(diagnosing.same(one, other) for other in heard))
+
+        def failed(error: UserError) -> None:
+            self._again, self.error = None, error
+            self.changed.emit()
+            then(False)
+
+        listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
+        self._again = self._engines.ask("diagnose", params, listener)
+
+    def _try(
+        self, python: str, then: Callable[[dict[str, Any]], None],
+        failed: Callable[[UserError], None],
+    ) -> int:  # fmt: skip
+        listener = Listener(result=then, failed=failed)
+        ticket = self._engines.ask("toolchain", {}, listener, python=python)
+        self._ticket = ticket if self.result is None else self._ticket
+        return ticket
+
+    def _not_tried(self, error: UserError) -> None:
+        self.untried = error
+        self._diagnose({})
+
+    def _diagnose(self, toolchain: dict[str, Any]) -> None:
+        asked = self.asked
+        assert asked is not None
+        self._request = diagnosing.request(
+            asked.places, asked.facts, asked.values, toolchain, asked.reads, asked.machine
+        )
+        listener = Listener(
+            findings=self._heard, progress=self._progress, result=self._over, failed=self._failed
+        )
+        self._ticket = self._engines.ask("diagnose", self._request, listener)
+
+    def _heard(self, some: Sequence[Mapping[str, Any]]) -> None:
+        _take(some, self.found)
+        self.found = diagnosing.in_order(self.found)
+        self.changed.emit()
+
+    def _progress(self, done: float, total: float | None, unit: str) -> None:
+        if unit == "checks" and total:
+            self.progress = int(done), int(total)
+            self.changed.emit()
+
+    def _over(self, result: dict[str, Any]) -> None:
+        self._ticket, self.result = None, result
+        self.changed.emit()
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket, self.error = None, error
+        self.changed.emit()
+
+
+def _take(some: Sequence[Mapping[str, Any]], into: list[Told]) -> None:
+    into += [one for what in some if (one := diagnosing.told(what)) is not None]
