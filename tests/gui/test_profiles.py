@@ -634,6 +634,7 @@ def test_folders_and_servers_are_looked_at_while_one_types(
         over("server-password")
         [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
         assert "wrong-one" not in card.what.text()
+        assert "?" not in card.what.text(), "it says what is wrong in full"
         assert card.finding.settings == (URL,)
         url = page.form.field(URL)
         assert url is not None

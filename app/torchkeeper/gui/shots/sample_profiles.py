@@ -66,8 +66,11 @@ def offered(path: str) -> Offered:
 
 def looked_up() -> list[dict[str, Any]]:
     """What a look at the folder and the server of the bad one finds."""
-    folder, server = BAD.values["TORCHINDUCTOR_CACHE_DIR"], "redis://cache.internal.example:6379/0"
-    mount = {"type": "nfs4", "device": "nas:/scratch", "point": "/mnt/scratch"}
+    folder, server = (
+        BAD.values["TORCHINDUCTOR_CACHE_DIR"],
+        "redis://trainer@cache.internal.example:6379/0",
+    )
+    mount = {"type": "nfs4", "source": "nas:/scratch", "point": "/mnt/scratch"}
     found = [
         Finding("folder-on-network", "advice", ("TORCHINDUCTOR_CACHE_DIR",), folder, mount),
         Finding("server-password", "error", ("TORCHINDUCTOR_REDIS_URL",), server,
