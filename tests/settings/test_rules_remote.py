@@ -126,9 +126,7 @@ def test_the_url_wins_over_host_and_port(torch: Torch, server: Server) -> None:
     assert mended(values, finding) == {GRAPHS: "1", URL: server.url}
 
 
-@pytest.mark.parametrize(
-    "form", ["http://{0}", "{0}", "REDIS://{0}/0", '"redis://{0}/0"', " redis://{0}/0", ""]
-)
+@pytest.mark.parametrize("form", ["http://{0}", "{0}", "REDIS://{0}/0", '"redis://{0}/0"', ""])
 def test_a_url_of_another_scheme(torch: Torch, server: Server, form: str) -> None:
     values = {GRAPHS: "1", URL: form.format(f"127.0.0.1:{server.port}")}
     finding = found(values, "url-scheme")
@@ -226,7 +224,7 @@ def test_hosts_that_are_some() -> None:
         assert codes({GRAPHS: "1", HOST: host}) == set(), host
 
 
-@pytest.mark.parametrize("port", ["x", "", "6379/0"])
+@pytest.mark.parametrize("port", ["x", ""])
 def test_a_port_that_is_no_number(torch: Torch, server: Server, port: str) -> None:
     values = {GRAPHS: "1", HOST: "127.0.0.1", PORT: port}
     finding = found(values, "port-wrong")
