@@ -11,6 +11,7 @@ from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
 from torchkeeper.settings.checks.about import REMOTES
 from torchkeeper.settings.rules import About, check
+from torchkeeper.warm.caches import alone
 
 I = "TORCHINDUCTOR_"  # noqa: E741
 GRAPHS, AUTOGRAD = I + "FX_GRAPH_REMOTE_CACHE", I + "AUTOGRAD_REMOTE_CACHE"
@@ -249,3 +250,19 @@ except Exception as error:
         assert told["asks"][1] == int(port)
         assert told["error"] in ("OverflowError", "ConnectionRefusedError", "OSError", "gaierror")
     assert codes({GRAPHS: "1", HOST: "h", PORT: f" {free_port()} "}) == set()
+
+
+def test_a_verification_has_the_same_keys_and_no_server(
+    torch: Torch, server: Server, tmp_path: Path
+) -> None:
+    """Whether a cache on a server is on is part of the keys of what AOTAutograd keeps."""
+    values = {GRAPHS: "1", AUTOGRAD: "1", URL: server.url}
+    filled = torch(values)
+    server("FLUSHALL")
+    env = alone({**values, I + "CACHE_DIR": str(filled.folder)}, str(tmp_path))
+    assert (env[AUTOGRAD], env[URL], GRAPHS in env) == ("1", "", False)
+    again = torch(env)
+    assert (again.counted("autograd_cache_hit"), keys(server)) == (1, [])
+    without = {name: text for name, text in env.items() if name != AUTOGRAD}
+    assert torch(without).counted("autograd_cache_hit") == 0
+    assert URL not in alone({GRAPHS: "1", URL: server.url}, str(tmp_path))
