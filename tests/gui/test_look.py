@@ -132,7 +132,8 @@ STATES = {
     "warm-recipes": "warm-recipes warm-foreseen",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
-    "settings-carried": "settings-export settings-export-secret settings-import",
+    "settings-carried": "settings-export settings-export-secret settings-import "
+    "settings-import-which",
     "settings-origins": "settings-origins settings-process settings-process-gone "
     "settings-origins-asking",
     "warm-profile": "warm-profile warm-profile-wrong",
@@ -141,6 +142,9 @@ STATES = {
     "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
+    "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
+    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch",
+    "doctor-healthy": "doctor-healthy",
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",

@@ -314,4 +314,6 @@ def said(finding: Finding) -> UserError:
     """What, why and remedy of a finding, with its figures in them."""
     if finding.code in doctorwords.SPOKEN:
         return doctorwords.SPOKEN[finding.code](finding)
-    return words_for(WORDS, finding.code, {"place": finding.place, **finding.params})
+    # A problem that is a part of the sentence speaks of the server that the sentence has named.
+    named = {"place": finding.place, "server": "it"}
+    return words_for(WORDS, finding.code, {**named, **finding.params})

@@ -1442,7 +1442,7 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
         return UserError(f"The engine reported “{code}”.", said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "problem" in shown:
-        shown["problem"] = _within(shown["problem"])
+        shown["problem"] = _within(shown["problem"], shown)
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(
@@ -1460,10 +1460,12 @@ def _shown(name: str, value: object) -> str:
     return "" if value is None else printable(str(value))
 
 
-def _within(problem: str) -> str:
-    """The words for a code, as a part of a sentence; an unknown one as it is."""
+def _within(problem: str, shown: Mapping[str, str]) -> str:
+    """The words for a code, as a part of a sentence that names the server; an unknown one as it
+    is.
+    """
     words = CATALOGUE.get(problem)
-    what = words.what.format_map(_Shown()) if words else problem
+    what = words.what.format_map(_Shown({"server": "it", **shown})) if words else problem
     return what[:1].lower() + what[1:].rstrip(".")
 
 

@@ -91,7 +91,7 @@ class DoctorDialog(Dialog):
         self.cards = Cards(self.tr("What was found"))
         self.cards.fix.connect(lambda one: self.mender.plan([one]))
         self.cards.undo.connect(self.mender.undo)
-        self.healthy = Blank("shield", 520)
+        self.healthy = Blank("done", 520)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.cards)
         self.stack.addWidget(self.healthy)
@@ -183,7 +183,7 @@ class DoctorDialog(Dialog):
         asking = found.asked is None
         before = self.title.text()
         self.title.setText(self._entitled())
-        self.where.setText(self._at() if found.running or asking else "")
+        self.where.setText(self._at() if found.running or asking else self._made())
         self.where.setVisible(bool(self.where.text()))
         self.bar.setVisible(found.running or asking or mender.busy)
         done, total = found.progress or (0, 0)
@@ -196,17 +196,18 @@ class DoctorDialog(Dialog):
         self.again.setEnabled(idle)
         self.copy.setEnabled(over and idle)
         self.all.setVisible(bool(self.fixable))
-        self.all.setEnabled(over and idle)
+        self.all.setEnabled(idle)
         for control in (self.choice_of, self.scope):
             control.setEnabled(not mender.busy)
         left = diagnosing.left_of(found.result or {})
         if found.untried is not None:
             left.append(("toolchain", "", found.untried))
         mended = [(one, mender.can_undo(one)) for one in mender.mended]
-        self.cards.show_all(found.found, mended, left, able=over and idle)
+        self.cards.show_all(found.found, mended, left, able=idle)
         well = over and not found.found and not mended and not left
         self.stack.setCurrentWidget(self.healthy if well else self.cards)
         self.title.setVisible(not well)
+        self.where.setVisible(not well and bool(self.where.text()))
         if well:
             self._say_healthy()
         if over and self.title.text() != before:
@@ -221,7 +222,7 @@ class DoctorDialog(Dialog):
         if found.asked is None or found.running:
             return self.tr("Looking for what is wrong…")
         if found.result is not None:
-            return diagnosing.summary(found.found, found.result)
+            return diagnosing.summary(found.found, found.result).partition("; ")[0]
         if found.cancelled:
             return self.tr("Cancelled: not all was looked at")
         return self.tr("What is wrong is not known")
@@ -242,6 +243,14 @@ class DoctorDialog(Dialog):
         of = self.tr("{} of {}").format(name, printable(place, 200)) if place else name
         count = self.tr("Check {} of {}").format(min(done + 1, total), total)
         return f"{count}: {of}" if name else count
+
+    def _made(self) -> str:
+        """How many checks were made, and could not be."""
+        found = self.diagnosis
+        if found.result is None or self.mender.busy:
+            return ""
+        text = diagnosing.summary(found.found, found.result).partition("; ")[2]
+        return text[:1].upper() + text[1:]
 
     def _say_healthy(self) -> None:
         asked, result = self.diagnosis.asked, self.diagnosis.result or {}
@@ -265,7 +274,11 @@ class DoctorDialog(Dialog):
         self.preview = preview = MendDialog(self, plans)
         preview.decided.connect(self.mender.carry_out)
         preview.rejected.connect(self.mender.drop)
+        preview.finished.connect(self._no_preview)
         preview.open()
+
+    def _no_preview(self) -> None:
+        self.preview = None
 
     def mended(self, code: str) -> Mended | None:
         """What was mended of a code; None where nothing was."""

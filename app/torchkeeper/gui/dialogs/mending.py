@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.gui import forms
@@ -70,9 +70,10 @@ class MendDialog(Dialog):
 
     def _tell(self, plan: Plan) -> None:
         """What one fix does, or why it does nothing."""
-        icon, role = ("next", "muted") if plan.does else ("info", "muted")
+        icon = "info" if not plan.does else "purge" if plan.trashes else "doctor"
         texts = forms.column(gap=2)
-        texts.addWidget(forms.label(printable(plan.will, 600), wrap=True))
+        what = plan.will if plan.does else said(plan.told.finding).what
+        texts.addWidget(forms.label(printable(what, 600), wrap=True))
         if plan.error is not None:
             why = " ".join(x for x in (plan.error.what, plan.error.why, plan.error.remedy) if x)
         elif not plan.does:
@@ -82,7 +83,7 @@ class MendDialog(Dialog):
         if why:
             texts.addWidget(forms.label(printable(why, 1000), "muted", wrap=True))
         line = forms.row(gap=8)
-        line.addWidget(forms.picture(icon, 16, role))
+        line.addWidget(forms.picture(icon, 16), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(texts, 1)
         whole = QWidget()
         whole.setLayout(line)

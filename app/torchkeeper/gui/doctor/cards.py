@@ -74,8 +74,9 @@ class Card(QFrame):
 def finding_card(one: Told) -> Card:
     """What is wrong, why, what to do, and which check of which place says so."""
     told, finding = said(one.finding), one.finding
-    of = [checkwords.name(one.check), printable(finding.place, 400)]
-    texts = [(told.why, ""), (told.remedy, "muted"), (" · ".join(x for x in of if x), "muted")]
+    check, place = checkwords.name(one.check), printable(finding.place, 400)
+    of = _tr("Check: {}").format(check) + (f" · {place}" if place not in told.what else "")
+    texts = [(told.why, ""), (told.remedy, "muted"), (of, "muted")]
     verb = _tr("Fix…") if diagnosing.mends(finding) else ""
     return Card(MARKS[finding.severity], told.what, texts, verb,
                 _tr("Show what would be done, and do it once you agree"))  # fmt: skip
@@ -108,7 +109,7 @@ def left_card(left: Sequence[Left]) -> Card:
 
 
 class Cards(QScrollArea):
-    """Headings with cards under them. Cards of what stays are kept, with who is at their buttons."""
+    """Headings with cards under them. Cards of what stays are kept: somebody may be at a button."""
 
     fix = Signal(object)
     undo = Signal(object)

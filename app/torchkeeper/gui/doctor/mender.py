@@ -94,13 +94,15 @@ class Mender(QObject):
         #: The job that is waited for, and what follows.
         self._job: tuple[Job, Callable[[Job], None]] | None = None
         self._envs: Callable[[], None] | None = None
+        #: Whether what came back is being looked at.
+        self._looking = False
         jobs.finished.connect(self._ended)
         environments.changed.connect(self._known)
 
     @property
     def busy(self) -> bool:
         """Whether something is being planned, done or looked at again."""
-        return bool(self._plans or self._running or self._job)
+        return bool(self._plans or self._running or self._job or self._looking)
 
     def plan(self, some: Sequence[Told]) -> None:
         """Find out what mending these would do."""
@@ -239,13 +241,18 @@ class Mender(QObject):
         """Bring back what a fix moved to the trash, and look again."""
         job = self._operations.undo(one.told.finding.place)
 
+        def looked(_: bool) -> None:
+            self._looking = False
+            self.changed.emit()
+
         def ended(job: Job) -> None:
-            if job.error is not None:
+            if job.state is JobState.DONE:
+                self.mended.remove(one)
+                self._looking = True
+                self._diagnosis.look_again(one.told, looked)
+            else:
                 self.error = job.error
                 self.changed.emit()
-                return
-            self.mended.remove(one)
-            self._diagnosis.look_again(one.told, lambda _: self.changed.emit())
 
         self._job = job, ended
         self.changed.emit()

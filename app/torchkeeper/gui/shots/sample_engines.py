@@ -15,6 +15,7 @@ from torchkeeper.gui.profiles import known as profiles
 from torchkeeper.gui.recipes.known import looked
 from torchkeeper.gui.shots import (
     sample_compare,
+    sample_doctor,
     sample_keys,
     sample_leaks,
     sample_profiles,
@@ -78,6 +79,8 @@ class SampleEngines(Engines):
         self.no_recipes = False
         self.no_keys = self.no_signers = self.signers_required = False
         self.cells: list[Any] = []
+        #: What the doctor's look comes to; what it finds is in ``found``.
+        self.diagnosed: dict[str, Any] = {"checks": [], "left": []}
         self.kept_profiles = sample_profiles.kept()
         self.all_answer = False
         self._places = places
@@ -165,13 +168,15 @@ class SampleEngines(Engines):
         """Those of the samples."""
         return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
 
-    def offered_profile(self, path: str, listener: Listener) -> int:
+    def offered_profile(self, path: str, listener: Listener, *how: str) -> int:
         """What a made-up manifest really comes to."""
+        if "offered_profile" in self.failing and not any(how):
+            return self._tell_or_fail("offered_profile", {}, listener)
         return self._tell({"offered": sample_profiles.offered(path)}, listener)
 
-    def written_profile(self, profile: Profile, form: str, listener: Listener) -> int:
+    def written_profile(self, profile: Profile, form: str, secret: str, listener: Listener) -> int:
         """What a profile really comes to."""
-        return self._tell(profiles.written(profile, form), listener)
+        return self._tell(profiles.written(profile, form, secret), listener)
 
     def keys(self, listener: Listener, file: str = "") -> int:
         """Those of the samples."""
@@ -262,7 +267,11 @@ class SampleEngines(Engines):
         if op in ("settings", "process_settings"):
             return [], sample_profiles.settled(params.get("pid"))
         if op == "diagnose":
-            return [], {"checks": [], "left": []}
+            return [], self.diagnosed
+        if op == "toolchain":
+            return [], {}
+        if op == "mend":
+            return self.entries[:6], sample_doctor.PLAN
         if op == "signature":
             return [], _signature(str(params["file"]))
         if op == "runnable":
