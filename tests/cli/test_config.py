@@ -39,19 +39,25 @@ def own_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def config(capfdbinary: pytest.CaptureFixture[bytes]) -> Config:
-    """``torchkeeper config ARGUMENTS…`` in this process."""
+def here(capfdbinary: pytest.CaptureFixture[bytes]) -> Config:
+    """``torchkeeper ARGUMENTS…`` in this process."""
 
     def run(*arguments: object) -> Ran:
         capfdbinary.readouterr()
         try:
-            code = main.run(["config", *map(str, arguments)])
+            code = main.run(list(map(str, arguments)))
         except SystemExit as end:  # of argparse
             code = int(str(end.code))
         said = capfdbinary.readouterr()
         return Ran(code, said.out.decode(), said.err.decode())
 
     return run
+
+
+@pytest.fixture
+def config(here: Config) -> Config:
+    """``torchkeeper config ARGUMENTS…`` in this process."""
+    return lambda *arguments: here("config", *arguments)
 
 
 def test_a_profile_from_its_first_setting_to_its_end(config: Config) -> None:
@@ -194,7 +200,7 @@ def test_all_settings_are_listed(config: Config) -> None:
     assert all(name in listed and BY_NAME[name].does in listed for name in BY_NAME)
 
 
-def test_what_is_piped(tk: Tk, tmp_path: Path) -> None:
+def test_what_is_piped(tmp_path: Path) -> None:
     """In a process of its own, in a locale that cannot say it all."""
     value = "/größe/日本"
     keeping.save(Profile("u", {FOLDER: value}))
@@ -276,13 +282,21 @@ def test_what_is_warmed_has_exactly_the_profile(tk: Tk, tmp_path: Path, torch_py
     assert f"The folder is {place}, as you said" in ran.err
     assert "telling sets TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE itself" in ran.err
     assert PASSWORD not in ran.out + ran.err
-    (tmp_path / "env").unlink()
+
+
+def test_nothing_is_compiled_with_a_profile_that_is_wrong(here: Config, tmp_path: Path) -> None:
     keeping.save(Profile("off", {"TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}))
     keeping.save(Profile("bad", {AOT: "1"}))
+    (tmp_path / "telling.toml").write_text(TELLING % (tmp_path / "env"))
+    warm = ("warm", "telling.toml", "--into", "place", "--env", sys.executable)
+    verify = ("verify", ".", "--recipe", "telling.toml", "--trust", "--env", sys.executable)
     for name, said in (("off", "PyTorch keeps nothing"), ("bad", "use it all the same with")):
-        ran = tk(*warm, "--profile", name)
-        assert (ran.code, said in ran.err) == (1, True), ran.err
+        for command in (warm, verify):
+            ran = here(*command, "--profile", name)
+            assert (ran.code, said in ran.err) == (1, True), ran.err
+    assert here(*warm, "--profile", "off", "--insist").code == 1
     assert not (tmp_path / "env").exists()
+    assert not (tmp_path / "place").exists()
 
 
 @pytest.mark.slow
@@ -310,3 +324,15 @@ def test_a_profile_is_in_what_is_compiled_with_it(
     assert [(one["hits"] > 0, one["misses"] > 0) for one in counted] == [
         (True, False), (False, True),
     ]  # fmt: skip
+    verify = (
+        "verify",
+        place,
+        "--recipe",
+        "plain.toml",
+        "--env",
+        torch_python,
+        "--quick",
+        "--trust",
+    )
+    assert tk(*verify, "--profile", "team", **temporary).code == 0
+    assert tk(*verify, **temporary).code == 1

@@ -108,7 +108,7 @@ def kernel(case):
     source = triton.compiler.ASTSource(double, types_, {(2,): 128})
     seen = []
     triton.knobs.compilation.listener = lambda **about: seen.append(about["cache_hit"])
-    triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    triton.compile(source, target=GPUTarget("cuda", case.get("arch", 90), 32))
     return {"hits": seen}
 
 
@@ -184,6 +184,7 @@ def main():
             answer["status"] = status
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+    os._exit(0)  # there is nothing to put away
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ def test_a_blank_in_the_path(doctor: Doctor, stock: Stock, tmp_path: Path) -> No
     said = stock(place, "sin")
     assert not said["ok"]
     assert "C++ compile error" in said["error"]
-    found = doctor(place, only=("names",))["folder-blank"]
+    found = doctor(place, only=("names",))["path-blank"]
     assert (found.severity, found.params["character"]) == ("error", "blank")
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Found
-from torchkeeper.link import diagnosing, findingwords
+from torchkeeper.doctor import checks
+from torchkeeper.link import diagnosing, doctorwords, findingwords
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
@@ -195,8 +196,8 @@ def test_without_the_redis_package_torch_keeps_nothing(
     assert "redis not available but required for remote cache" in done.stderr
     told = tried(torch_python, PYTHONPATH=str(tmp_path))
     values = {"TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1"}
-    found = doctor(only=("redis-package",), toolchain=told, values=values)
-    assert found.codes == ["redis-package-missing"]
+    found = doctor(only=("settings",), toolchain=told, values=values)
+    assert found.codes == ["redis-missing", "server-not-named"]
 
 
 @pytest.mark.slow
@@ -240,6 +241,11 @@ def test_gpus_by_what_torch_says(doctor: Doctor) -> None:
     found = of_gpu(doctor, devices=True, error=said)["driver-old"]
     assert found.severity == "error"
     assert "11040" in findingwords.said(found).why
+
+
+def test_every_check_and_every_fix_has_words() -> None:
+    assert {check.name for check in checks.CHECKS} == set(doctorwords.CHECKS)
+    assert len({check.name for check in checks.CHECKS}) == len(checks.CHECKS)
 
 
 def test_what_was_never_tried_is_not_healthy(doctor: Doctor) -> None:

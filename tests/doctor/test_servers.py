@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -153,14 +152,3 @@ def test_tls_that_is_wanted(doctor: Doctor, remote_stock: Stock, tmp_path: Path)
         assert remote_stock(tmp_path / "cache", **{URL: url})["ok"]
         found = at(doctor, url, url)
         assert found["server-unusable"].params["problem"] == "server-wants-tls"
-
-
-def test_the_redis_package_is_missing(doctor: Doctor, facts: dict[str, Any]) -> None:
-    """Only where a remote cache is on; what torch does without is in test_interpreter.py."""
-    lacking = {"torch": {"version": "2.13.0", "error": None},
-               "redis": {"version": None, "error": ""}}  # fmt: skip
-    asked: dict[str, Any] = {"only": ("redis-package",), "facts": facts, "toolchain": lacking}
-    found = doctor(values={SWITCH: "1"}, **asked)["redis-package-missing"]
-    assert (found.severity, found.params["switch"]) == ("error", SWITCH)
-    assert doctor(values={SWITCH: "0"}, **asked).codes == []
-    assert doctor(values={}, **asked).codes == []

@@ -132,7 +132,8 @@ STATES = {
     "warm-recipes": "warm-recipes warm-foreseen",
     "settings": "settings settings-filtered settings-only-set settings-damaged settings-empty",
     "settings-errors": "settings-errors settings-checking settings-unwritable",
-    "settings-carried": "settings-export settings-export-secret settings-import",
+    "settings-carried": "settings-export settings-export-secret settings-import "
+    "settings-import-which",
     "settings-origins": "settings-origins settings-process settings-process-gone "
     "settings-origins-asking",
     "warm-profile": "warm-profile warm-profile-wrong",

@@ -306,6 +306,26 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     assert isinstance(field.editor, AddressEdit)
     assert field.editor.address.text() == "redis://cache:6379/0"
     assert field.editor.password.echoMode() == QLineEdit.EchoMode.Password
+    # Of several containers one is chosen.
+    other = tmp_path / "two.yaml"
+    second = MANIFEST.partition("    - name: server")[2].replace('value: "1"', 'value: "0"')
+    other.write_text(f"{MANIFEST}    - name: tokenizer{second}")
+    dialog.open_files([str(other)])
+    asked = dialog.findChildren(ProfileImport)[-1]
+    qtbot.waitUntil(asked.container.isVisible, timeout=PATIENCE)
+    assert not asked.go.isEnabled()
+    row = asked.container.findData("tokenizer")
+    asked.container.setCurrentIndex(row)
+    asked.container.activated.emit(row)
+    qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)
+    assert asked.offered is not None
+    assert asked.offered.profile.values[GRAPHS] == "0"
+    assert not asked.notice.isVisible()
+    # Read as something that it is not.
+    asked.format.setCurrentIndex(asked.format.findData("sh"))
+    qtbot.waitUntil(lambda: "Nothing" in asked.taken_title.text(), timeout=PATIENCE)
+    assert not asked.go.isEnabled()
+    asked.reject()
     # What is no such file is told.
     file.write_bytes(b"\xff\xfe\x00")
     dialog.open_files([str(file)])
@@ -336,6 +356,17 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
         assert "hidden-one" in export.written.text
         assert export.warning.isVisible()
     assert set(forms) == {"sh", "env", "dockerfile", "kubernetes"}
+    export.format.setCurrentIndex(forms.index("kubernetes"))
+    type_in(qtbot, export.secret, "redis/url")
+    qtbot.waitUntil(
+        lambda: export.written is not None and not export.written.secret, timeout=PATIENCE
+    )
+    assert "secretKeyRef" in export.text.toPlainText()
+    assert export.warning.isHidden()
+    export.format.setCurrentIndex(forms.index("env"))
+    qtbot.waitUntil(lambda: export.written is not None, timeout=PATIENCE)
+    assert export.written is not None
+    assert export.written.secret
     click(qtbot, export.copy)
     assert export.written is not None
     assert QGuiApplication.clipboard().text() == export.written.text
@@ -603,6 +634,7 @@ def test_folders_and_servers_are_looked_at_while_one_types(
         over("server-password")
         [card] = [x for x in page.checked.list.cards if x.finding.code == "server-password"]
         assert "wrong-one" not in card.what.text()
+        assert "?" not in card.what.text(), "it says what is wrong in full"
         assert card.finding.settings == (URL,)
         url = page.form.field(URL)
         assert url is not None

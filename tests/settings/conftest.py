@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -83,6 +84,12 @@ class Torch:
         told = json.loads(self._process.stdout.readline())
         assert told["status"] == 0, told
         return Done(told, Path(env["TORCHINDUCTOR_CACHE_DIR"] or folder))
+
+    @functools.cached_property
+    def site(self) -> Path:
+        """Where it is installed."""
+        code = "told['site'] = os.path.dirname(os.path.dirname(torch.__file__))"
+        return Path(self({}, "code", code=code).told["told"]["site"])
 
     def close(self) -> None:
         """End it."""

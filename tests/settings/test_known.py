@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -41,12 +40,14 @@ OTHERS = {
 INDIRECT = {"TMPDIR": "gettempdir", "OMP_NUM_THREADS": "parallel_num_threads"}
 
 
-def site() -> Path:
-    """Where torch and Triton are installed."""
-    found = importlib.util.find_spec("torch")
-    assert found
-    assert found.origin
-    return Path(found.origin).parent.parent
+def named_in(folder: Path) -> set[str]:
+    """What looks like the name of a variable in the sources of PyTorch and Triton."""
+    found: set[str] = set()
+    for tree in TREES:
+        for path in (folder / tree).rglob("*.py"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found |= set(re.findall(r"""["']((?:[A-Z][A-Z0-9]*_)+[A-Z0-9]+)["']""", text))
+    return found
 
 
 def test_the_table_is_whole_and_says_what_can_be() -> None:
@@ -61,19 +62,15 @@ def test_the_table_is_whole_and_says_what_can_be() -> None:
         value(one, None)
 
 
-def test_every_setting_is_named_in_its_source() -> None:
+def test_every_setting_is_named_in_its_source(torch: Torch) -> None:
     for one in SETTINGS:
-        text = (site() / one.source).read_text(encoding="utf-8")
+        text = (torch.site / one.source).read_text(encoding="utf-8")
         assert INDIRECT.get(one.name, f'"{one.name}"') in text, one.name
 
 
-def test_every_variable_about_caches_is_described() -> None:
+def test_every_variable_about_caches_is_described(torch: Torch) -> None:
     """What a new torch reads and this table lacks fails here."""
-    found = set()
-    for tree in TREES:
-        for path in (site() / tree).rglob("*.py"):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            found |= set(re.findall(r"""["']((?:[A-Z][A-Z0-9]*_)+[A-Z0-9]+)["']""", text))
+    found = named_in(torch.site)
     about = {name for name in found if CACHES.search(name)}
     assert about - set(BY_NAME) == set(OTHERS)
     assert set(BY_NAME) - about == set(INDIRECT)

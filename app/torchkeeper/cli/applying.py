@@ -10,6 +10,7 @@ from torchkeeper.cli.asking import Answer
 from torchkeeper.link import interpreters, knowing
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.chosen import chosen
+from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.settings.rules import About
 
 
@@ -27,8 +28,29 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
 
     Raises UserError where it cannot be used, before anything is compiled.
     """
-    if args.profile is None:
+    one = _compiling(args)
+    if one is None:
         return
+    if not args.json:
+        for said in [*applying.moved(one, args.into),
+                     *applying.overruled(one, params["recipes"])]:  # fmt: skip
+            output.note(said)
+    params["settings"] = one.values
+
+
+def for_verify(args: argparse.Namespace) -> Answer:
+    """What a request for a verification says of the profile of the arguments.
+
+    Raises UserError as ``for_warm``.
+    """
+    one = _compiling(args)
+    return {} if one is None else {"settings": one.values}
+
+
+def _compiling(args: argparse.Namespace) -> Profile | None:
+    """The profile that a compile is to have. Raises UserError where it cannot be used."""
+    if args.profile is None:
+        return None
     one = chosen(args.profile)
     applying.check_caches(one)
     applying.allowed(one, None, args.insist)  # what needs no look at torch, first
@@ -37,10 +59,7 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
     found = applying.allowed(one, about, args.insist)
     if not args.json:
         findings.note(found)
-        for said in [*applying.moved(one, args.into),
-                     *applying.overruled(one, params["recipes"])]:  # fmt: skip
-            output.note(said)
-    params["settings"] = one.values
+    return one
 
 
 def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:

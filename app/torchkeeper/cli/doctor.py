@@ -10,6 +10,7 @@ from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.fixing import Fixer
 from torchkeeper.link import diagnosing, findingwords, interpreters, probes
 from torchkeeper.link.diagnosing import Told
+from torchkeeper.link.doctorwords import CHECKS
 from torchkeeper.link.everywhere import everywhere
 from torchkeeper.link.process import Engine, clean_environment
 from torchkeeper.link.words import UserError, printable
@@ -32,10 +33,11 @@ def doctor(args: argparse.Namespace) -> int:
     """torchkeeper doctor; 0 where nothing is worse than advice, 4 for warnings, 5 for errors."""
     python = interpreters.chosen(args.env)
     facts = probes.probe(python)
-    values = diagnosing.values_of(clean_environment())
+    env = clean_environment()
+    values = diagnosing.values_of(env)
     toolchain = _toolchain(python, args.json)
     places = args.places or diagnosing.places_of(facts, values)
-    asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places)
+    asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places, env)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         found, result = _diagnose(asker, asked)
@@ -86,7 +88,8 @@ def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -
     for check, place, why in diagnosing.left_of(result):
         if not args.json:
             where = f" of {printable(place)}" if place else ""
-            output.note(f"left: {check}{where}: {why.what} {why.why}".rstrip())
+            name = CHECKS.get(check, check)
+            output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
     output.result(args, {**result, "severity": diagnosing.code_of(found)},
                   diagnosing.summary(found, result))  # fmt: skip
 

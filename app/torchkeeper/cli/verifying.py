@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from torchkeeper.cli import looking, making, output, signing
+from torchkeeper.cli import applying, looking, making, output, signing
 from torchkeeper.cli.asking import Answer, Asker
 from torchkeeper.link import (
     carrying,
@@ -44,6 +44,7 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("--portable", action="store_true",
                          help="without precompiled headers, as programs run that set "
                          f"{preparing.VARIABLE}=0")  # fmt: skip
+    applying.add_profile(command, "what is run")
     command.add_argument("--quick", action="store_true",
                          help="only the run with the target, nothing to compare with")  # fmt: skip
     command.add_argument("--trust", action="store_true",
@@ -62,6 +63,7 @@ def verify(args: argparse.Namespace) -> int:
             "place-missing" if folder else "file-missing", {"place": place, "file": place}
         )
     python = interpreters.chosen(args.env)
+    settings = applying.for_verify(args)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
     if not args.trust and not signed and verifying.is_strange(place) and not _trusted(place):
         return 1
@@ -73,7 +75,7 @@ def verify(args: argparse.Namespace) -> int:
         if os.path.isfile(place):
             target = os.path.join(scratch, "target")
             made, left = _unpack(args, python, target, signed)
-        result = _checked(_answer(args, python, target, scratch))
+        result = _checked(_answer(args, python, target, scratch, settings))
     one = verified.keep(place, before, python, result)
     _tell(args, one, left)
     for text in verifying.advice(result, made):
@@ -81,14 +83,16 @@ def verify(args: argparse.Namespace) -> int:
     return 0 if result["good"] else 1
 
 
-def _answer(args: argparse.Namespace, python: str, target: str, scratch: str) -> Answer:
+def _answer(
+    args: argparse.Namespace, python: str, target: str, scratch: str, settings: Answer
+) -> Answer:
     """What the engine says. Raises UserError, which names what the user named."""
     try:
         with Engine(python) as engine:
             asker = Asker(engine, args.json)
             if not args.json:
                 asker.on_finding = _Live()
-            return asker.ask("verify", **_asked(args, target, scratch))
+            return asker.ask("verify", **_asked(args, target, scratch), **settings)
     except UserError as error:
         if error.params.get("place") == target:
             raise user_error(error.code, {**error.params, "place": args.place}) from error

@@ -70,7 +70,7 @@ class MachineLook:
     variables. toolchain: as ``doctor.toolchain`` tells, empty without. reads: the real paths of
     the folders that known environments use. folders: those that were looked at. others: the other
     caches of this user, only listed; None where they are not asked for. index: the file in which
-    listings keep what they read, None without.
+    listings keep what they read, None without. variables: names of all that are set beside values.
     """
 
     facts: Mapping[str, Any]
@@ -81,6 +81,7 @@ class MachineLook:
     report: Report
     others: list[FolderLook] | None = None
     index: str | None = None
+    variables: frozenset[str] | None = None
 
 
 class Check(NamedTuple):

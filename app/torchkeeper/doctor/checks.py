@@ -37,7 +37,6 @@ CHECKS: tuple[Check, ...] = (
     Check("header", "machine", interpreter.header),
     Check("triton", "machine", interpreter.triton),
     Check("gpu", "machine", interpreter.gpu),
-    Check("redis-package", "machine", interpreter.package),
     Check("settings", "machine", switches.switches),
     Check("headers-owner", "machine", ownership.headers),
     Check("unread", "machine", others.unread),

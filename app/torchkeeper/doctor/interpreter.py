@@ -14,7 +14,6 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import MachineLook
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.servers import remote
 
 
 def _part(look: MachineLook, name: str) -> Mapping[str, Any]:
@@ -111,11 +110,3 @@ def gpu(look: MachineLook) -> Iterator[Finding]:
         yield Finding("gpu-unseen", "error", ("CUDA_VISIBLE_DEVICES",), "", about)
     else:
         yield Finding("no-gpu", "advice", (), "", about)
-
-
-def package(look: MachineLook) -> Iterator[Finding]:
-    """Whether Python's redis package is there, where a remote cache is on."""
-    switches = remote(look.values, look.facts.get("torch"))
-    if switches and (found := _part(look, "redis")).get("version") is None:
-        about = {"switch": switches[0], "why": found.get("error") or ""}
-        yield Finding("redis-package-missing", "error", tuple(switches), "", about)

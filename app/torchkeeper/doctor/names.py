@@ -15,7 +15,7 @@ from torchkeeper.doctor.check import FolderLook
 from torchkeeper.settings.finding import Finding
 
 _FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
-_SPLITS = re.compile(r"[\s'\"\\]")
+SPLITS = re.compile(r"[\s'\"\\]")
 #: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
 #: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
 _ADDED = 140
@@ -26,9 +26,9 @@ _PATH_MAX, _NAME_MAX = 4096, 255
 
 def names(look: FolderLook) -> Iterator[Finding]:
     """What is in the path, how long it is, and how long names may be there."""
-    if found := _SPLITS.search(look.place):
+    if found := SPLITS.search(look.place):
         character = "blank" if found[0].isspace() else found[0]
-        yield Finding("folder-blank", "error", _FOLDER, look.place, {"character": character})
+        yield Finding("path-blank", "error", _FOLDER, look.place, {"character": character})
     above = len(os.fsencode(look.root)) + 1
     longest = max((len(os.fsencode(file.path)) for item in look.items for file in item.files),
                   default=0)  # fmt: skip

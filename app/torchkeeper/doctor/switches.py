@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from torchkeeper.doctor import names
 from torchkeeper.doctor.check import MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.rules import About, check
 
+_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+
 
 def switches(look: MachineLook) -> Iterator[Finding]:
     """What the rules say, knowing what the interpreter is."""
-    yield from check(look.values, about(look))
+    blank = any(names.SPLITS.search(one.place) for one in look.folders)
+    for one in check(look.values, about(look)):
+        # What is said of the folder itself is not said again.
+        if not (one.code == "folder-blank" and one.settings == (_FOLDER,) and blank):
+            yield one
 
 
 def about(look: MachineLook) -> About:
@@ -26,4 +33,5 @@ def about(look: MachineLook) -> About:
         triton=look.facts.get("triton"),
         gpu=bool(others) if isinstance(devices, list) else None,
         redis=redis.get("version") is not None if isinstance(redis, Mapping) else None,
+        variables=look.variables,
     )

@@ -29,10 +29,10 @@ def diagnose(session: Session, params: dict[str, Any], report: Report) -> dict[s
     """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
     found it.
 
-    places: absolute paths and servers. values: the variables that a program would have. facts: as
-    a probe tells, or empty. toolchain: as ``toolchain`` tells, or empty. machine: whether to look
-    at the other caches of this user as well. reads: folders that other environments use. only:
-    names of checks, for these alone.
+    places: absolute paths and servers. values: the variables that a program would have;
+    variables: the names of others that are set. facts: as a probe tells, or empty. toolchain: as
+    ``toolchain`` tells, or empty. machine: whether to look at the other caches of this user as
+    well. reads: folders that other environments use. only: names of checks, for these alone.
 
     The result has ``checks``, the names of those that were made, and ``left``, those that could
     not be, each {check, place, code, params}.
@@ -70,6 +70,8 @@ class _Doctor:
         self._values = _texts(params.get("values") or {})
         self._facts: Env = params.get("facts") or {}
         self._toolchain: Mapping[str, Any] = params.get("toolchain") or {}
+        names = params.get("variables")
+        self._variables = None if names is None else frozenset(map(str, names))
         self._reads = frozenset(map(os.path.realpath, params.get("reads") or ()))
         only = params.get("only")
         self._checks = [one for one in CHECKS if only is None or one.name in only]
@@ -96,8 +98,10 @@ class _Doctor:
                 self._make("server", self._server(place), place)
         if counts["machine"]:
             others = self._others(looks) if machine else None
-            about = MachineLook(self._facts, self._values, self._toolchain, self._reads, looks,
-                                self._report, others, os.environ.get(wire.INDEX))  # fmt: skip
+            about = MachineLook(
+                self._facts, self._values, self._toolchain, self._reads, looks, self._report,
+                others, os.environ.get(wire.INDEX), self._variables,
+            )  # fmt: skip
             self._make("machine", about, "")
 
     def _make(self, about: str, look: Any, place: str) -> None:

@@ -294,13 +294,19 @@ class Engines(QObject):
         """Keep a profile no more; the result is ``{"name"}``."""
         return self._ask_aside(listener, lambda: lookups.profile_removed(name))
 
-    def offered_profile(self, path: str, listener: Listener) -> int:
-        """What a file makes as a profile; the result is ``{"offered": Offered}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_offered(path))
+    def offered_profile(
+        self, path: str, listener: Listener, form: str = "", container: str = ""
+    ) -> int:
+        """What a file makes as a profile; form: what it is read as, "" to guess; container: whose
+        settings, of several in a manifest; the result is ``{"offered": Offered}``.
+        """
+        return self._ask_aside(listener, lambda: lookups.profile_offered(path, form, container))
 
-    def written_profile(self, profile: Profile, form: str, listener: Listener) -> int:
-        """A profile in a format; the result is ``{"written": Written}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_written(profile, form))
+    def written_profile(self, profile: Profile, form: str, secret: str, listener: Listener) -> int:
+        """A profile in a format; secret: NAME/KEY of the cluster's Secret that has its password, ""
+        where it goes along; the result is ``{"written": Written}``.
+        """
+        return self._ask_aside(listener, lambda: lookups.profile_written(profile, form, secret))
 
     def put_profile(self, path: str, text: str, listener: Listener) -> int:
         """Write an export into a file; the result is ``{"path"}``."""

@@ -42,6 +42,7 @@ class Card(QFrame):
                 label = forms.label(text, kind, wrap=True)
                 label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
                 texts.addWidget(label)
+        texts.addStretch(1)
         line = forms.row(gap=12)
         line.setContentsMargins(12, 10, 12, 10)
         line.addWidget(forms.picture(icon, 20, role), 0, Qt.AlignmentFlag.AlignTop)

@@ -180,18 +180,18 @@ def profile_removed(name: str) -> dict[str, Any]:
     return known.removed(name)
 
 
-def profile_offered(path: str) -> dict[str, Any]:
+def profile_offered(path: str, form: str, container: str) -> dict[str, Any]:
     """What a file makes. Raises UserError."""
     from torchkeeper.gui.profiles import known
 
-    return known.offered(path)
+    return known.offered(path, form, container)
 
 
-def profile_written(profile: Profile, form: str) -> dict[str, Any]:
+def profile_written(profile: Profile, form: str, secret: str) -> dict[str, Any]:
     """A profile in a format. Raises UserError."""
     from torchkeeper.gui.profiles import known
 
-    return known.written(profile, form)
+    return known.written(profile, form, secret)
 
 
 def profile_put(path: str, text: str) -> dict[str, Any]:

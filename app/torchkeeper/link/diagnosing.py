@@ -53,14 +53,17 @@ def request(
     toolchain: Mapping[str, Any],
     reads: Iterable[str] = (),
     machine: bool = False,
+    variables: Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """The parameters of ``diagnose``. reads: folders that known environments use, beside this.
-    machine: whether the other caches of this user are looked at, too.
+    machine: whether the other caches of this user are looked at, too. variables: names of all that
+    are set there, described or not.
     """
     own = [place for place in places_of(facts, values) if os.path.isabs(place)]
     return {
         "places": list(places), "facts": dict(facts), "values": dict(values),
         "toolchain": dict(toolchain), "reads": [*own, *reads], "machine": machine,
+        "variables": None if variables is None else sorted(variables),
     }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ WORDS: dict[str, Words] = {
     ),
     "folder-owned": Words("Others can change what lies in {place}."),
     # Names and times
-    "folder-blank": Words(
+    "path-blank": Words(
         "There is a {character} in the path {place}.",
         "PyTorch puts the path into the command of the C++ compiler and splits that as a shell "
         "would: every kernel for the CPU fails with a C++ compile error.",
@@ -269,11 +269,6 @@ WORDS: dict[str, Words] = {
         "All is compiled for the CPU; entries for a GPU in a cache are stale here.",
         "In a container, start it with the GPU (docker run --gpus all). Else nothing is to do.",
     ),
-    "redis-package-missing": Words(
-        "{switch} is on, and Python's redis package is missing.",
-        "PyTorch logs “Unable to create cache” and uses no server. {why}",
-        "Install it in that environment: pip install redis",
-    ),
     # Servers
     "server-password": Words(
         "{place} does not accept the password: {problem}.",
@@ -344,6 +339,34 @@ def _owned(finding: Finding) -> UserError:
 
 #: Findings whose words depend on more than their figures.
 SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
+
+#: What each check looks at, by the names in ``doctor.checks``.
+CHECKS: dict[str, str] = {
+    "file-system": "file system",
+    "room": "room on the disk",
+    "owner": "owner and mode",
+    "names": "path and names",
+    "clock": "clock",
+    "leftovers": "leftovers",
+    "broken": "broken entries",
+    "orphaned": "orphans",
+    "stale": "stale entries",
+    "threads": "number of threads",
+    "trash": "trash",
+    "reachable": "server answers",
+    "writes": "server takes writes",
+    "memory": "memory of the server",
+    "expiry": "expiry on the server",
+    "torch": "torch",
+    "compiler": "C++ compiler",
+    "header": "precompiled header",
+    "triton": "Triton",
+    "gpu": "GPU",
+    "settings": "settings",
+    "headers-owner": "owner of the default folder",
+    "unread": "folders that nothing reads",
+    "duplicates": "entries that are there twice",
+}
 
 #: What each fix does, before it is done; {entries} and {size} are of its plan.
 FIXES: dict[str, str] = {

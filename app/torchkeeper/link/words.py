@@ -1460,10 +1460,12 @@ def _shown(name: str, value: object) -> str:
     return "" if value is None else printable(str(value))
 
 
-def _within(problem: str, shown: _Shown) -> str:
-    """The words for a code, as a part of a sentence; an unknown one as it is."""
+def _within(problem: str, shown: Mapping[str, str]) -> str:
+    """The words for a code, as a part of a sentence that names the server; an unknown one as it
+    is.
+    """
     words = CATALOGUE.get(problem)
-    what = words.what.format_map(shown) if words else problem
+    what = words.what.format_map(_Shown({"server": "it", **shown})) if words else problem
     return what[:1].lower() + what[1:].rstrip(".")
 
 

@@ -74,5 +74,5 @@ def decides(values: Mapping[str, str], name: str, version: str | None = None) ->
 
 def on(values: Mapping[str, str], name: str, version: str | None = None) -> bool:
     """Whether a switch is on among the variables of an environment."""
-    text = values.get(decides(values, name, version) or "")
-    return value(BY_NAME[name], text, version) is True
+    decided = decides(values, name, version)
+    return value(BY_NAME[name], values[decided] if decided else None, version) is True

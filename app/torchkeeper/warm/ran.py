@@ -93,7 +93,8 @@ def run(
     [cell] = job.cells
     cache = os.path.join(home, "cache")
     inductor = os.path.normpath(os.path.join(cache, led.inductor))
-    env = alone(supervise.environment(inductor, job.threads, job.portable), temporary)
+    env = supervise.environment(inductor, job.threads, job.portable, job.settings)
+    env = alone(env, temporary)
     if led.triton is not None:
         env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     if trace is not None:

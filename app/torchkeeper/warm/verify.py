@@ -83,6 +83,8 @@ def verify(params: Answer, report: Report, explain: Explain | None = None) -> An
     several cells the rest are sums, findings say which cell they are of, and one that fails has a
     ``problem``.
 
+    settings in the request: as of ``supervise.warm``, less what leads to another cache.
+
     Raises Problem as ``supervise.run``, ``caches.led_to`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """

@@ -327,3 +327,28 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             reading.text_in(str(path))
         assert caught.value.params["why"] == why
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "why"),
+    [
+        ('"$(' * 5000, "sh", "nested too deep"),
+        ("< " * 50_000, "sh", ""),
+        ("if " * 50_000, "sh", "“fi” is missing at the end"),
+        ("a\n" * 50_000, "sh", ""),
+        ("A=1\n" * 50_000, "env", ""),
+        (
+            f"ENV {TAG}=x\n" + f"ENV {TAG}=${TAG}${TAG}\n" * 60,
+            "dockerfile",
+            f"It is made of ${TAG}",
+        ),
+    ],
+)
+def test_texts_of_an_enemy_take_no_time_and_no_room(text: str, format: str, why: str) -> None:
+    try:
+        formats.read(text, format, "x")
+    except UserError as error:
+        assert why
+        assert why in str(error.params["why"])
+    else:
+        assert not why

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QDir, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.gui import forms, theme
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.known import Written
-from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.profiles.profile import Profile, with_password
 from torchkeeper.link.words import UserError, printable
 
 
@@ -27,13 +28,10 @@ class ProfileExport(Dialog):
         self._ticket: int | None = None
         self.written: Written | None = None
         self.format = QComboBox()
-        for text, data in (
-            (self.tr("Script of exports (sh)"), "sh"),
-            (self.tr(".env file"), "env"),
-            (self.tr("Dockerfile ENV"), "dockerfile"),
-            (self.tr("Kubernetes env (YAML)"), "kubernetes"),
-        ):
+        for text, data in words.formats():
             self.format.addItem(text, data)
+        self.secret = QLineEdit()
+        self.secret.setPlaceholderText(self.tr("NAME/KEY"))
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
@@ -46,6 +44,14 @@ class ProfileExport(Dialog):
         self.save = forms.button(self.tr("&Save as…"), primary=True)
         self.close_button = forms.button(self.tr("Close"))
         forms.field(self.body, self.tr("&Format"), self.format)
+        self._of_cluster = QWidget()
+        asked = forms.column()
+        forms.field(
+            asked, self.tr("Password from the Sec&ret"), self.secret,
+            self.tr("The manifest then names this Secret of the cluster, and carries no password."),
+        )  # fmt: skip
+        self._of_cluster.setLayout(asked)
+        self.body.addWidget(self._of_cluster)
         self.body.addSpacing(forms.GAP)
         forms.field(self.body, self.tr("&What is written"), self.text)
         self.body.setStretchFactor(self.text, 1)
@@ -55,6 +61,7 @@ class ProfileExport(Dialog):
             button.setAutoDefault(False)
         self.buttons(self.copy, self.save, self.close_button)
         self.format.currentIndexChanged.connect(self._write)
+        self.secret.textChanged.connect(self._write)
         self.copy.clicked.connect(self._copy)
         self.save.clicked.connect(self._save)
         self.close_button.clicked.connect(self.reject)
@@ -75,10 +82,13 @@ class ProfileExport(Dialog):
     def _write(self, *_: object) -> None:
         self._engines.forget(self._ticket)
         self.written = None
+        asks = self.form == "kubernetes" and bool(with_password(self._profile))
+        self._of_cluster.setVisible(asks)
+        secret = self.secret.text().strip() if asks else ""
         self.said.setText("")
         self._able()
         listener = Listener(result=lambda said: self._show(said["written"]), failed=self._failed)
-        self._ticket = self._engines.written_profile(self._profile, self.form, listener)
+        self._ticket = self._engines.written_profile(self._profile, self.form, secret, listener)
 
     def _show(self, written: Written) -> None:
         self.written = written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
@@ -40,9 +40,16 @@ class ProfileImport(Dialog):
         super().__init__(parent, "", 640)
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
         self._engines, self._names, self._taking = engines, list(names), take
+        self._path = path
+        self._ticket: int | None = None
         self.offered: Offered | None = None
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
+        self.format = QComboBox()
+        self.format.addItem(self.tr("What it looks like"), "")
+        for text, data in words.formats():
+            self.format.addItem(text, data)
+        self.container = QComboBox()
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
         self.taken = _tree(self.tr("What is taken"), [self.tr("Setting"), self.tr("Value")])
@@ -53,6 +60,17 @@ class ProfileImport(Dialog):
         self.go = forms.button(self.tr("&Keep as profile"), primary=True)
         self.body.addWidget(self.where)
         self.body.addWidget(self.notice)
+        line = forms.row(gap=16)
+        self._of_several = QWidget()
+        chosen = forms.column()
+        forms.field(chosen, self.tr("C&ontainer"), self.container)
+        self._of_several.setLayout(chosen)
+        self._of_several.hide()
+        read = forms.column()
+        forms.field(read, self.tr("&Read as"), self.format)
+        line.addLayout(read, 1)
+        line.addWidget(self._of_several, 1)
+        self.body.addLayout(line)
         self._asked = QWidget()
         named = forms.column()
         forms.field(named, self.tr("&Name of the profile"), self.name)
@@ -66,6 +84,8 @@ class ProfileImport(Dialog):
         for widget in (self._asked, self.taken, self.left, self.left_title, self.wrong):
             widget.hide()
         self.cancel.setAutoDefault(False)
+        # Where there is nothing to list, the rest stays at the top.
+        self.body.addStretch(0)
         self.buttons(self.cancel, self.go)
         self.go.setEnabled(False)
         self.go.setDefault(True)
@@ -73,16 +93,39 @@ class ProfileImport(Dialog):
         self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._go)
         self.resize(1000, 640)
+        self.format.currentIndexChanged.connect(self._read)
+        self.container.activated.connect(self._read)
+        self._read()
+
+    def _read(self, *_: object) -> None:
+        self._engines.forget(self._ticket)
+        self.offered = None
+        self.go.setEnabled(False)
         listener = Listener(result=lambda said: self._show(said["offered"]), failed=self._failed)
-        self._ticket = engines.offered_profile(path, listener)
+        self._ticket = self._engines.offered_profile(
+            self._path, listener, str(self.format.currentData() or ""),
+            str(self.container.currentData() or ""),
+        )  # fmt: skip
 
     def _failed(self, error: UserError) -> None:
-        self.taken_title.hide()
-        self.body.addStretch(1)
+        for widget in (self._asked, self.taken, self.left, self.left_title, self.taken_title):
+            widget.hide()
+        if error.code == "profile-container-which":
+            self.container.clear()
+            self.container.addItem(self.tr("Choose one"), "")
+            for name in str(error.params.get("names") or "").split(", "):
+                self.container.addItem(printable(name, 200), name)
+            self._of_several.show()
+            self.container.setFocus()
+            error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
 
     def _show(self, offered: Offered) -> None:
         self.offered = offered
+        self.notice.tell(None)
+        self.taken.clear()
+        self.left.clear()
+        self.taken_title.show()
         some = ordered(offered.profile)
         many = say.count(len(some), "setting", "settings")
         nothing = self.tr("Nothing in it is a setting of the caches")
@@ -97,8 +140,6 @@ class ProfileImport(Dialog):
             widget.setVisible(bool(some))
         for widget in (self.left, self.left_title):
             widget.setVisible(bool(offered.left))
-        if not offered.left or not some:
-            self.body.addStretch(0 if some or offered.left else 1)
         self.name.setText(free(offered.profile.name, self._names))
         self.name.setFocus()
         self.name.selectAll()

@@ -119,16 +119,15 @@ def removed(name: str) -> dict[str, Any]:
     return {"name": name}
 
 
-def offered(path: str) -> dict[str, Any]:
+def offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
     """``{"offered": Offered}``: what a file in any of the formats comes to, or a profile's own.
+    form: what it is read as, "" to guess; container: whose settings, of several in a manifest.
 
     Raises UserError.
     """
     from torchkeeper.link import whole
-    from torchkeeper.link.profiles import formats, keeping
+    from torchkeeper.link.profiles import formats
 
-    if path.endswith(keeping.SUFFIX):
-        return {"offered": Offered(path, keeping.read_file(path))}
     try:
         text = whole.read(path, _MOST).decode("utf-8-sig")
     except OSError as e:
@@ -137,7 +136,7 @@ def offered(path: str) -> dict[str, Any]:
     except UnicodeDecodeError as e:
         about = {"file": path, "why": "It is not UTF-8"}
         raise user_error("profile-damaged", about) from e
-    read = formats.read(text, None, stem(path))
+    read = formats.read(text, form or None, stem(path), path, container or None)
     return {"offered": Offered(path, read.profile, tuple(read.left))}
 
 
@@ -148,13 +147,15 @@ def stem(path: str) -> str:
     return "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip() or "imported"
 
 
-def written(profile: Profile, form: str) -> dict[str, Any]:
-    """``{"written": Written}``: a profile in a format. Raises UserError."""
+def written(profile: Profile, form: str, from_secret: str = "") -> dict[str, Any]:
+    """``{"written": Written}``: a profile in a format; from_secret: NAME/KEY of the Secret of a
+    cluster that has its password, "" where that goes along. Raises UserError.
+    """
     from torchkeeper.link.profiles import formats
     from torchkeeper.link.profiles.profile import masked, with_password
 
-    text = formats.write(profile, form)
-    secret = bool(with_password(profile))
+    text = formats.write(profile, form, from_secret or None)
+    secret = bool(with_password(profile)) and not from_secret
     shown = text
     if secret:
         shown = formats.write(replace(profile, values=masked(profile)), form)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QHBoxLayout,
-    QSplitter,
     QStackedWidget,
     QTreeWidget,
     QTreeWidgetItem,
@@ -28,6 +27,7 @@ from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.addressedit import apart
 from torchkeeper.gui.profiles.checked import Checked
+from torchkeeper.gui.profiles.divided import Divided
 from torchkeeper.gui.trees import columns
 from torchkeeper.link import say, settled
 from torchkeeper.link.profiles.profile import Profile
@@ -128,11 +128,7 @@ class OriginsPage(QWidget):
         listed.addWidget(self.tree, 1)
         listed.addWidget(self.unseen)
         self.checked.setContentsMargins(0, 8, 0, 0)
-        self.split = QSplitter(Qt.Orientation.Vertical)
-        self.split.setChildrenCollapsible(False)
-        self.split.addWidget(page_of(listed))
-        self.split.addWidget(self.checked)
-        self.split.setStretchFactor(0, 1)
+        self.split = Divided(page_of(listed), self.checked)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.split)
         self.pages.addWidget(self.blank)
@@ -269,8 +265,7 @@ class OriginsPage(QWidget):
         self.unseen.setText("\n".join(unseen))
         self.unseen.setVisible(bool(unseen))
         self.checked.show_findings(found.findings, checking=False)
-        low = min(240, self.checked.list.needed + 40) if found.findings else 0
-        self.split.setSizes([max(1, self.split.height() - low), low])
+        self.split.fit()
         self._show_rows()
         self._able()
 

@@ -16,6 +16,7 @@ from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.profiles.checked import Checked
+from torchkeeper.gui.profiles.divided import Divided
 from torchkeeper.gui.profiles.draftlist import DraftList
 from torchkeeper.gui.profiles.drafts import Draft, draft_of, free
 from torchkeeper.gui.profiles.form import Form
@@ -29,9 +30,6 @@ from torchkeeper.settings.rules import About, check
 
 #: Characters of a name over the form.
 _SHORT = 28
-#: Pixels for the findings at most at first, and of what is over their list.
-_LISTED = 272
-_ABOVE = 40
 
 
 class ProfilesPage(QWidget):
@@ -45,7 +43,6 @@ class ProfilesPage(QWidget):
         super().__init__()
         self._engines = engines
         self._facts: dict[str, Any] | None = None
-        self._moved = False
         #: Whether the profiles were read.
         self.read = False
         self.live = Live(engines, self)
@@ -97,8 +94,6 @@ class ProfilesPage(QWidget):
             above.addWidget(button)
         above.addStretch(1)
         self.above = above
-        edited = QSplitter(Qt.Orientation.Vertical)
-        edited.setChildrenCollapsible(False)
         form = forms.column()
         form.setContentsMargins(16, 0, 0, 8)
         titled = forms.row(gap=16)
@@ -107,18 +102,14 @@ class ProfilesPage(QWidget):
         form.addLayout(titled)
         form.addWidget(self.form, 1)
         self.checked.setContentsMargins(16, 8, 0, 0)
-        edited.addWidget(page_of(form))
-        edited.addWidget(self.checked)
-        edited.setStretchFactor(0, 1)
-        edited.setSizes([400, 200])
-        self.split = edited
+        self.split = Divided(page_of(form), self.checked)
         broken = forms.column()
         broken.setContentsMargins(16, 0, 0, 0)
         broken.addWidget(self.broken)
         broken.addStretch(1)
         self.pages = QStackedWidget()
         self._broken_page = page_of(broken)
-        for page in (edited, self.blank, self._broken_page):
+        for page in (self.split, self.blank, self._broken_page):
             self.pages.addWidget(page)
         left = forms.column()
         left.setContentsMargins(0, 0, 16, 0)
@@ -154,7 +145,6 @@ class ProfilesPage(QWidget):
         self.revert.clicked.connect(self._revert)
         self.save.clicked.connect(lambda *_: self.save_current())
         self.notice.again.connect(self.read_again)
-        self.split.splitterMoved.connect(self._split_moved)
         self.list.chosen.connect(self._chosen)
         self.list.named.connect(self._named)
         self.storing.changed.connect(self._stored)
@@ -272,13 +262,7 @@ class ProfilesPage(QWidget):
         self.checked.show_findings(found, checking=self.live.checking, error=self.live.error)
         self.form.show_findings(found)
         self.list.paint_current()
-        if not self._moved:
-            # What the list needs and no more, until somebody gives it another height.
-            low = min(_LISTED, self.checked.list.needed + _ABOVE) if found else 0
-            self.split.setSizes([max(1, self.split.height() - low), low])
-
-    def _split_moved(self, *_: object) -> None:
-        self._moved = True
+        self.split.fit()
 
     def _fix(self, one: Finding) -> None:
         self.form.apply(one.change)

@@ -89,6 +89,16 @@ def change(changes: Mapping[str, str | None]) -> str:
     return "\n".join(lines)
 
 
+def formats() -> list[tuple[str, str]]:
+    """The formats of profiles (link.profiles.formats): what each is called, and its name."""
+    return [
+        (_tr("Script of exports (sh)"), "sh"),
+        (_tr(".env file"), "env"),
+        (_tr("Dockerfile ENV"), "dockerfile"),
+        (_tr("Kubernetes env (YAML)"), "kubernetes"),
+    ]
+
+
 def counted(found: Sequence[Finding]) -> str:
     """How many there are of each severity, the worst first; empty where there are none."""
     parts = []

@@ -168,13 +168,15 @@ class SampleEngines(Engines):
         """Those of the samples."""
         return self._tell_or_fail("profiles", {"profiles": self.kept_profiles}, listener)
 
-    def offered_profile(self, path: str, listener: Listener) -> int:
+    def offered_profile(self, path: str, listener: Listener, *how: str) -> int:
         """What a made-up manifest really comes to."""
+        if "offered_profile" in self.failing and not any(how):
+            return self._tell_or_fail("offered_profile", {}, listener)
         return self._tell({"offered": sample_profiles.offered(path)}, listener)
 
-    def written_profile(self, profile: Profile, form: str, listener: Listener) -> int:
+    def written_profile(self, profile: Profile, form: str, secret: str, listener: Listener) -> int:
         """What a profile really comes to."""
-        return self._tell(profiles.written(profile, form), listener)
+        return self._tell(profiles.written(profile, form, secret), listener)
 
     def keys(self, listener: Listener, file: str = "") -> int:
         """Those of the samples."""

@@ -9,6 +9,7 @@ from torchkeeper.gui.profiles.known import Kept, Offered
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words import user_error
 from torchkeeper.settings import masks
+from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.rules import check
 from torchkeeper.settings.values import default
@@ -64,8 +65,18 @@ def offered(path: str) -> Offered:
 
 
 def looked_up() -> list[dict[str, Any]]:
-    """What a look at the folder of the bad one finds; none until a check of it is there."""
-    return []
+    """What a look at the folder and the server of the bad one finds."""
+    folder, server = (
+        BAD.values["TORCHINDUCTOR_CACHE_DIR"],
+        "redis://trainer@cache.internal.example:6379/0",
+    )
+    mount = {"type": "nfs4", "source": "nas:/scratch", "point": "/mnt/scratch"}
+    found = [
+        Finding("folder-on-network", "advice", ("TORCHINDUCTOR_CACHE_DIR",), folder, mount),
+        Finding("server-password", "error", ("TORCHINDUCTOR_REDIS_URL",), server,
+                {"problem": "password-wrong"}),
+    ]  # fmt: skip
+    return [{"found": one.to_json(), "check": one.code} for one in found]
 
 
 def _process(pid: int, command: str, torch: str, folder: str) -> dict[str, Any]:

@@ -43,13 +43,14 @@ def _settings(stage: Stage) -> None:
 
 
 def _errors(stage: Stage) -> None:
-    engines = SampleEngines()
+    engines = SampleEngines(found={"diagnose": sample_profiles.looked_up()})
     window = stage.window(engines)
     dialog = _shown(window, "training-cluster")
+    dialog.page.form.go_to("TORCHINDUCTOR_CACHE_DIR")
     stage.take("settings-errors", dialog)
     dialog.page.form.go_to("TORCHINDUCTOR_REDIS_URL")
     engines.silent.add("diagnose")
-    dialog.page.live.look(dialog.page.form.values, None, at_once=True)
+    dialog.page.form.apply({"TORCHINDUCTOR_CACHE_DIR": "/mnt/scratch/other"})
     stage.take("settings-checking", dialog)
     dialog.page.undo.offer("", "laptop was removed", then=lambda: None)
     error = {"file": "/home/ada/.config/torchkeeper/profiles/serving.toml",
@@ -60,15 +61,21 @@ def _errors(stage: Stage) -> None:
 
 
 def _carried(stage: Stage) -> None:
-    window = stage.window(SampleEngines())
+    engines = SampleEngines()
+    window = stage.window(engines)
     dialog = _shown(window, "serving")
     for profile, name in ((sample_profiles.GOOD, "settings-export"),
                           (sample_profiles.BAD, "settings-export-secret")):  # fmt: skip
         export = ProfileExport(dialog, window.engines, profile)
-        export.format.setCurrentIndex(3 if profile is sample_profiles.GOOD else 0)
+        export.format.setCurrentIndex(3)
         stage.dialog(name, export)
     dialog.open_files([f"{samples.PLACE}/decoder.yaml"])
     stage.dialog("settings-import", dialog.findChildren(ProfileImport)[-1])
+    engines.failing["offered_profile"] = user_error(
+        "profile-container-which", {"names": "server, tokenizer, metrics"}
+    )
+    dialog.open_files([f"{samples.PLACE}/decoder.yaml"])
+    stage.dialog("settings-import-which", dialog.findChildren(ProfileImport)[-1])
     dialog.reject()
     stage.close(window)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from torchkeeper.link.profiles.profile import Profile, ordered
+from torchkeeper.link.profiles.profile import MOST_VALUE, Profile, ordered
 from torchkeeper.link.profiles.taking import Taking, control, unclear, unread, unwritable
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
@@ -69,7 +69,7 @@ def read(text: str, stage: str | None = None) -> Taking:
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
             line, reference = chosen.lines[name]
-            why = f"It is made of {reference}, which no ENV of the stage sets"
+            why = f"It is made of {reference}, which no ENV of the stage tells"
             raise unclear(line, name, why)
         taking.take(name, value or "")
     return taking
@@ -168,7 +168,7 @@ def _env(stage: _Stage, rest: str, number: int, escape: str) -> None:
         if any("=" not in word for word in words):
             raise unread(number, "A word of ENV has no =")
         pairs = [(name, value) for name, _, value in (word.partition("=") for word in words)]
-    before = dict(stage.values)
+    before = dict(stage.values) if "$" in rest else {}
     for name, raw in pairs:
         name = _value(name, {}, escape)[0] or ""
         stage.values[name], reference = _value(raw, before, escape)
@@ -220,13 +220,14 @@ def _value(raw: str, known: Mapping[str, str | None], escape: str) -> tuple[str 
     """What a word comes to without its quotes, and "" (ProcessWord); None, and what it is made of,
     where it is made of what is not known.
     """
-    parts, quote, at = list[str](), "", 0
+    parts, quote, at, size = list[str](), "", 0, 0
     while at < len(raw):
         char = raw[at]
         if quote != "'" and char == "$" and (variable := _VARIABLE.match(raw, at)):
             name = variable[1] or variable[2]
             text = None if variable[3] else known.get(name)
-            if text is None:
+            size += len(text or "")
+            if text is None or size > MOST_VALUE:
                 return None, variable[0]
             parts.append(text)
             at = variable.end()

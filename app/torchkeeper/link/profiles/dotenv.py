@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Taking, control, unclear, unread, unwritable
+from torchkeeper.link.profiles.taking import Lines, Taking, control, unclear, unread, unwritable
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
@@ -71,6 +71,7 @@ def read(text: str) -> Taking:
     """
     taking = Taking()
     text = text.removeprefix("\ufeff")
+    lines = Lines(text)
     at = 0
     while at < len(text):
         end = _end(text, at)
@@ -78,7 +79,7 @@ def read(text: str) -> Taking:
         if not line.strip() or line.lstrip().startswith("#"):
             at = end + 1
             continue
-        number = text.count("\n", 0, at) + 1
+        number = lines.of(at)
         match = _LINE.match(text, at, end)
         if match is None or not (
             match["sign"] or re.match(r"[ \t\r]*(?:#|$)", line[match.end() - at :])

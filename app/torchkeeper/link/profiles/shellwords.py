@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchkeeper.link.profiles.taking import unread
+from torchkeeper.link.profiles.taking import Lines, unread
 
 #: What a command may depend on.
 CONDITION, LOOP, GROUP = "a condition", "a loop", "a group of commands"
@@ -60,13 +60,17 @@ class Command(NamedTuple):
 
 def commands(text: str) -> Iterator[Command]:
     """All simple commands of a script, in their order. Raises UserError("profile-text-wrong")."""
-    return _Reader(text).commands()
+    try:
+        yield from _Reader(text).commands()
+    except RecursionError as e:
+        raise unread(1, "It is nested too deep") from e
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text.removeprefix("\ufeff")
         self._at = 0
+        self._lines = Lines(self._text)
         #: What has been opened: what closes it, and what it is.
         self._open: list[tuple[str, str]] = []
         #: Ends of texts that begin with the next line, whether tabs before them do not count, and
@@ -110,8 +114,9 @@ class _Reader:
         return {"||": CONDITION, "|": PIPE, "|&": PIPE}.get(piece, "")
 
     def _command(self, words: list[Word], depends: str) -> Iterator[Command]:
-        while words and words[0].plain == len(words[0].text):
-            text = words[0].text
+        at = 0
+        while at < len(words) and words[at].plain == len(words[at].text):
+            text = words[at].text
             if self._open and text == self._open[-1][0]:
                 self._open.pop()
             elif text in ("for", "select", "case"):
@@ -119,56 +124,66 @@ class _Reader:
                 return  # the rest of it are words, and no command
             elif text in _OPENS:
                 close, what = _OPENS[text]
-                self._open.append((close, depends if depends == CALL else what))
+                self._open.append((close, CALL if depends == CALL else what))
             elif text == "function":
                 self._open.append(("}", CALL))
                 return
             elif text not in _WITHIN:
                 break
-            words = words[1:]
-        if words:
-            yield Command(tuple(words), self._open[-1][1] if self._open else depends)
+            at += 1
+        if at < len(words):
+            yield Command(tuple(words[at:]), self._open[-1][1] if self._open else depends)
 
     def _line(self, at: int | None = None) -> int:
-        return self._text.count("\n", 0, self._at if at is None else at) + 1
+        return self._lines.of(self._at if at is None else at)
 
     def _next(self) -> Word | str | None:
-        """The next word, or operator, with a newline as one; None at the end."""
+        """The next word, or operator, with a newline as one; None at the end. What is a redirection
+        is left out.
+        """
+        redirect = ""
+        while self._skip_blanks():
+            if match := _REDIRECTS.match(self._text, self._at):
+                self._at = match.end()
+                redirect = match[0].lstrip("0123456789")
+                continue
+            if self._text[self._at] == "\n":
+                self._at += 1
+                self._skip_here()
+                return "\n"
+            if operator := _OPERATORS.match(self._text, self._at):
+                self._at = operator.end()
+                return operator[0]
+            word = self._word()
+            if not redirect:
+                return word
+            if redirect in ("<<", "<<-"):
+                joins = word.plain == len(word.text)
+                self._here.append((word.text, redirect == "<<-", joins))
+            redirect = ""
+        return None
+
+    def _skip_blanks(self) -> bool:
+        """Go to where something is; False at the end."""
         text = self._text
         while self._at < len(text):
-            char = text[self._at]
-            if char in _BLANKS or text.startswith("\r\n", self._at):
+            if text[self._at] in _BLANKS or text.startswith("\r\n", self._at):
                 self._at += 1
             elif text.startswith("\\\n", self._at):
                 self._at += 2
-            elif char == "#":
+            elif text[self._at] == "#":
                 end = text.find("\n", self._at)
                 self._at = len(text) if end < 0 else end
             else:
-                break
-        if self._at >= len(text):
-            return None
-        if char == "\n":
-            self._at += 1
-            self._skip_here()
-            return "\n"
-        if redirect := _REDIRECTS.match(text, self._at):
-            self._at = redirect.end()
-            target = self._next()
-            if redirect[0].lstrip("0123456789") in ("<<", "<<-") and isinstance(target, Word):
-                joins = target.plain == len(target.text)
-                self._here.append((target.text, redirect[0].endswith("-"), joins))
-            return self._next() if isinstance(target, Word) else target
-        if operator := _OPERATORS.match(text, self._at):
-            self._at = operator.end()
-            return operator[0]
-        return self._word()
+                return True
+        return False
 
     def _skip_here(self) -> None:
         for end, tabs, joins in self._here:
             before = ""
             while self._at < len(self._text):
-                line, _, _ = self._text[self._at :].partition("\n")
+                stop = self._text.find("\n", self._at)
+                line = self._text[self._at : stop if stop >= 0 else len(self._text)]
                 self._at += len(line) + 1
                 slashes = len(line) - len(line.rstrip("\\"))
                 if joins and slashes % 2:

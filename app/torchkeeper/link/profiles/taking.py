@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import re
 import unicodedata
 from dataclasses import dataclass, field
 
@@ -39,6 +41,17 @@ class Taking:
         """A variable, or something else, is there, and what it comes to is not."""
         self.values.pop(name, None)
         self.left[name] = why if name in BY_NAME or not name.isidentifier() else NO_SETTING
+
+
+class Lines:
+    """Tells in which line of a text something stands, from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def of(self, at: int) -> int:
+        """The line of a place in the text."""
+        return bisect.bisect_left(self._ends, at) + 1
 
 
 def unclear(line: int, name: str, why: str) -> UserError:

@@ -91,7 +91,7 @@ def needs(values: Values, about: About) -> Iterator[Finding]:
         setting = BY_NAME[name]
         asked = on(values, name, about.torch) if setting.type == "switch" else values.get(name)
         for need in setting.needs if name in values and asked else ():
-            if not on(values, need, about.torch):
+            if there(BY_NAME[need], about.torch) and not on(values, need, about.torch):
                 yield Finding("needs-missing", "warning", (name, need),
                               params={"name": name, "need": need}, change={need: "1"})  # fmt: skip
 

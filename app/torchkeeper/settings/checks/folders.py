@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.settings.checks.about import About, Values
 from torchkeeper.settings.finding import Finding
 
@@ -23,7 +24,7 @@ def written(values: Values, _: About) -> Iterator[Finding]:
         text = values.get(name)
         if text is None:
             continue
-        params = {"name": name, "folder": text[:200]}
+        params = {"name": name, "folder": _shown(text)}
         if not text:
             # An empty TMPDIR is as good as none (tempfile in Python).
             if name != _TEMPORARY:
@@ -37,6 +38,11 @@ def written(values: Values, _: About) -> Iterator[Finding]:
             yield Finding("folder-relative", "warning", (name,), params=params)
 
 
+def _shown(folder: str) -> str:
+    """A folder as a finding tells it: an address may be there by mistake, with a password."""
+    return hidden([folder[:200]])[0]
+
+
 def _unquoted(text: str) -> str:
     bare = text.strip(" \t\r\n'\"")
     return bare if bare != text and os.path.isabs(bare) else ""
@@ -48,7 +54,7 @@ def blanks(values: Values, _: About) -> Iterator[Finding]:
         text = values.get(name, "")
         if UNQUOTED.search(text) and not _unquoted(text):
             yield Finding("folder-blank", "error", (name,),
-                          params={"name": name, "folder": text[:200]})  # fmt: skip
+                          params={"name": name, "folder": _shown(text)})  # fmt: skip
 
 
 def kernels_apart(values: Values, _: About) -> Iterator[Finding]:
@@ -60,7 +66,7 @@ def kernels_apart(values: Values, _: About) -> Iterator[Finding]:
         os.path.join(os.path.normpath(cache), "")
     ):
         return
-    yield Finding("kernels-apart", "advice", (_TRITON, _CACHE), params={"folder": folder[:200]},
+    yield Finding("kernels-apart", "advice", (_TRITON, _CACHE), params={"folder": _shown(folder)},
                   change={_TRITON: None})  # fmt: skip
 
 

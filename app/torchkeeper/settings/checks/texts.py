@@ -6,6 +6,7 @@ import difflib
 import functools
 from collections.abc import Iterator
 
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.settings.checks.about import URL, About, Values
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME, SETTINGS
@@ -104,8 +105,10 @@ def unknown(values: Values, about: About) -> Iterator[Finding]:
         meant = meant_by(name)
         if meant is None:
             continue
-        moves = name in values and meant not in values and not BY_NAME[meant].secret
-        change = {name: None, meant: values[name]} if moves else {}
+        text = values.get(name)
+        moves = text is not None and meant not in values and hidden([text]) == [text]
+        moves = moves and not BY_NAME[meant].secret
+        change = {name: None, meant: text} if moves else {}
         yield Finding("variable-unknown", "warning", (name, meant),
                       params={"name": name, "meant": meant}, change=change)  # fmt: skip
 
