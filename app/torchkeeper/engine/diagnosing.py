@@ -17,6 +17,7 @@ from torchkeeper.doctor.checks import CHECKS, OF_ENTRIES
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
+from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders import receipts
@@ -146,6 +147,8 @@ class _Doctor:
         if brief:
             return look
         look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
+        if not any(check.reads for check in self._checks):
+            return look
         batches = entries_of(self._session, store, self._report, look.items)
         found = [one for batch in batches for one in batch]
         if self._facts.get("torch"):
@@ -176,7 +179,8 @@ class _Doctor:
 
         named = {str(one.address): one for one in from_environment(self._values)}
         mine = named.get(place)
-        role = "" if mine is None else "triton" if mine.reason.startswith("TRITON") else "torch"
+        used = place in servers(self._values, self._facts.get("torch"))
+        role = "triton" if mine and mine.reason.startswith("TRITON") else "torch" if used else ""
         # What PyTorch would give, and nothing that only we know.
         password = mine.password if mine else self._session.secrets.get(place)
         about = ServerLook(place, role)
