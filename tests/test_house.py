@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import torchkeeper
+from torchkeeper.link import doctorwords
 from torchkeeper.link.findingwords import WORDS
 from torchkeeper.link.travel import PACKAGES
 from torchkeeper.link.words import CATALOGUE
@@ -177,3 +179,49 @@ def test_every_finding_has_words_and_no_words_are_idle() -> None:
     travelling = [path for package, path in modules() if package in PACKAGES]
     codes = set().union(*(read(path).findings for path in travelling))
     assert codes == set(WORDS)
+
+
+def test_no_finding_is_said_in_two_ways() -> None:
+    source = (APP / "link/findingwords.py").read_text(encoding="utf-8")
+    named = {
+        key.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant)
+    }
+    assert len(named) > 40
+    assert named & set(doctorwords.WORDS) == set()
+
+
+def made_findings() -> Iterator[tuple[str, ast.Call]]:
+    """Each Finding(...) of the travelling part, with its code."""
+    for package, path in modules():
+        if package not in PACKAGES:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Finding"
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                yield str(node.args[0].value), node
+
+
+def test_a_finding_has_the_figures_that_its_words_name() -> None:
+    looked_at = 0
+    for code, call in made_findings():
+        told = [keyword.value for keyword in call.keywords if keyword.arg == "params"]
+        told += call.args[4:5]
+        if told and not isinstance(told[0], ast.Dict):
+            continue  # put together elsewhere
+        keys = told[0].keys if told and isinstance(told[0], ast.Dict) else []
+        if any(not isinstance(key, ast.Constant) for key in keys):
+            continue
+        there = {str(key.value) for key in keys if isinstance(key, ast.Constant)} | {"place"}
+        words = "".join(WORDS[code]).replace("{{", "").replace("}}", "")
+        assert set(re.findall(r"\{(\w+)\}", words)) <= there, code
+        looked_at += 1
+    assert looked_at > 20
