@@ -172,17 +172,35 @@ def test_what_is_imported_and_what_is_left(config: Config) -> None:
     Path("other.sh").write_text(f"cd /\nexport {FX}=$(cat x)\n")
     refused = config("import", "other.sh")
     assert refused.code == 1
-    assert f"Line 2: what {FX} is cannot be told." in refused.err
+    assert f"left: {FX}: it is made of what a command prints, $(…) (line 2)." in refused.err
+    assert "nothing can be told" in refused.err
     Path("nothing.env").write_text("A=1\n")
     assert "sets nothing that steers the caches" in config("import", "nothing.env").err
     assert keeping.names() == ["train"]
     Path("pod.yaml").write_text(
-        f"spec:\n containers:\n - name: a\n   env:\n   - {{name: {FX}, value: '1'}}\n - name: b\n   env:\n"
+        f"spec:\n containers:\n - name: a\n   env:\n   - {{name: {FX}, value: '1'}}\n"
+        f"   - {{name: {FOLDER}, value: $(HOME)}}\n - name: b\n   env:\n"
         f"   - {{name: {FX}, value: '0'}}\n"
     )
     which = config("check", "pod.yaml")
     assert (which.code, "They are: a, b." in which.err) == (2, True)
     assert config("check", "pod.yaml", "--container", "a").out.startswith("pod: 1 setting, nothing")
+    left = f"left: {FOLDER}: it is made of another variable, $(HOME) (line 6)."
+    for command in (("show",), ("export", "--format", "sh"), ("import", "--name", "pod")):
+        ran = config(*command, "pod.yaml", "--container", "a")
+        assert (ran.code, left in ran.err) == (0, True), command
+    Path("Dockerfile").write_text(f"FROM x AS a\nENV {FX}=0\nFROM x\nENV {FX}=1\n")
+    assert f"export {FX}='0'" in config("export", "Dockerfile", "--format", "sh", "--stage=a").out
+
+
+def test_nothing_is_wrong_only_with_what_was_looked_at(config: Config) -> None:
+    Path("pod.yaml").write_text(f"env:\n- name: {FX}\n  value: $(X)\n")
+    for command in (("check",), ("export", "--format", "sh"), ("import",)):
+        ran = config(*command, "pod.yaml")
+        assert ran.code == 1, command
+        assert "nothing can be told" in ran.err
+        assert "nothing wrong" not in ran.out
+    assert config("show", "pod.yaml").err.startswith(f"left: {FX}: it is made of")
 
 
 def test_a_damaged_one_does_not_hide_the_others(config: Config) -> None:

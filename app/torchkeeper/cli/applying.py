@@ -9,7 +9,7 @@ from torchkeeper.cli import findings, output
 from torchkeeper.cli.asking import Answer
 from torchkeeper.link import interpreters, knowing
 from torchkeeper.link.profiles import applying
-from torchkeeper.link.profiles.chosen import chosen
+from torchkeeper.link.profiles.chosen import found
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.settings.rules import About
 
@@ -51,15 +51,24 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     """The profile that a compile is to have. Raises UserError where it cannot be used."""
     if args.profile is None:
         return None
-    one = chosen(args.profile)
+    one = _given(args)
     applying.check_caches(one)
     applying.allowed(one, None, args.insist)  # what needs no look at torch, first
     about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
     applying.check_caches(one, about.torch)
-    found = applying.allowed(one, about, args.insist)
+    wrong = applying.allowed(one, about, args.insist)
     if not args.json:
-        findings.note(found)
+        findings.note(wrong)
     return one
+
+
+def _given(args: argparse.Namespace) -> Profile:
+    """The profile of the arguments; says what of a file is not in it. Raises UserError."""
+    read = found(args.profile)
+    read.check_told(args.profile)
+    for line in () if args.json else findings.left_lines(read.untold):
+        output.note(line)
+    return read.profile
 
 
 def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
@@ -69,10 +78,10 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     """
     if args.profile is None:
         return dict(env)
-    one = chosen(args.profile)
-    found = applying.allowed(one, About(variables=frozenset(env)), args.insist)
+    one = _given(args)
+    wrong = applying.allowed(one, About(variables=frozenset(env)), args.insist)
     if not args.json:
-        findings.note(found)
+        findings.note(wrong)
         for said in applying.moved(one, args.into) if args.into else ():
             output.note(said)
     return applying.environment(one, env)

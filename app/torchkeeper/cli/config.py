@@ -56,8 +56,6 @@ def add_config(command: argparse.ArgumentParser) -> None:
     _add_optional(check)
     check.add_argument("--env", metavar="PYTHON", help="the interpreter that it is for: what is "
                        "wrong may depend on its torch and GPU")  # fmt: skip
-    check.add_argument("--container", metavar="NAME", help="of a manifest with several")
-    check.add_argument("--stage", metavar="NAME", help="of a Dockerfile; by default the last")
     export = part("export", translating.export, "write a profile, or what is set here, for others "
                   "to read, with its passwords")  # fmt: skip
     _add_optional(export)
@@ -74,8 +72,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
     import_.add_argument("--format", choices=FORMATS, help="what it is; else that is guessed")
     import_.add_argument("--name", metavar="NAME", help="of the profile; by default the file's")
     import_.add_argument("--force", action="store_true", help="replace a profile of that name")
-    import_.add_argument("--container", metavar="NAME", help="of a manifest with several")
-    import_.add_argument("--stage", metavar="NAME", help="of a Dockerfile; by default the last")
+    _add_part(import_)
     set_ = part("set", profiles.set_, "change the settings of a profile, or make one")
     _add_profile(set_)
     set_.add_argument("pairs", metavar="NAME=VALUE", nargs="*", help="what is to be set")
@@ -101,6 +98,12 @@ def _add_optional(command: argparse.ArgumentParser) -> None:
     command.add_argument("profile", metavar="PROFILE", nargs="?", help="its name, a file, or - for "
                          "standard input; without it, the environment of this "
                          "shell")  # fmt: skip
+    _add_part(command)
+
+
+def _add_part(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--container", metavar="NAME", help="of a manifest with several")
+    command.add_argument("--stage", metavar="NAME", help="of a Dockerfile; by default the last")
 
 
 def _show(args: argparse.Namespace) -> int:

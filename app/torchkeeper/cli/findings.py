@@ -8,10 +8,14 @@ from typing import Any
 from torchkeeper.cli import output
 from torchkeeper.link import say
 from torchkeeper.link.findingwords import said
+from torchkeeper.link.profiles.taking import NO_SETTING
+from torchkeeper.link.words import printable
 from torchkeeper.settings.finding import Finding, worst
 
 #: Nothing worse than advice is 0.
 WARNED, WRONG = 4, 5
+#: Variables that are no settings which a line names.
+_NAMED = 6
 
 
 def code(findings: Sequence[Finding]) -> int:
@@ -49,3 +53,20 @@ def note(findings: Sequence[Finding]) -> None:
     """Say those that are worse than advice on standard error, beside what somebody asked for."""
     for text in lines([one for one in findings if one.severity != "advice"]):
         output.note(text)
+
+
+def left_json(left: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """What was not taken, for programs."""
+    return [{"name": name, "why": why} for name, why in left]
+
+
+def left_lines(left: Sequence[tuple[str, str]]) -> list[str]:
+    """What was not taken: a line for each, but one for all that are no settings."""
+    others = [name for name, why in left if why == NO_SETTING]
+    lines = [f"left: {printable(name)}: {printable(why)}." for name, why in left
+             if why != NO_SETTING]  # fmt: skip
+    if others:
+        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+        lines.append(f"left: {printable(', '.join(others[:_NAMED]))}{more}, no settings of the "
+                     "caches.")  # fmt: skip
+    return lines

@@ -9,9 +9,9 @@ from dataclasses import replace
 from torchkeeper.cli import findings, output
 from torchkeeper.link import say
 from torchkeeper.link.profiles import keeping, profile
-from torchkeeper.link.profiles.chosen import chosen, is_file, read_any
+from torchkeeper.link.profiles.chosen import chosen, found, is_file
+from torchkeeper.link.profiles.formats import Read
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.link.profiles.reading import STDIN
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.applied import taken
 from torchkeeper.settings.finding import worst
@@ -21,13 +21,13 @@ from torchkeeper.settings.rules import check
 HERE = "this shell"
 
 
-def meant(named: str | None) -> Profile:
+def meant(named: str | None, container: str | None = None, stage: str | None = None) -> Read:
     """The profile of an argument: by name or path, "-" for standard input, None for what is set in
     this process. Raises UserError.
     """
     if named is None:
-        return Profile(HERE, taken(os.environ))
-    return read_any(named).profile if named == STDIN else chosen(named)
+        return Read(Profile(HERE, taken(os.environ)), [])
+    return found(named, container, stage)
 
 
 def list_(args: argparse.Namespace) -> int:
@@ -47,8 +47,8 @@ def list_(args: argparse.Namespace) -> int:
             if not args.json:
                 output.complain(error)
         else:
-            found = check(one.values)
-            row |= {"settings": len(one.values), "about": one.about, "worst": worst(found)}
+            wrong = worst(check(one.values))
+            row |= {"settings": len(one.values), "about": one.about, "worst": wrong}
         rows.append(row)
     for row in rows if args.json else ():
         output.emit(row)
@@ -67,7 +67,7 @@ def list_(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """torchkeeper config show"""
-    one = meant(args.profile)
+    one, left_out = meant(args.profile, args.container, args.stage)
     values = profile.masked(one)
     hidden = profile.with_password(one)
     if args.json:
@@ -80,10 +80,14 @@ def show(args: argparse.Namespace) -> int:
         rows = [[name, text or "(empty)"] for name, text in values.items()]
         if rows:
             output.table(["SETTING", "VALUE"], rows, frozenset())
+        for line in findings.left_lines(left_out):
+            output.note(line)
     left = say.count(len(profile.left_open(one)), "other is", "others are")
     told = f"{_named(one)}: {say.count(len(values), 'setting', 'settings')}; {left} "
     told += "not set." if args.profile is None else "left to PyTorch."
-    output.result(args, {"profile": one.name, "about": one.about, "settings": len(values)}, told)
+    result = {"profile": one.name, "about": one.about, "settings": len(values),
+              "left": findings.left_json(left_out)}  # fmt: skip
+    output.result(args, result, told)
     return 0
 
 
@@ -116,12 +120,12 @@ def set_(args: argparse.Namespace) -> int:
         keeping.save_file(after, args.profile)
     else:
         keeping.save(after)
-    found = check(after.values)
+    wrong = check(after.values)
     if not args.json:
-        findings.note(found)
+        findings.note(wrong)
     count = say.count(len(values), "setting", "settings")
     result = {"profile": after.name, "settings": profile.masked(after), "new": new,
-              "findings": [findings.to_json(one) for one in found]}  # fmt: skip
+              "findings": [findings.to_json(one) for one in wrong]}  # fmt: skip
     output.result(args, result, f"{printable(after.name)} {'made' if new else 'changed'}: {count}.")
     return 0
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchkeeper.cli import findings, output, profiles, translating
+from torchkeeper.cli import findings, output, profiles
 from torchkeeper.link import interpreters, knowing, say
-from torchkeeper.link.profiles import applying, formats, reading
-from torchkeeper.link.profiles.chosen import is_file
+from torchkeeper.link.profiles import applying
 from torchkeeper.link.words import printable
 from torchkeeper.settings.known import SETTINGS
 from torchkeeper.settings.rules import About
@@ -19,13 +18,8 @@ from torchkeeper.settings.values import default
 
 def check(args: argparse.Namespace) -> int:
     """torchkeeper config check; 0, 4 or 5 by the worst that is found."""
-    left: list[tuple[str, str]] = []
-    if args.profile is not None and (args.profile == reading.STDIN or is_file(args.profile)):
-        file = "" if args.profile == reading.STDIN else args.profile
-        text, name = reading.text_in(args.profile), reading.stem(args.profile)
-        one, left = formats.read(text, None, name, file, args.container, args.stage)
-    else:
-        one = profiles.meant(args.profile)
+    read = profiles.meant(args.profile, args.container, args.stage)
+    one, left = read
     about = About()
     if args.env:
         about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
@@ -37,13 +31,14 @@ def check(args: argparse.Namespace) -> int:
         for each in found:
             output.emit(findings.to_json(each))
     else:
-        for line in translating.left_lines(left):
+        for line in findings.left_lines(left):
             output.note(line)
         output.lines(findings.lines(found))
+    read.check_told(args.profile or "")
     count = say.count(len(one.values), "setting", "settings")
     said = f"{printable(one.name)}: {count}, {findings.summary(found)}."
     result = {"profile": one.name, "settings": len(one.values), "findings": len(found),
-              "left": [{"name": name, "why": why} for name, why in left],
+              "left": findings.left_json(left),
               "worst": found[0].severity if found else None}  # fmt: skip
     output.result(args, result, said[:1].upper() + said[1:] if args.profile is None else said)
     return findings.code(found)

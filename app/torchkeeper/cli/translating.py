@@ -9,13 +9,10 @@ from torchkeeper.cli import findings, output
 from torchkeeper.cli.profiles import meant
 from torchkeeper.link import say, whole
 from torchkeeper.link.profiles import formats, keeping, profile, reading
+from torchkeeper.link.profiles.chosen import read_any
 from torchkeeper.link.profiles.profile import check_name
-from torchkeeper.link.profiles.taking import NO_SETTING
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.rules import About, check
-
-#: Variables that are no settings which a line names.
-_NAMED = 6
 
 
 def export(args: argparse.Namespace) -> int:
@@ -23,7 +20,9 @@ def export(args: argparse.Namespace) -> int:
     if args.secret and args.format != "kubernetes":
         raise UserError("Only Kubernetes has Secrets.", "", "Leave out --secret.",
                         code="wrong-usage")  # fmt: skip
-    one = meant(args.profile)
+    read = meant(args.profile, args.container, args.stage)
+    read.check_told(args.profile or "")
+    one = read.profile
     text = formats.write(one, args.format, args.secret)
     secret = bool(profile.with_password(one)) and not args.secret
     if args.output:
@@ -37,6 +36,7 @@ def export(args: argparse.Namespace) -> int:
     if args.json:
         told = {"profile": one.name, "format": args.format, "file": args.output, "notes": said,
                 "findings": [findings.to_json(each) for each in found],
+                "left": findings.left_json(read.left),
                 "text": None if args.output else text}  # fmt: skip
         output.emit({"result": told})
         return 0
@@ -45,7 +45,7 @@ def export(args: argparse.Namespace) -> int:
         sys.stdout.buffer.write(text.encode())  # whatever the terminal's encoding is
         sys.stdout.buffer.flush()
     findings.note(found)
-    for line in said:
+    for line in [*findings.left_lines(read.untold), *said]:
         output.note(line)
     if args.output:
         output.line(f"{printable(one.name)} written to {printable(args.output)}.")
@@ -58,12 +58,11 @@ def import_(args: argparse.Namespace) -> int:
         raise UserError("The profile has no name.", "", "Give one with --name.",
                         code="wrong-usage")  # fmt: skip
     name = check_name(args.name or reading.stem(args.file))
-    text = reading.text_in(args.file)
-    file = "" if args.file == reading.STDIN else args.file
-    read = formats.read(text, args.format, name, file, args.container, args.stage)
+    read = read_any(args.file, name, args.format, args.container, args.stage)
     if not args.json:
-        for line in left_lines(read.left):
+        for line in findings.left_lines(read.left):
             output.note(line)
+    read.check_told(args.file)
     if not read.profile.values and not read.profile.about:
         raise user_error("profile-import-nothing", {"file": args.file})
     kept = keeping.save(read.profile, replace=args.force)
@@ -74,19 +73,7 @@ def import_(args: argparse.Namespace) -> int:
         findings.note(found)
     count = say.count(len(read.profile.values), "setting", "settings")
     result = {"profile": name, "file": kept, "settings": profile.masked(read.profile),
-              "left": [{"name": one, "why": why} for one, why in read.left],
+              "left": findings.left_json(read.left),
               "findings": [findings.to_json(each) for each in found]}  # fmt: skip
     output.result(args, result, f"{printable(name)} has {count}.")
     return 0
-
-
-def left_lines(left: list[tuple[str, str]]) -> list[str]:
-    """What was not taken: a line for each, but one for all that are no settings."""
-    others = [name for name, why in left if why == NO_SETTING]
-    lines = [f"left: {printable(name)}: {printable(why)}." for name, why in left
-             if why != NO_SETTING]  # fmt: skip
-    if others:
-        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-        lines.append(f"left: {printable(', '.join(others[:_NAMED]))}{more}, no settings of the "
-                     "caches.")  # fmt: skip
-    return lines

@@ -966,10 +966,10 @@ CATALOGUE: dict[str, Words] = {
         "{file} cannot be written: {why}.",
         "Check the folder's permissions, and that its disk is not full.",
     ),
-    "profile-text-unclear": Words(
-        "Line {line}: what {name} is cannot be told.",
-        "{why}. Nothing is run to find out.",
-        "Write its value out.",
+    "profile-nothing-told": Words(
+        "Of what {file} sets for the caches, nothing can be told.",
+        "{names}: {why}. Nothing is run, and nobody is asked, to find out.",
+        "Have it set a value that is written out, and that nothing decides on.",
     ),
     "profile-text-wrong": Words(
         "Line {line} cannot be understood.", "{why}.", "Correct it, or say another format."

@@ -18,20 +18,35 @@ def is_file(named: str) -> bool:
 
 
 def chosen(named: str) -> Profile:
-    """The user's profile of this name, or what a file sets: a profile's own, a script for sh, a
-    .env file, a Dockerfile or a manifest.
+    """The user's profile of this name, or what a file sets. Raises UserError as ``found``, and
+    "profile-nothing-told".
+    """
+    read = found(named)
+    read.check_told(named)
+    return read.profile
+
+
+def found(named: str, container: str | None = None, stage: str | None = None) -> formats.Read:
+    """The user's profile of this name, or what a file sets, or the standard input as "-": a
+    profile's own, a script for sh, a .env file, a Dockerfile or a manifest.
 
     Raises UserError as ``keeping.load`` and ``read_any``.
     """
-    return read_any(named).profile if is_file(named) else keeping.load(named)
+    if named == reading.STDIN or is_file(named):
+        return read_any(named, container=container, stage=stage)
+    return formats.Read(keeping.load(named), [])
 
 
-def read_any(path: str, name: str | None = None) -> formats.Read:
+def read_any(
+    path: str,
+    name: str | None = None,
+    format: str | None = None,
+    container: str | None = None,
+    stage: str | None = None,
+) -> formats.Read:
     """What a file, or the standard input as "-", sets. Raises UserError as ``reading.text_in`` and
     ``formats.read``.
     """
-    if path.lower().endswith(keeping.SUFFIX):
-        return formats.Read(keeping.read_file(path), [])
     text = reading.text_in(path)
     file = "" if path == reading.STDIN else path
-    return formats.read(text, None, name or reading.stem(path), file)
+    return formats.read(text, format, name or reading.stem(path), file, container, stage)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.link.profiles.profile import MOST_VALUE, Profile, ordered
-from torchkeeper.link.profiles.taking import Taking, control, unclear, unread, unwritable
+from torchkeeper.link.profiles.taking import Taking, control, unread, unwritable
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
 
@@ -63,8 +63,8 @@ def quoted(text: str) -> str:
 def read(text: str, stage: str | None = None) -> Taking:
     """The settings that a stage has in the end: the last, or the one of this name or number from 0.
 
-    A variable that is set in the same file is put in where another refers to it. Raises
-    UserError("profile-stage-unknown" | "profile-text-unclear" | "profile-text-wrong").
+    A variable that is set in the same file is put in where another refers to it; what refers to
+    any other is left. Raises UserError("profile-stage-unknown" | "profile-text-wrong").
     """
     stages = _stages(text)
     chosen = _chosen(stages, stage)
@@ -72,9 +72,10 @@ def read(text: str, stage: str | None = None) -> Taking:
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
             line, reference = chosen.lines[name]
-            why = f"It is made of {reference}, which no ENV of the stage tells"
-            raise unclear(line, name, why)
-        taking.take(name, value or "")
+            why = f"it is made of {reference}, which no ENV of the stage tells (line {line})"
+            taking.leave(name, why)
+        else:
+            taking.take(name, value or "")
     return taking
 
 

@@ -1,10 +1,11 @@
 """A profile as a .env file, which everybody reads in another way, and settings from one.
 
-Seen in the sources: ``docker run --env-file`` takes all that follows the = as it is, quotes too
-(docker/cli, pkg/kvfile). Compose (compose-go, dotenv), python-dotenv, sh and systemd
-(EnvironmentFile=) take away a pair of quotes, and treat blanks, #, $, backslashes and single quotes
+Tests have what is written read by sh and by python-dotenv. Of the others, after their manuals:
+``docker run --env-file`` takes all that follows the = as it is, quotes too; Compose and systemd
+(EnvironmentFile=) take away a pair of quotes. All treat blanks, #, $, backslashes and single quotes
 in ways of their own. So what all read the same is written as it is; what all but the first do, in
-single quotes.
+single quotes. What is read may be meant for any of them, and has its lines told, so that it is read
+here and not with python-dotenv.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Lines, Taking, control, unclear, unread, unwritable
+from torchkeeper.link.profiles.taking import Lines, Taking, control, unread, unwritable
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
@@ -64,10 +65,10 @@ def _fault(text: str) -> str:
 
 
 def read(text: str) -> Taking:
-    """The settings of a .env file, as Compose and python-dotenv read it; what refers to another
-    variable is refused.
+    """The settings of a .env file, as python-dotenv reads it; what refers to another variable is
+    left.
 
-    Raises UserError("profile-text-unclear" | "profile-text-wrong").
+    Raises UserError("profile-text-wrong").
     """
     taking = Taking()
     text = text.removeprefix("\ufeff")
@@ -90,12 +91,11 @@ def read(text: str) -> Taking:
             taking.leave(name, "the file has no value of it, only its name")
             at = end + 1
         elif text[start : start + 1] in ("'", '"'):
-            value, at = _quoted(text, start, number, name)
-            taking.take(name, value)
+            value, why, at = _quoted(text, start, number)
+            _take(taking, name, value, why, number)
         else:
             value = re.split(r"[ \t]+#", text[start:end])[0].rstrip(" \t\r")
-            _clear(value, number, name)
-            taking.take(name, value)
+            _take(taking, name, value, _made_of(value), number)
             at = end + 1
     return taking
 
@@ -105,17 +105,26 @@ def _end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _clear(value: str, line: int, name: str) -> None:
-    """Raises UserError for a text that is made of others."""
-    if name in BY_NAME and (reference := _REFERENCE.search(value)):
-        # No more of it is told: what follows may be a part of a password.
-        braced = reference[0].startswith("${")
-        made = f"It is made of another variable, {reference[0]}…}}"
-        raise unclear(line, name, made if braced else "It has a $, which some take for a variable")
+def _take(taking: Taking, name: str, value: str, why: str, line: int) -> None:
+    if why and name in BY_NAME:
+        taking.leave(name, f"{why} (line {line})")
+    else:
+        taking.take(name, value)
 
 
-def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:
-    """What stands in quotes, and where the next line begins."""
+def _made_of(value: str) -> str:
+    """Of what other a text is made, in a clause; "" of what is whole."""
+    reference = _REFERENCE.search(value)
+    if reference is None:
+        return ""
+    # No more of it is told: what follows may be a part of a password.
+    if reference[0].startswith("${"):
+        return f"it is made of another variable, {reference[0]}…}}"
+    return "it has a $, which some take for a variable; single quotes keep it"
+
+
+def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:
+    """What stands in quotes, of what other it is made, and where the next line begins."""
     quote = text[at]
     body = re.compile(rf"{quote}((?:[^{quote}\\]|\\.)*){quote}[ \t\r]*(?:#[^\n]*)?(?:\n|$)",
                       re.DOTALL).match(text, at)  # fmt: skip
@@ -123,10 +132,9 @@ def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:
         raise unread(line, "A quote is not closed, or something follows it")
     said = body[1]
     if quote == "'":
-        return re.sub(r"\\([\\'])", r"\1", said), body.end()
-    _clear(re.sub(r"\\.", "", said), line, name)
+        return re.sub(r"\\([\\'])", r"\1", said), "", body.end()
     value = re.sub(r"\\(.)", lambda m: _unescaped(m[1]), said, flags=re.DOTALL)
-    return value, body.end()
+    return value, _made_of(re.sub(r"\\.", "", said)), body.end()
 
 
 def _unescaped(char: str) -> str:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from torchkeeper.link.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
 from torchkeeper.link.profiles.profile import Profile, checked, left_open, with_password
-from torchkeeper.link.words import printable
+from torchkeeper.link.profiles.taking import NO_SETTING
+from torchkeeper.link.words import printable, user_error
 from torchkeeper.settings.known import BY_NAME
 
 #: For sh to source; for Compose and its like; lines of a Dockerfile; the env of a container.
@@ -29,6 +30,17 @@ class Read(NamedTuple):
 
     profile: Profile
     left: list[tuple[str, str]]
+
+    @property
+    def untold(self) -> list[tuple[str, str]]:
+        """What is left of the settings, or may have some in it."""
+        return [(name, why) for name, why in self.left if why != NO_SETTING]
+
+    def check_told(self, file: str) -> None:
+        """Raises UserError("profile-nothing-told") where settings are there and none was taken."""
+        if not self.profile.values and self.untold:
+            name, why = self.untold[0]
+            raise user_error("profile-nothing-told", {"file": file, "names": name, "why": why})
 
 
 def write(profile: Profile, format: str, secret: str | None = None) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from torchkeeper.link.profiles.profile import Profile, left_open, ordered
 from torchkeeper.link.profiles.shellwords import BESIDE, PIPE, Command, Word, commands
-from torchkeeper.link.profiles.taking import Taking, unclear
+from torchkeeper.link.profiles.taking import NO_SETTING, Taking
 from torchkeeper.settings.known import BY_NAME
 
 _WIDTH = 96
@@ -20,6 +21,10 @@ _DECLARES = ("export", "declare", "typeset", "readonly", "local")
 #: What runs what comes after it, with the same variables.
 _BEFORE = ("exec", "command", "builtin", "nohup", "time", "!")
 _SOURCES = ("source", ".", "eval")
+#: What sets the variables that it is told the names of.
+_READS = ("read", "mapfile", "readarray", "getopts")
+#: What is the shell's own: what is set before it, no program has.
+_OWN = frozenset({*_DECLARES, *_SOURCES, *_READS, "unset", "set", "exit", "return", ":", "cd"})
 
 
 def write(profile: Profile, notes: Sequence[str]) -> str:
@@ -42,40 +47,170 @@ def quoted(text: str) -> str:
 
 
 def read(text: str) -> Taking:
-    """The settings that a script makes. Nothing is run: what depends on a command, on another
-    variable or on a condition is refused.
+    """The settings that programs get of a script. Nothing is run: what depends on a command, on
+    another variable or on a condition is left, and so is what is not exported.
 
-    Raises UserError("profile-text-unclear" | "profile-text-wrong").
+    Raises UserError("profile-text-wrong").
     """
-    taking = Taking()
+    script = _Script()
     for command in commands(text):
-        _take(command, command.words, taking)
-    return taking
+        script.take(command, command.words)
+        if script.ended:
+            break
+    return script.taking()
 
 
-def _take(command: Command, words: Sequence[Word], taking: Taking) -> None:
-    words = list(words)
-    program = next((word.text for word in words if not _assigns(word)), "")
-    if program and program not in _DECLARES and command.depends in (PIPE, BESIDE):
-        command = command._replace(depends="")  # the program has it, wherever it runs
-    while words and _assigns(words[0]):
-        _assign(command, words.pop(0), taking)
-    if not words:
-        return
-    what, arguments = words[0].text, words[1:]
-    if what in _BEFORE:
-        _take(command, arguments, taking)
-    elif what == "env":
-        _env(command, arguments, taking)
-    elif what in _DECLARES:
-        _declare(command, arguments, taking)
-    elif what == "unset":
-        if not any(word.text == "-f" for word in arguments):
-            for word in arguments:
-                _unset(command, word, taking)
-    elif what in _SOURCES and arguments:
-        named = f"{what} {arguments[0].text}" if not arguments[0].needs else what
-        taking.leave(f"line {words[0].line}: {named}", "what that sets is not looked at")
+class _Variable(NamedTuple):
+    """What a variable is. why: why that is not told, as a clause, or ""."""
+
+    text: str
+    line: int
+    why: str = ""
+
+
+class _Script:
+    """What a script has set so far. ended: nothing of it is run any more."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._variables: dict[str, _Variable] = {}
+        self._exported: dict[str, int] = {}
+        self._all = False
+        self._left: list[tuple[str, str]] = []
+
+    def taking(self) -> Taking:
+        """What programs have of it in the end."""
+        taking = Taking()
+        for name, why in self._left:
+            taking.leave(name, why)
+        for name, one in self._variables.items():
+            if name not in BY_NAME:
+                taking.leave(name, NO_SETTING)
+            elif name not in self._exported:
+                taking.leave(name, f"it is not exported (line {one.line})")
+            elif one.why:
+                taking.leave(name, f"{one.why} (line {one.line})")
+            else:
+                taking.take(name, one.text)
+        for name, line in self._exported.items():
+            if name in BY_NAME and name not in self._variables:
+                taking.leave(name, f"the script has no value of it, only its name (line {line})")
+        return taking
+
+    def take(self, command: Command, words: Sequence[Word]) -> None:
+        """A command is run."""
+        words = list(words)
+        for word in words:
+            for name in word.sets:
+                self._default(word, name)
+        program = next((word.text for word in words if not _assigns(word)), "")
+        depends = command.depends
+        if program and program not in _DECLARES and depends in (PIPE, BESIDE):
+            command = command._replace(depends="")  # the program has it, wherever it runs
+        given = bool(program) and program not in _OWN
+        while words and _assigns(words[0]):
+            self._assign(command, words.pop(0), exported=given)
+        if words:
+            self._run(command, words[0], words[1:], depends)
+
+    def _run(self, command: Command, word: Word, arguments: list[Word], depends: str) -> None:
+        what = word.text
+        if what in ("exit", "return"):
+            self.ended = self.ended or not depends
+        elif what in _BEFORE:
+            self.take(command, arguments)
+            self.ended = self.ended or (what == "exec" and bool(arguments) and not depends)
+        elif what == "env":
+            self._env(command, arguments)
+        elif what == "set":
+            self._set(command, arguments)
+        elif what in _DECLARES:
+            self._declare(command, what, arguments)
+        elif what == "unset":
+            if not any(one.text == "-f" for one in arguments):
+                for one in arguments:
+                    self._unset(command, one)
+        elif what in _READS or (what == "printf" and any(a.text == "-v" for a in arguments[:1])):
+            for one in arguments:
+                if one.text in BY_NAME:
+                    self._unclear(one.text, word.line, f"{what} sets it when the script is run")
+        elif what in _SOURCES and arguments:
+            named = f"{what} {arguments[0].text}" if not arguments[0].needs else what
+            self._left.append((f"line {word.line}: {named}", "what that sets is not looked at"))
+
+    def _unclear(self, name: str, line: int, why: str) -> None:
+        self._variables[name] = _Variable("", line, why)
+        if self._all:
+            self._exported[name] = line
+
+    def _default(self, word: Word, name: str) -> None:
+        known = self._variables.get(name)
+        if known is None or known.why or not known.text:
+            self._unclear(name, word.line, "it is a default, for where nothing else has set it")
+
+    def _assign(self, command: Command, word: Word, exported: bool) -> None:
+        name, _, value = word.text.partition("=")
+        if name.endswith("+"):
+            word = word._replace(needs="what it had before")
+            name = name.removesuffix("+")
+        why = f"it is made of {word.needs}" if word.needs else _doubt(command)
+        self._variables[name] = _Variable(value, word.line, why)
+        if exported or self._all:
+            self._exported[name] = word.line
+
+    def _unset(self, command: Command, word: Word) -> None:
+        if command.depends:
+            if word.text in BY_NAME:
+                self._unclear(word.text, word.line, _doubt(command))
+                self._exported[word.text] = word.line
+        else:
+            self._variables.pop(word.text, None)
+            self._exported.pop(word.text, None)
+
+    def _set(self, command: Command, arguments: Sequence[Word]) -> None:
+        """set -a, which exports whatever is set from then on."""
+        texts = [word.text for word in arguments]
+        texts = texts[: texts.index("--")] if "--" in texts else texts
+        for before, text in zip(["", *texts], texts, strict=False):
+            named = text == "allexport" and before[:1] in ("-", "+") and before.endswith("o")
+            if named or (text[:1] in ("-", "+") and "a" in text):
+                self._all = (before if named else text)[0] == "-" and not command.depends
+
+    def _declare(self, command: Command, what: str, arguments: Sequence[Word]) -> None:
+        options = [word.text for word in arguments if word.text.startswith(("-", "+"))]
+        exported = what == "export" or any("x" in one and one[0] == "-" for one in options)
+        for word in arguments:
+            if word.text in options:
+                continue
+            if what == "export" and "-n" in options:
+                self._unset(command, word)
+            elif _assigns(word):
+                self._assign(command, word, exported)
+            elif exported and _NAME.fullmatch(word.text):
+                self._exported[word.text] = word.line
+                known = self._variables.get(word.text)
+                if known is not None and command.depends:
+                    self._variables[word.text] = known._replace(why=known.why or _doubt(command))
+
+    def _env(self, command: Command, arguments: Sequence[Word]) -> None:
+        """The arguments of env(1)."""
+        words = list(arguments)
+        while words:
+            word = words.pop(0)
+            if word.text in ("-u", "--unset") and words:
+                self._unset(command, words.pop(0))
+            elif word.text.startswith("--unset="):
+                self._unset(command, word._replace(text=word.text.partition("=")[2]))
+            elif word.text in ("-i", "--ignore-environment", "-"):
+                self._variables.clear()
+                self._exported.clear()
+            elif word.text in ("-C", "--chdir") and words:
+                words.pop(0)
+            elif _assigns(word):
+                self._assign(command, word, exported=True)
+            elif not word.text.startswith("-"):
+                self.take(command, [word, *words])
+                return
 
 
 def _assigns(word: Word) -> bool:
@@ -84,55 +219,5 @@ def _assigns(word: Word) -> bool:
     return bool(sign) and word.plain >= len(name) and bool(_NAME.fullmatch(name.removesuffix("+")))
 
 
-def _assign(command: Command, word: Word, taking: Taking) -> None:
-    name, _, value = word.text.partition("=")
-    if name.endswith("+"):
-        word = word._replace(needs="what it had before")
-        name = name.removesuffix("+")
-    if name in BY_NAME:
-        _sure(command, word, name)
-        if word.needs:
-            raise unclear(word.line, name, f"It is made of {word.needs}")
-    taking.take(name, value)
-
-
-def _sure(command: Command, word: Word, name: str) -> None:
-    if command.depends:
-        raise unclear(word.line, name, f"Whether it is set depends on {command.depends}")
-
-
-def _unset(command: Command, word: Word, taking: Taking) -> None:
-    if word.text in BY_NAME:
-        _sure(command, word, word.text)
-        taking.drop(word.text)
-
-
-def _declare(command: Command, arguments: Sequence[Word], taking: Taking) -> None:
-    gone = False
-    for word in arguments:
-        if word.text.startswith(("-", "+")):
-            gone = gone or word.text == "-n"
-        elif gone:
-            _unset(command, word, taking)
-        elif _assigns(word):
-            _assign(command, word, taking)
-
-
-def _env(command: Command, arguments: Sequence[Word], taking: Taking) -> None:
-    """The arguments of env(1)."""
-    words = list(arguments)
-    while words:
-        word = words.pop(0)
-        if word.text in ("-u", "--unset") and words:
-            _unset(command, words.pop(0), taking)
-        elif word.text.startswith("--unset="):
-            _unset(command, word._replace(text=word.text.partition("=")[2]), taking)
-        elif word.text in ("-i", "--ignore-environment", "-"):
-            taking.values.clear()
-        elif word.text in ("-C", "--chdir") and words:
-            words.pop(0)
-        elif _assigns(word):
-            _assign(command, word, taking)
-        elif not word.text.startswith("-"):
-            _take(command, [word, *words], taking)
-            return
+def _doubt(command: Command) -> str:
+    return f"whether it is set depends on {command.depends}" if command.depends else ""

@@ -28,6 +28,7 @@ _WITHIN = ("then", "else", "elif", "do", "!")
 _OPERATORS = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()]")
 _REDIRECTS = re.compile(r"[0-9]*(?:<<<|<<-|<<|<>|<&|>>|>\||>&|&>>|&>|<|>)")
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
+_DEFAULT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
 _BLANKS = " \t"
 #: What the operator after a command says of it.
 _BEFORE = {"|": PIPE, "|&": PIPE, "&": BESIDE}
@@ -40,13 +41,15 @@ _GOES_WELL = frozenset({
 
 class Word(NamedTuple):
     """A word. text: without its quotes. plain: characters at its beginning that are not in quotes.
-    needs: what the shell would put into it, in words, or "". line: from 1.
+    needs: what the shell would put into it, in words, or "". line: from 1. sets: the variables that
+    it sets where they have no value, ``${NAME:=…}``.
     """
 
     text: str
     plain: int
     needs: str
     line: int
+    sets: tuple[str, ...] = ()
 
 
 class Command(NamedTuple):
@@ -76,6 +79,8 @@ class _Reader:
         #: Ends of texts that begin with the next line, whether tabs before them do not count, and
         #: whether a backslash joins lines there.
         self._here: list[tuple[str, bool, bool]] = []
+        #: What the word that is being read sets.
+        self._sets: list[str] = []
 
     def commands(self) -> Iterator[Command]:
         after = ""
@@ -198,6 +203,7 @@ class _Reader:
     def _word(self) -> Word:
         text, began, needs = self._text, self._at, ""
         parts: list[str] = []
+        self._sets = []
         plain: int | None = None
         while self._at < len(text):
             char = text[self._at]
@@ -230,7 +236,8 @@ class _Reader:
                 parts.append(char)
                 self._at += 1
         said = "".join(parts)
-        return Word(said, len(said) if plain is None else plain, needs, self._line(began))
+        plain = len(said) if plain is None else plain
+        return Word(said, plain, needs, self._line(began), tuple(self._sets))
 
     def _single(self) -> str:
         end = self._text.find("'", self._at + 1)
@@ -277,6 +284,8 @@ class _Reader:
         if after == "{":
             self._past("}", began + 1)
             # What stands in its place where it is not set may be a password.
+            if default := _DEFAULT.match(text, began):
+                self._sets.append(default[1])
             name = re.match(r"\$\{[#!]?\w*", text[began : began + 60])
             return "", f"another variable, {name[0] if name else '${'}…}}"
         if after == "'" and not quoted:

@@ -59,11 +59,6 @@ class Lines:
         return bisect.bisect_left(self._ends, at) + 1
 
 
-def unclear(line: int, name: str, why: str) -> UserError:
-    """That the text of a setting is not in a file; why: a clause."""
-    return user_error("profile-text-unclear", {"line": line, "name": name, "why": why})
-
-
 def unread(line: int, why: str) -> UserError:
     """That a file cannot be understood; why: a clause."""
     return user_error("profile-text-wrong", {"line": line, "why": why})
