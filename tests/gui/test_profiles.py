@@ -25,7 +25,7 @@ from torchkeeper.gui.profiles.addressedit import AddressEdit, apart, together
 from torchkeeper.gui.profiles.editors import FolderEdit, SwitchEdit, editor_of
 from torchkeeper.gui.profiles.form import Form
 from torchkeeper.gui.window import Window
-from torchkeeper.link.profiles import keeping
+from torchkeeper.link.profiles import keeping, reading
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.rules import check
@@ -328,6 +328,21 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     qtbot.waitUntil(lambda: "Nothing" in asked.taken_title.text(), timeout=PATIENCE)
     assert not asked.go.isEnabled()
     asked.reject()
+    # Read as the command line reads it: by its name, and no more of it.
+    env = tmp_path / ".env"
+    env.write_text(f"export {GRAPHS}=1\n{AOT}=$X\n")
+    dialog.open_files([str(env)])
+    asked = dialog.findChildren(ProfileImport)[-1]
+    qtbot.waitUntil(lambda: asked.offered is not None, timeout=PATIENCE)
+    assert asked.name.text() == "env"
+    assert asked.offered is not None
+    assert asked.offered.left[0][0] == AOT
+    asked.reject()
+    env.write_text("#" * (reading.MOST_BYTES + 1))
+    dialog.open_files([str(env)])
+    asked = dialog.findChildren(ProfileImport)[-1]
+    qtbot.waitUntil(asked.notice.isVisible, timeout=PATIENCE)
+    asked.reject()
     # What is no such file is told.
     file.write_bytes(b"\xff\xfe\x00")
     dialog.open_files([str(file)])
@@ -377,6 +392,8 @@ def test_an_export_is_shown_without_its_password_and_carries_it(
     qtbot.waitUntil(lambda: export.written is not None, timeout=PATIENCE)
     click(qtbot, export.save)
     [chooser] = export.findChildren(QFileDialog)
+    # Whatever could be read of an older file.
+    (tmp_path / "one.sh").touch(0o644)
     chooser.fileSelected.emit(str(tmp_path / "one.sh"))
     chooser.close()
     qtbot.waitUntil(lambda: "one.sh" in export.said.text(), timeout=PATIENCE)

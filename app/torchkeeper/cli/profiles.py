@@ -112,7 +112,7 @@ def set_(args: argparse.Namespace) -> int:
         missing = file and not os.path.lexists(args.profile)
         if error.code != "profile-unknown" and not missing:
             raise
-        stem = os.path.basename(args.profile).removesuffix(keeping.SUFFIX)
+        stem = os.path.splitext(os.path.basename(args.profile))[0]
         before, new = Profile(stem if file else args.profile), True
     values = {k: v for k, v in {**before.values, **changes}.items() if k not in args.unset}
     after = replace(before, values=values, about=before.about if args.about is None else args.about)

@@ -54,7 +54,7 @@ def export(args: argparse.Namespace) -> int:
 
 def import_(args: argparse.Namespace) -> int:
     """torchkeeper config import"""
-    if args.file == reading.STDIN and not args.name:
+    if reading.is_stream(args.file) and not args.name:
         raise UserError("The profile has no name.", "", "Give one with --name.",
                         code="wrong-usage")  # fmt: skip
     name = check_name(args.name or reading.stem(args.file))

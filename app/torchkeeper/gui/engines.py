@@ -309,9 +309,9 @@ class Engines(QObject):
         """
         return self._ask_aside(listener, lambda: lookups.profile_written(profile, form, secret))
 
-    def put_profile(self, path: str, text: str, listener: Listener) -> int:
+    def put_profile(self, path: str, text: str, secret: bool, listener: Listener) -> int:
         """Write an export into a file; the result is ``{"path"}``."""
-        return self._ask_aside(listener, lambda: lookups.profile_put(path, text))
+        return self._ask_aside(listener, lambda: lookups.profile_put(path, text, secret))
 
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is

@@ -194,11 +194,11 @@ def profile_written(profile: Profile, form: str, secret: str) -> dict[str, Any]:
     return known.written(profile, form, secret)
 
 
-def profile_put(path: str, text: str) -> dict[str, Any]:
+def profile_put(path: str, text: str, secret: bool) -> dict[str, Any]:
     """A text is in its file. Raises UserError."""
     from torchkeeper.gui.profiles import known
 
-    return known.put(path, text)
+    return known.put(path, text, secret)
 
 
 def keys(file: str) -> dict[str, Any]:

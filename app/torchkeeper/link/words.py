@@ -967,9 +967,10 @@ CATALOGUE: dict[str, Words] = {
         "Check the folder's permissions, and that its disk is not full.",
     ),
     "profile-nothing-told": Words(
-        "Of what {file} sets for the caches, nothing can be told.",
-        "{names}: {why}. Nothing is run, and nobody is asked, to find out.",
-        "Have it set a value that is written out, and that nothing decides on.",
+        "Of what {file} sets for the caches, nothing can be taken.",
+        "{name}: {why}. Nothing is run to find out more.",
+        "Set it to a value that is written out, where nothing decides on it; a script has to "
+        "export it, too.",
     ),
     "profile-text-wrong": Words(
         "Line {line} cannot be understood.", "{why}.", "Correct it, or say another format."

@@ -114,7 +114,17 @@ def test_a_name_or_a_file_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Path("serving").write_text(f"export {FX}=1")
     assert chosen("serving").values == {FX: "0"}
     assert chosen("./serving").values == {FX: "1"}
-    Path("serve.sh").write_text(f"{FX}=1")
+    Path("serve.sh").write_text(f"export {FX}=1")
     assert chosen("serve.sh") == Profile("serve", {FX: "1"})
     assert code(lambda: chosen("none")) == "profile-unknown"
     assert code(lambda: chosen("./none")) == "profile-unreadable"
+
+
+def test_nobody_else_reads_a_file_that_has_a_password_by_now(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "team.toml"
+    file.write_text("")
+    file.chmod(0o644)
+    keeping.save_file(Profile("team", {FX: "1"}), str(file))
+    assert file.stat().st_mode & 0o777 == 0o644
+    keeping.save_file(Profile("team", {URL: "redis://:hunter2@h:1/0"}), str(file))
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -381,11 +381,26 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
     binary.write_bytes(b"A=1\nB=\xff\n")
     os.mkfifo(tmp_path / "pipe")
     for path, why in ((large, "It is too large"), (binary, "Line 2 is not UTF-8"),
-                      (tmp_path / "pipe", "It is not a file"),
+                      (tmp_path / "pipe", "It is a pipe, which may never "
+                       "end; - reads one from standard input"),
                       (tmp_path / "none", "No such file or directory")):  # fmt: skip
         with pytest.raises(UserError) as caught:
             reading.text_in(str(path))
         assert caught.value.params["why"] == why
+
+
+def test_a_pipe_of_a_shell_is_read_no_further_than_a_file() -> None:
+    for command in (["echo", f"{FX}=1"], ["cat", "/dev/zero"]):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout
+            path = f"/dev/fd/{child.stdout.fileno()}"
+            if command[0] == "echo":
+                assert reading.text_in(path) == f"{FX}=1\n"
+            else:
+                with pytest.raises(UserError) as caught:
+                    reading.text_in(path)
+                assert caught.value.params["why"] == "It is too large"
+        assert reading.stem(path) == "stdin"
 
 
 @pytest.mark.parametrize(

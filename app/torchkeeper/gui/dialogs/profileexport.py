@@ -141,7 +141,9 @@ class ProfileExport(Dialog):
             self.said.setText(self.tr("Saved as {}").format(printable(said["path"], 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
-        self._ticket = self._engines.put_profile(path, self.written.text, listener)
+        self._ticket = self._engines.put_profile(
+            path, self.written.text, self.written.secret, listener
+        )
 
     def done(self, result: int) -> None:
         # What is being written is written.

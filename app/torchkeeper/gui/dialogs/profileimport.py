@@ -129,6 +129,8 @@ class ProfileImport(Dialog):
         some = ordered(offered.profile)
         many = say.count(len(some), "setting", "settings")
         nothing = self.tr("Nothing in it is a setting of the caches")
+        if offered.untold:
+            nothing = self.tr("Nothing of what it sets can be taken")
         self.taken_title.setText(self.tr("Taken: {}").format(many) if some else nothing)
         for name, text in some:
             _add(self.taken, name, words.shown(name, text, 2000) or self.tr("(set to nothing)"))

@@ -4,7 +4,6 @@ that may (``gui.asides``); the dataclasses are what it hands over.
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,6 @@ from torchkeeper.link.words import UserError, user_error
 if TYPE_CHECKING:
     from torchkeeper.link.profiles.profile import Profile
 
-#: Bytes of a file that is imported.
-_MOST = 1 << 20
 #: One after the other: who renames a profile and saves it then does it in that order.
 _WRITING = threading.Lock()
 
@@ -36,6 +33,8 @@ class Offered:
     path: str
     profile: Profile = field(repr=False)
     left: tuple[tuple[str, str], ...] = ()
+    #: Whether settings are among that.
+    untold: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,26 +124,10 @@ def offered(path: str, form: str = "", container: str = "") -> dict[str, Any]:
 
     Raises UserError.
     """
-    from torchkeeper.link import whole
-    from torchkeeper.link.profiles import formats
+    from torchkeeper.link.profiles.chosen import read_any
 
-    try:
-        text = whole.read(path, _MOST).decode("utf-8-sig")
-    except OSError as e:
-        why = e.strerror or str(e)
-        raise user_error("profile-unreadable", {"file": path, "why": why}) from e
-    except UnicodeDecodeError as e:
-        about = {"file": path, "why": "It is not UTF-8"}
-        raise user_error("profile-damaged", about) from e
-    read = formats.read(text, form or None, stem(path), path, container or None)
-    return {"offered": Offered(path, read.profile, tuple(read.left))}
-
-
-def stem(path: str) -> str:
-    """What a profile may be called that comes from a file."""
-    name = os.path.basename(path)
-    found = os.path.splitext(name.lstrip("."))[0].strip().lstrip("-") or "imported"
-    return "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip() or "imported"
+    read = read_any(path, format=form or None, container=container or None)
+    return {"offered": Offered(path, read.profile, tuple(read.left), bool(read.untold))}
 
 
 def written(profile: Profile, form: str, from_secret: str = "") -> dict[str, Any]:
@@ -162,16 +145,17 @@ def written(profile: Profile, form: str, from_secret: str = "") -> dict[str, Any
     return {"written": Written(text, shown, secret)}
 
 
-def put(path: str, text: str) -> dict[str, Any]:
-    """Write an export into a file, which only the user can read where it is new; ``{"path"}``.
+def put(path: str, text: str, secret: bool) -> dict[str, Any]:
+    """Write an export into a file, which only the user can read where it is new, or where a
+    password is in the text; ``{"path"}``.
 
     Raises UserError("profile-unwritable").
     """
     from torchkeeper.link import whole
+    from torchkeeper.link.profiles import keeping
 
     try:
-        mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
-        whole.write_text(path, text, mode)
+        whole.write_text(path, text, keeping.mode_of(path, secret))
     except OSError as e:
         why = e.strerror or str(e)
         raise user_error("profile-unwritable", {"file": path, "why": why}) from e

@@ -48,5 +48,5 @@ def read_any(
     ``formats.read``.
     """
     text = reading.text_in(path)
-    file = "" if path == reading.STDIN else path
+    file = "" if reading.is_stream(path) else path
     return formats.read(text, format, name or reading.stem(path), file, container, stage)

@@ -40,7 +40,7 @@ class Read(NamedTuple):
         """Raises UserError("profile-nothing-told") where settings are there and none was taken."""
         if not self.profile.values and self.untold:
             name, why = self.untold[0]
-            raise user_error("profile-nothing-told", {"file": file, "names": name, "why": why})
+            raise user_error("profile-nothing-told", {"file": file, "name": name, "why": why})
 
 
 def write(profile: Profile, format: str, secret: str | None = None) -> str:

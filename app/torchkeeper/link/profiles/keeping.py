@@ -12,7 +12,13 @@ import tomllib
 from typing import Any
 
 from torchkeeper.link import whole
-from torchkeeper.link.profiles.profile import Profile, check_name, checked, name_fault
+from torchkeeper.link.profiles.profile import (
+    Profile,
+    check_name,
+    checked,
+    name_fault,
+    with_password,
+)
 from torchkeeper.link.tomllines import Lines
 from torchkeeper.link.tomltext import text_of
 from torchkeeper.link.words import printable, user_error
@@ -75,7 +81,7 @@ def read_file(path: str) -> Profile:
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
     except UnicodeDecodeError:
         raise _damaged(path, "It is not UTF-8") from None
-    return parsed(text, os.path.basename(path).removesuffix(SUFFIX), path)
+    return parsed(text, os.path.splitext(os.path.basename(path))[0], path)
 
 
 def parsed(text: str, name: str, path: str) -> Profile:
@@ -143,11 +149,20 @@ def save_file(profile: Profile, path: str) -> None:
     """
     text = text_for(checked(profile))
     try:
-        # What it has may be a password; what is there already keeps who may read it.
-        mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
-        whole.write_text(path, text, mode)
+        whole.write_text(path, text, mode_of(path, bool(with_password(profile))))
     except OSError as e:
         raise _unwritable(path, e) from e
+
+
+def mode_of(path: str, secret: bool) -> int:
+    """The permissions that a file of the user's is to have: those that it has, but where it is new
+    or has a password nobody else can read it. Raises OSError.
+    """
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
+        return 0o600
+    return mode & 0o700 if secret else mode
 
 
 def remove(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 
 from torchkeeper.link import whole
@@ -13,6 +14,8 @@ from torchkeeper.link.words import user_error
 MOST_BYTES = 256 << 10
 #: What is read instead of a file.
 STDIN = "-"
+#: What a shell calls a pipe that it has opened.
+_OPENED = re.compile(r"/(?:dev|proc/self)/fd/[0-9]{1,9}")
 
 _NAMES = (
     (re.compile(r"(?:.*[./])?(?:docker|container)file(?:\.[^/]*)?|.*\.(?:docker|container)file"),
@@ -68,17 +71,22 @@ def _is_shell(text: str) -> bool:
 
 
 def text_in(path: str) -> str:
-    """The text of a file, or with STDIN of the standard input.
+    """The text of a file, of a pipe that a shell gives the name of (``<(…)``), or with STDIN of the
+    standard input.
 
-    Raises UserError("profile-unreadable" | "profile-file-large").
+    Raises UserError("profile-unreadable").
     """
     try:
         if path == STDIN:
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
+        elif is_stream(path):
+            data = _piped(path)
         else:
             data = whole.read(path, MOST_BYTES)
     except OSError as e:
         why = e.strerror or str(e)
+        if os.path.exists(path) and stat.S_ISFIFO(os.stat(path).st_mode):
+            why = "It is a pipe, which may never end; - reads one from standard input"
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
     if len(data) > MOST_BYTES:
         raise user_error("profile-unreadable", {"file": path, "why": "It is too large"})
@@ -90,8 +98,23 @@ def text_in(path: str) -> str:
         raise user_error("profile-unreadable", {"file": path, "why": why}) from e
 
 
+def is_stream(path: str) -> bool:
+    """Whether there is no file of this name, so that it says nothing of what is in it: standard
+    input, or what a shell makes of ``<(…)``.
+    """
+    return path == STDIN or bool(_OPENED.fullmatch(path))
+
+
+def _piped(path: str) -> bytes:
+    # Who has it open is there already: this waits for nobody else.
+    with open(path, "rb") as stream:
+        return stream.read(MOST_BYTES + 1)
+
+
 def stem(path: str) -> str:
     """What a profile from this file is called where nobody says."""
-    if path == STDIN:
+    if is_stream(path):
         return "stdin"
-    return os.path.splitext(os.path.basename(path))[0].lstrip(".") or "profile"
+    found = os.path.splitext(os.path.basename(path).lstrip("."))[0].strip().lstrip("-")
+    kept = "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip()
+    return kept or "profile"
