@@ -233,6 +233,14 @@ def test_what_is_piped(tmp_path: Path) -> None:
     assert value in text.decode()
     subprocess.run([*command, "import", "-", "--name", "v"], input=text, check=True)
     assert keeping.load("v").values == {FOLDER: value}
+    lines = f"redis://:{PASSWORD}@h:1/0\n{value}".encode()
+    set_ = [*command, "set", "v", f"{URL}=-", f"{FOLDER}=-", f"{FX}=1"]
+    told = subprocess.run(set_, input=lines, env=env, capture_output=True, check=True)
+    assert PASSWORD not in told.stdout.decode() + told.stderr.decode()
+    assert keeping.load("v").values == {URL: f"redis://:{PASSWORD}@h:1/0", FOLDER: value, FX: "1"}
+    assert (
+        subprocess.run(set_, input=b"", env=env, capture_output=True, check=False).returncode == 2
+    )
 
 
 PROGRAM = """if True:

@@ -13,6 +13,7 @@ examples:
   torchkeeper config check                               what is set here, and what is wrong with it
   torchkeeper config show --pid 4711                     where a process has its settings from
   torchkeeper config set serving TORCHINDUCTOR_CACHE_DIR=/srv/cache
+  torchkeeper config set serving TORCHINDUCTOR_REDIS_URL=-   with a password, that is asked for
   torchkeeper config export serving --format kubernetes  its env, for a container
   torchkeeper config import .env --name laptop           back again
   torchkeeper warm recipes/ --into /srv/cache --profile serving
@@ -75,7 +76,14 @@ def add_config(command: argparse.ArgumentParser) -> None:
     _add_part(import_)
     set_ = part("set", profiles.set_, "change the settings of a profile, or make one")
     _add_profile(set_)
-    set_.add_argument("pairs", metavar="NAME=VALUE", nargs="*", help="what is to be set")
+    set_.add_argument(
+        "pairs",
+        metavar="NAME=VALUE",
+        nargs="*",
+        help="what is to be set; "
+        "with - as VALUE you are asked, or a line of standard input is read: "
+        "others see what is in a command, and a password is not to be there",
+    )
     set_.add_argument("--unset", metavar="NAME", nargs="+", action="extend", default=[],
                       help="what is to be left to PyTorch")  # fmt: skip
     set_.add_argument("--about", metavar="TEXT", help="what the profile is for")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 from dataclasses import replace
 
 from torchkeeper.cli import findings, output
@@ -19,6 +21,8 @@ from torchkeeper.settings.rules import check
 
 #: What the environment of this shell is called.
 HERE = "this shell"
+#: What stands for a value that is not in the command.
+ASK = "-"
 
 
 def meant(named: str | None, container: str | None = None, stage: str | None = None) -> Read:
@@ -100,6 +104,7 @@ def set_(args: argparse.Namespace) -> int:
     changes = dict(_pair(text) for text in args.pairs)
     for name in (*changes, *args.unset):
         profile.check_setting(name)
+    changes = {name: _given(name) if text == ASK else text for name, text in changes.items()}
     file, new = is_file(args.profile), False
     if file and not args.profile.lower().endswith(keeping.SUFFIX):
         raise UserError(
@@ -128,6 +133,20 @@ def set_(args: argparse.Namespace) -> int:
               "findings": [findings.to_json(one) for one in wrong]}  # fmt: skip
     output.result(args, result, f"{printable(after.name)} {'made' if new else 'changed'}: {count}.")
     return 0
+
+
+def _given(name: str) -> str:
+    """A value that nobody is to see in a list of processes: typed, or a line of standard input."""
+    if output.can_ask():
+        with contextlib.suppress(EOFError):
+            return output.ask_password(f"{name}: ")
+    line = sys.stdin.buffer.readline(profile.MOST_VALUE + 2)
+    if not line:
+        raise UserError(
+            f"There is no value for {name}.", "Standard input is at its end.",
+            f"Give it a line for each “{ASK}”.", code="wrong-usage",
+        )  # fmt: skip
+    return line.rstrip(b"\r\n").decode(errors="surrogateescape")
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -133,7 +133,10 @@ PIECES = ["a", "b", "'a b'", '"a b"', "\\", "#", ";", "{", "}", ":", "=", "\n", 
     lines=st.lists(
         st.tuples(
             st.sampled_from(["export {}={}", "{}={}", "# {}={}", "unset {}; : {}",
-                             "cat <<E\n{}={}\nE"]),
+                             "cat <<E\n{}={}\nE", "{0}={1}; export {0}", "set -a\n{}={}",
+                             ": ${{{}:={}}}", "export {0}; : ${{{0}={1}}}", "{}={}; return",
+                             "printf -v {} {}", "export {0}\n{0}={1} :",
+                             "set +a; {}={} || exit"]),
             st.sampled_from([FX, TAG]),
             st.lists(st.sampled_from(PIECES), max_size=5).map("".join),
         ),

@@ -23,7 +23,7 @@ _BEFORE = ("exec", "command", "builtin", "nohup", "time", "!")
 _SOURCES = ("source", ".", "eval")
 #: What sets the variables that it is told the names of.
 _READS = ("read", "mapfile", "readarray", "getopts")
-#: What is the shell's own: what is set before it, no program has.
+#: What is the shell's own.
 _OWN = frozenset({*_DECLARES, *_SOURCES, *_READS, "unset", "set", "exit", "return", ":", "cd"})
 
 
@@ -107,9 +107,11 @@ class _Script:
         depends = command.depends
         if program and program not in _DECLARES and depends in (PIPE, BESIDE):
             command = command._replace(depends="")  # the program has it, wherever it runs
-        given = bool(program) and program not in _OWN
+        own = program in _OWN
         while words and _assigns(words[0]):
-            self._assign(command, words.pop(0), exported=given)
+            # Whether that stays, shells do not agree.
+            why = f"it is set for “{program}” only, which is no program" if own else ""
+            self._assign(command, words.pop(0), bool(program) and not own, why)
         if words:
             self._run(command, words[0], words[1:], depends)
 
@@ -148,12 +150,12 @@ class _Script:
         if known is None or known.why or not known.text:
             self._unclear(name, word.line, "it is a default, for where nothing else has set it")
 
-    def _assign(self, command: Command, word: Word, exported: bool) -> None:
+    def _assign(self, command: Command, word: Word, exported: bool, doubt: str = "") -> None:
         name, _, value = word.text.partition("=")
         if name.endswith("+"):
             word = word._replace(needs="what it had before")
             name = name.removesuffix("+")
-        why = f"it is made of {word.needs}" if word.needs else _doubt(command)
+        why = f"it is made of {word.needs}" if word.needs else doubt or _doubt(command)
         self._variables[name] = _Variable(value, word.line, why)
         if exported or self._all:
             self._exported[name] = word.line
