@@ -60,6 +60,10 @@ def left(text: str, format: str, name: str) -> str:
         (f"{TAG}=a exec python x\nexport {TAG}=b", {TAG: "a"}),
         (f"export {TAG}=a\n: ${{{TAG}:=b}} ${{{FX}:=1}}", {TAG: "a"}),
         (f"export {FX}=1 {FOLDER}=$HOME/cache", {FX: "1"}),
+        (
+            f"x=\"$(cat <<EOF\nit's\nEOF\n)\"\ny=$(cat <<-'E' | tr a b\n )\n\tE\n)\n: $((1<<x)) $(cat <<E)\nexport {FX}=1",
+            {FX: "1"},
+        ),
     ],
 )
 def test_scripts(script: str, expected: dict[str, str]) -> None:

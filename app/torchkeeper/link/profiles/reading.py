@@ -41,7 +41,8 @@ def guess(text: str, file: str = "") -> str:
     for pattern, format in _NAMES:
         if pattern.fullmatch(file.lower()):
             return format
-    for line in text.removeprefix("\ufeff").splitlines():
+    text = text.removeprefix("\ufeff")
+    for line in text.splitlines():
         line = line.strip()
         if line.startswith("#!"):
             return "sh"

@@ -29,6 +29,7 @@ _OPERATORS = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|()]")
 _REDIRECTS = re.compile(r"[0-9]*(?:<<<|<<-|<<|<>|<&|>>|>\||>&|&>>|&>|<|>)")
 _PARAMETER = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])")
 _DEFAULT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*):?=")
+_HERE = re.compile(r"<<(-?)[ \t]*(['\"\\]?)([A-Za-z_][A-Za-z0-9_]*)\2?")
 _BLANKS = " \t"
 #: What the operator after a command says of it.
 _BEFORE = {"|": PIPE, "|&": PIPE, "&": BESIDE}
@@ -313,6 +314,8 @@ class _Reader:
         open_ = {")": "(", "}": "{"}.get(close, "")
         depth = 0 if open_ else 1
         self._at = began if at is None else at
+        before, self._here = self._here, []
+        runs = close == ")" and not text.startswith("((", self._at)  # or it is arithmetic
         while self._at < len(text):
             char = text[self._at]
             if char == "\\":
@@ -321,10 +324,17 @@ class _Reader:
                 self._single()
             elif char == '"' and close != "`":
                 self._double()
+            elif runs and (here := _HERE.match(text, self._at)):
+                self._at = here.end()
+                self._here.append((here[3], bool(here[1]), not here[2]))
+            elif char == "\n" and self._here:
+                self._at += 1
+                self._skip_here()
             elif char == close:
                 self._at += 1
                 depth -= 1
                 if depth <= 0:
+                    self._here = before
                     return
             else:
                 depth += char == open_
