@@ -13,10 +13,19 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Lines, Taking, control, unclear, unread, unwritable
+from torchkeeper.link.profiles.taking import (
+    Lines,
+    Taking,
+    control,
+    made_of,
+    unclear,
+    unread,
+    unwritable,
+)
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
+_LITERAL = "a $ that is a part of it stands in single quotes"
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$[A-Za-z_{(]")
@@ -108,8 +117,8 @@ def _end(text: str, at: int) -> int:
 def _clear(value: str, line: int, name: str) -> None:
     """Raises UserError for a text that is made of others."""
     if name in BY_NAME and (reference := _REFERENCE.search(value)):
-        said = value[reference.start() :][:60]
-        raise unclear(line, name, f"It is made of another variable, {said}")
+        said = f"another variable, {value[reference.start() :][:60]}"
+        raise unclear(line, name, f"It is {made_of(name, said, _LITERAL)}")
 
 
 def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:
