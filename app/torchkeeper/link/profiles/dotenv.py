@@ -28,7 +28,7 @@ _FORMAT = ".env"
 _LITERAL = "a $ that is a part of it stands in single quotes"
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
-_REFERENCE = re.compile(r"\$[A-Za-z_{(]")
+_REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -117,8 +117,10 @@ def _end(text: str, at: int) -> int:
 def _clear(value: str, line: int, name: str) -> None:
     """Raises UserError for a text that is made of others."""
     if name in BY_NAME and (reference := _REFERENCE.search(value)):
-        said = f"another variable, {value[reference.start() :][:60]}"
-        raise unclear(line, name, f"It is {made_of(name, said, _LITERAL)}")
+        # No more of it is told: what follows may be a part of something else.
+        said = made_of(name, f"another variable, {reference[0]}…}}", _LITERAL)
+        bare = f"It has a $, which some take for a variable; {_LITERAL}"
+        raise unclear(line, name, f"It is {said}" if reference[0].startswith("${") else bare)
 
 
 def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:
