@@ -276,6 +276,13 @@ WORDS: dict[str, Words] = {
         "nothing there.",
         "Put the right password into TORCHINDUCTOR_REDIS_URL, as redis://:PASSWORD@HOST:PORT.",
     ),
+    "server-wants-none": Words(
+        "{place} has no password, and may refuse to be given one.",
+        "With version 8 of Python's redis package PyTorch gets in all the same. With versions 5 "
+        "and 6 it is refused and says nothing of that: it finds nothing on the server, and writes "
+        "nothing there.",
+        "Leave the password out of TORCHINDUCTOR_REDIS_URL, or set one on the server.",
+    ),
     "server-unusable": Words(
         "{place} cannot be used: {problem}.",
         "PyTorch goes on without it, mostly without a word: it finds nothing there, and writes "
