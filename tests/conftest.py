@@ -31,10 +31,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files of tests for which torch compiles stand together, from the middle on: of two processes
-    the second begins there (pytest-xdist), and makes what they share while the first does the rest.
-    In the order of the files both would wait for the same compile, and for each other.
+    """Files of tests for which torch compiles stand together, where the last of several processes
+    begins (pytest-xdist): it makes what they share while the others do the rest. In the order of
+    the files all would wait for the same compile, and for each other.
     """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "2"))
+    begins = len(items) * (workers - 1) / workers
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
@@ -46,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ordered: list[pytest.Item] = []
     rest: list[pytest.Item] = []
     for path in [path for path in files if path not in compiling]:
-        (ordered if 2 * len(ordered) < len(items) else rest).extend(files[path])
+        (ordered if len(ordered) < begins else rest).extend(files[path])
     for path in [path for path in files if path in compiling]:
         ordered += files[path]
     items[:] = ordered + rest

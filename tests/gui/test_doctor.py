@@ -269,3 +269,25 @@ def test_with_a_real_environment(
     assert {"compiler", "triton", "stale"} <= set(checks)
     assert not {"no-compiler", "compiler-fails"} & codes(dialog)
     dialog.reject()
+
+
+def test_what_would_be_done_need_not_be_waited_for(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, slow_disk: SlowDisk
+) -> None:
+    spoil(fixture_cache)
+    slow_disk.below(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = opened(qtbot, window, fixture_cache)
+    slow_disk.hang()
+    click(qtbot, dialog.all)
+    assert dialog.title.text() == "Working out what would be done…"
+    assert not dialog.again.isVisible()
+    click(qtbot, dialog.cancel)
+    assert not dialog.mender.busy
+    assert dialog.all.isEnabled()
+    slow_disk.answer()
+    click(qtbot, dialog.all)
+    preview = previewed(qtbot, dialog)
+    assert preview.go.isVisible()
+    preview.cancel.click()
+    dialog.reject()

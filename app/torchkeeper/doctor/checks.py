@@ -16,6 +16,9 @@ from torchkeeper.doctor import (
 )
 from torchkeeper.doctor.check import Check
 
+#: Those that look into entries; where none of them is asked for, a folder is only listed.
+OF_ENTRIES = frozenset({"broken", "orphaned", "stale", "threads", "trash"})
+
 CHECKS: tuple[Check, ...] = (
     Check("file-system", "folder", disk.file_system),
     Check("room", "folder", disk.room),

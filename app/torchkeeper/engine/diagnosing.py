@@ -13,7 +13,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
-from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.doctor.checks import CHECKS, OF_ENTRIES
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
@@ -91,8 +91,10 @@ class _Doctor:
         self._total = len(folders) * counts["folder"] + len(servers) * counts["server"]
         self._total += counts["machine"]
         looks = []
+        # Who only asks what a disk is like has nothing read, and nothing brought to its end.
+        brief = not any(one.name in OF_ENTRIES for one in self._checks)
         for place in folders:
-            looks.append(look := self._folder(place))
+            looks.append(look := self._folder(place, brief))
             self._make("folder", look, place)
         for place in servers:
             if counts["server"]:

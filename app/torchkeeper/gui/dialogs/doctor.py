@@ -103,7 +103,7 @@ class DoctorDialog(Dialog):
         self.again = forms.button(self.tr("&Run again"))
         self.again.clicked.connect(self.run)
         self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.clicked.connect(self.diagnosis.cancel)
+        self.cancel.clicked.connect(self._cancel)
         self.close_button = forms.button(self.tr("Close"))
         self.close_button.clicked.connect(self.reject)
         for button in (self.copy, self.all, self.again, self.cancel):
@@ -170,6 +170,10 @@ class DoctorDialog(Dialog):
             self.mender.error = None
             self.diagnosis.begin(self._asked())
 
+    def _cancel(self) -> None:
+        self.mender.drop()
+        self.diagnosis.cancel()
+
     # What was found.
 
     @property
@@ -191,8 +195,8 @@ class DoctorDialog(Dialog):
         self.bar.setValue(done)
         self.notice.tell(found.error or mender.error, again=found.error is not None)
         idle = not (found.running or mender.busy or asking)
-        self.again.setVisible(not found.running)
-        self.cancel.setVisible(found.running)
+        self.again.setVisible(not found.running and not mender.planning)
+        self.cancel.setVisible(found.running or mender.planning)
         self.again.setEnabled(idle)
         self.copy.setEnabled(over and idle)
         self.all.setVisible(bool(self.fixable))
@@ -217,6 +221,8 @@ class DoctorDialog(Dialog):
 
     def _entitled(self) -> str:
         found = self.diagnosis
+        if self.mender.planning:
+            return self.tr("Working out what would be done…")
         if self.mender.busy:
             return self.tr("Mending…")
         if found.asked is None or found.running:

@@ -104,6 +104,11 @@ class Mender(QObject):
         """Whether something is being planned, done or looked at again."""
         return bool(self._plans or self._running or self._job or self._looking)
 
+    @property
+    def planning(self) -> bool:
+        """Whether it is being found out what fixes would do, or asked whether they shall."""
+        return bool(self._plans)
+
     def plan(self, some: Sequence[Told]) -> None:
         """Find out what mending these would do."""
         self.drop()
