@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Found
-from torchkeeper.doctor import checks
-from torchkeeper.link import diagnosing, doctorwords, findingwords
+from torchkeeper.link import diagnosing, findingwords
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
@@ -241,11 +240,6 @@ def test_gpus_by_what_torch_says(doctor: Doctor) -> None:
     found = of_gpu(doctor, devices=True, error=said)["driver-old"]
     assert found.severity == "error"
     assert "11040" in findingwords.said(found).why
-
-
-def test_every_check_and_every_fix_has_words() -> None:
-    assert {check.name for check in checks.CHECKS} == set(doctorwords.CHECKS)
-    assert len({check.name for check in checks.CHECKS}) == len(checks.CHECKS)
 
 
 def test_what_was_never_tried_is_not_healthy(doctor: Doctor) -> None:

@@ -347,34 +347,6 @@ def _owned(finding: Finding) -> UserError:
 #: Findings whose words depend on more than their figures.
 SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
 
-#: What each check looks at, by the names in ``doctor.checks``.
-CHECKS: dict[str, str] = {
-    "file-system": "file system",
-    "room": "room on the disk",
-    "owner": "owner and mode",
-    "names": "path and names",
-    "clock": "clock",
-    "leftovers": "leftovers",
-    "broken": "broken entries",
-    "orphaned": "orphans",
-    "stale": "stale entries",
-    "threads": "number of threads",
-    "trash": "trash",
-    "reachable": "server answers",
-    "writes": "server takes writes",
-    "memory": "memory of the server",
-    "expiry": "expiry on the server",
-    "torch": "torch",
-    "compiler": "C++ compiler",
-    "header": "precompiled header",
-    "triton": "Triton",
-    "gpu": "GPU",
-    "settings": "settings",
-    "headers-owner": "owner of the default folder",
-    "unread": "folders that nothing reads",
-    "duplicates": "entries that are there twice",
-}
-
 #: What each fix does, before it is done; {entries} and {size} are of its plan.
 FIXES: dict[str, str] = {
     "trash-broken": "Move what is broken to the trash of {place}: {entries}, {size}.",
