@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +164,25 @@ def test_a_compiler_that_hangs_is_ended(
     assert [one["check"] for one in made.result["left"]] == ["compiler", "header"]
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert str(tmp_path) not in running.stdout
+
+
+def test_a_trial_is_cancelled_at_once(torch_python: str, script: Script) -> None:
+    """With what it has started, and its folder."""
+    before = {path.name for path in Path(tempfile.gettempdir()).glob("torchkeeper-doctor-*")}
+    with Engine(torch_python, {"CXX": script("exec sleep 1000")}) as engine:
+        ident = engine.send("toolchain")
+        time.sleep(1.0)
+        engine.cancel(ident)
+        began = time.monotonic()
+        answers: list[dict[str, Any]] = []
+        while not answers and time.monotonic() < began + 60:
+            select.select([engine], [], [], 1.0)
+            answers += [one.body for one in engine.receive() if one.type in ("error", "result")]
+        took = time.monotonic() - began
+    assert answers[0]["error"]["code"] == "cancelled"
+    assert took < 10  # a process is ended, on a machine that may be busy
+    after = {path.name for path in Path(tempfile.gettempdir()).glob("torchkeeper-doctor-*")}
+    assert after <= before
 
 
 def test_an_interpreter_without_torch(doctor: Doctor, bare_python: str) -> None:
