@@ -131,6 +131,11 @@ def test_what_dead_writers_left(doctor: Doctor, cache: Path) -> None:
     for path in (temporary, mine):
         path.write_bytes(bytes(1000))
         os.utime(path, (AGO, AGO))
+    # Of a program that may be at work for hours: its name says nothing of whom.
+    folder = cache / "tmpab12cd34"
+    folder.mkdir()
+    (folder / "file").touch()
+    os.utime(folder / "file", (time.time() - 7200,) * 2)
     young = graph / f".{gone()}.141.tmp"
     young.touch()
     locks = cache / "locks"
@@ -150,6 +155,7 @@ def test_what_dead_writers_left(doctor: Doctor, cache: Path) -> None:
         assert doctor(cache, only=("leftovers",)).codes == []
     assert not temporary.exists()
     assert not orphan.exists()
+    assert (folder / "file").exists()
     assert mine.exists() and young.exists() and held.exists() and guard.exists()
     doctor.engine.call("undo", {"place": str(cache)})
     assert temporary.read_bytes() == bytes(1000)

@@ -57,6 +57,15 @@ def test_of_a_refused_password_torch_says_nothing(
     assert {one["check"] for one in found.result["left"]} == {"writes", "memory", "expiry"}
 
 
+def test_a_server_whose_password_no_setting_tells(doctor: Doctor, locked: Server) -> None:
+    """Nothing is wrong with that, and nothing is known of it; with its password it is."""
+    found = doctor(locked.url, only=CHECKS)
+    assert found.codes == []
+    assert {one["code"] for one in found.result["left"]} == {"password-needed"}
+    doctor.engine.call("secret", {"place": locked.url, "password": "the right one"})
+    assert doctor(locked.url, only=CHECKS).result["left"] == []
+
+
 def test_the_right_password(
     doctor: Doctor, remote_stock: Stock, locked: Server, tmp_path: Path
 ) -> None:
@@ -139,6 +148,7 @@ def test_a_server_that_evicts_nothing_of_ours(
         assert full & set(at(doctor, server.url, server.url).codes)
 
 
+@pytest.mark.slow
 def test_tls_on_a_server_that_speaks_none(doctor: Doctor, locked: Server, tmp_path: Path) -> None:
     url = f"rediss://127.0.0.1:{locked.port}/0"
     found = at(doctor, url, url)

@@ -59,6 +59,8 @@ def shown(qtbot: QtBot, window: Window) -> SettingsDialog:
     window.actions_["settings"].trigger()
     [dialog] = [x for x in window.findChildren(SettingsDialog) if x.isVisible()]
     qtbot.waitUntil(lambda: dialog.page.read, timeout=PATIENCE)
+    # Else a thread would still look for interpreters when the test is over.
+    qtbot.waitUntil(lambda: window.here.environments.found, timeout=PATIENCE)
     return dialog
 
 
@@ -646,4 +648,5 @@ def test_folders_and_servers_are_looked_at_while_one_types(
         assert "server-unusable" not in codes(dialog)
     type_in(qtbot, url.editor.password, "2")
     over("server-unusable")
+    assert window.engines.worker._passwords == {}, "nobody was asked for another password"
     dialog._close_surely()

@@ -64,6 +64,7 @@ class Torch:
         env |= {
             "TORCHINDUCTOR_CACHE_DIR": str(folder / "own"),
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "TRITON_CACHE_DIR": str(folder / "kernels"),
         }
         self._process = subprocess.Popen(
             [python, str(DATA / "settled.py")],

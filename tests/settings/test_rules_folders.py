@@ -40,8 +40,9 @@ def test_a_relative_folder_is_another_one_in_each(torch: Torch, tmp_path: Path, 
             assert done.told["hits"] == [False]
 
 
-@pytest.mark.parametrize("name", [CACHE, TRITON, HOME])
-@pytest.mark.parametrize("text", ["~/cache", "$HOME/cache", "${SCRATCH}/cache"])
+@pytest.mark.parametrize(("name", "text"), [
+    (CACHE, "~/cache"), (CACHE, "${SCRATCH}/cache"), (TRITON, "~/cache"), (HOME, "$HOME/cache"),
+])  # fmt: skip
 def test_nothing_is_expanded(torch: Torch, tmp_path: Path, name: str, text: str) -> None:
     assert codes({name: text}) == {"folder-unexpanded"}
     assert torch({name: text}, DO[name], cwd=str(tmp_path)).error == ""

@@ -33,8 +33,7 @@ def test_a_job_has_a_profile(torch: Torch) -> None:
         assert profiles(torch({name: "job"})) == ["code_state_job_None_.pkl"]
 
 
-@pytest.mark.parametrize("name", [JOB, KEY])
-@pytest.mark.parametrize("text", ["1", "0"])
+@pytest.mark.parametrize(("name", "text"), [(JOB, "1"), (KEY, "0")])
 def test_a_job_that_is_named_1_ends_every_compile(torch: Torch, name: str, text: str) -> None:
     values = {name: text}
     finding = found(values, "job-is-number")

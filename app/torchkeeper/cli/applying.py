@@ -35,7 +35,7 @@ def for_warm(args: argparse.Namespace, params: Answer) -> None:
         for said in [*applying.moved(one, args.into),
                      *applying.overruled(one, params["recipes"])]:  # fmt: skip
             output.note(said)
-    params["settings"] = one.values
+    params["settings"] = applying.sent(one)
 
 
 def for_verify(args: argparse.Namespace) -> Answer:
@@ -44,7 +44,7 @@ def for_verify(args: argparse.Namespace) -> Answer:
     Raises UserError as ``for_warm``.
     """
     one = _compiling(args)
-    return {} if one is None else {"settings": one.values}
+    return {} if one is None else {"settings": applying.sent(one)}
 
 
 def _compiling(args: argparse.Namespace) -> Profile | None:

@@ -14,6 +14,7 @@ from torchkeeper.link.doctorwords import CHECKS
 from torchkeeper.link.everywhere import everywhere
 from torchkeeper.link.process import Engine, clean_environment
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.settings.finding import worst
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -40,6 +41,8 @@ def doctor(args: argparse.Namespace) -> int:
     asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places, env)
     with Engine() as engine:
         asker = Asker(engine, args.json)
+        for one in diagnosing.passwords(asked):
+            asker.ask("secret", **one)
         found, result = _diagnose(asker, asked)
         _show(args, found, result)
         if not args.fix:
@@ -90,7 +93,7 @@ def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -
             where = f" of {printable(place)}" if place else ""
             name = CHECKS.get(check, check)
             output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
-    output.result(args, {**result, "severity": diagnosing.code_of(found)},
+    output.result(args, {**result, "worst": worst([one.finding for one in found])},
                   diagnosing.summary(found, result))  # fmt: skip
 
 

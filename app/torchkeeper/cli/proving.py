@@ -14,6 +14,8 @@ from torchkeeper.link import proving, recipes, temporary
 from torchkeeper.link.process import Engine
 from torchkeeper.link.proving import Proof
 from torchkeeper.link.words import UserError
+from torchkeeper.settings.checks.about import URL
+from torchkeeper.settings.known import BY_NAME
 
 #: What would find in a server, or write to one, what the folder is to have
 #: (torch/_inductor/config.py, torch/_functorch/config.py).
@@ -82,7 +84,11 @@ def _judged(
 ) -> Proof:  # fmt: skip
     trace = os.path.join(scratch, "trace")
     os.mkdir(trace)
-    env = {name: "0" for name in _REMOTE if os.environ.get(name)}
+    used = [name for name in _REMOTE if os.environ.get(name)]
+    env = {name: "0" for name in used if not BY_NAME[name].in_key}
+    if len(env) < len(used):
+        # What is part of keys stays as it is; with this it has no server at all.
+        env[URL] = ""
     with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
         asker = Asker(engine, args.json)
         heard = _Heard(args.json, asker)

@@ -86,12 +86,14 @@ class MachineLook:
 
 class Check(NamedTuple):
     """One check. about: what it looks at, "folder", "server" or "machine". find: says what it
-    found; raises Problem where it cannot be made, which is then said, and Cancelled.
+    found; raises Problem where it cannot be made, which is then said, and Cancelled. reads: whether
+    it needs what is in entries, not only which files there are.
     """
 
     name: str
     about: str
     find: Callable[[Any], Iterable[Finding]]
+    reads: bool = False
 
 
 class Left(NamedTuple):

@@ -16,6 +16,9 @@ from torchkeeper.doctor import (
 )
 from torchkeeper.doctor.check import Check
 
+#: Those that look into entries; where none of them is asked for, a folder is only listed.
+OF_ENTRIES = frozenset({"broken", "orphaned", "stale", "threads", "trash"})
+
 CHECKS: tuple[Check, ...] = (
     Check("file-system", "folder", disk.file_system),
     Check("room", "folder", disk.room),
@@ -23,10 +26,10 @@ CHECKS: tuple[Check, ...] = (
     Check("names", "folder", names.names),
     Check("clock", "folder", clock.clock),
     Check("leftovers", "folder", leftovers.leftovers),
-    Check("broken", "folder", entries.broken),
-    Check("orphaned", "folder", entries.orphaned),
-    Check("stale", "folder", entries.stale),
-    Check("threads", "folder", entries.threads),
+    Check("broken", "folder", entries.broken, reads=True),
+    Check("orphaned", "folder", entries.orphaned, reads=True),
+    Check("stale", "folder", entries.stale, reads=True),
+    Check("threads", "folder", entries.threads, reads=True),
     Check("trash", "folder", entries.trash),
     Check("reachable", "server", remote.reachable),
     Check("writes", "server", remote.writes),

@@ -1,8 +1,8 @@
 """What writers left behind that are dead: temporary files, and locks of what is gone.
 
 A lock of PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no
-leftover. A temporary file carries its writer's process; on a file system of several machines only
-its age tells.
+leftover. A temporary file may carry its writer's process; of others, and on a file system of
+several machines, only its age tells.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from torchkeeper.doctor.check import FolderLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import atrest
 from torchkeeper.stores.folders import journal
-from torchkeeper.stores.folders.locks import in_use
+from torchkeeper.stores.folders.locks import in_use, writers
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import OLD
 
 #: Locks that guard a folder, or a tool, and no entry.
 _OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
-#: Seconds for which what nobody is known to write stays.
+#: Seconds for which what a process wrote that is gone stays.
 _SOON = 60.0
 
 
@@ -39,7 +39,9 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
         is_lock = all(file.name.endswith(".lock") for file in item.files)
         if is_lock and (item.key in _OF_NOBODY or _guards(item.key, keys)):
             continue
-        if now - newest < (OLD if is_lock or not _local(look.root) else _SOON):
+        # Of what names no writer, as a program's own temporary folder, nobody knows whose it is.
+        known = not is_lock and writers(item.path) and _local(look.root)
+        if now - newest < (_SOON if known else OLD):
             continue
         if not in_use(look.root, item.kind, item.key, item.path):
             (locks if is_lock else temporary).append(item)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores import places
@@ -23,7 +24,7 @@ _SOME = 2
 def unread(look: MachineLook) -> Iterator[Finding]:
     """Folders with entries that no known environment uses, and no running process."""
     if not look.facts:
-        return
+        raise Problem("interpreter-not-tried")
     reads = {*look.reads, *_triton(look)}
     known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
     for one in [*look.folders, *(look.others or ())]:

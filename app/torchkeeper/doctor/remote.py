@@ -21,9 +21,13 @@ _PASSWORDS = frozenset({"password-wrong", "password-needed", "password-unneeded"
 
 
 def reachable(look: ServerLook) -> Iterator[Finding]:
-    """Whether it answers, takes the password, and speaks TLS or not as it should."""
+    """Whether it answers, takes the password, and speaks TLS or not as it should. Raises a Problem
+    for a server of which no setting tells the password.
+    """
     if look.problem is None:
         return
+    if not look.role and look.problem.code == "password-needed":
+        raise look.problem  # that nobody has told us its password is nothing wrong with it
     settings = _URL if look.role == "torch" else ()
     about = {"problem": look.problem.code, **_harmless(look)}
     if look.problem.code in _PASSWORDS:

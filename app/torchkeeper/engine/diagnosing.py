@@ -13,10 +13,11 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
-from torchkeeper.doctor.checks import CHECKS
+from torchkeeper.doctor.checks import CHECKS, OF_ENTRIES
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
+from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders import receipts
@@ -90,8 +91,10 @@ class _Doctor:
         self._total = len(folders) * counts["folder"] + len(servers) * counts["server"]
         self._total += counts["machine"]
         looks = []
+        # Who only asks what a disk is like has nothing read, and nothing brought to its end.
+        brief = not any(one.name in OF_ENTRIES for one in self._checks)
         for place in folders:
-            looks.append(look := self._folder(place))
+            looks.append(look := self._folder(place, brief))
             self._make("folder", look, place)
         for place in servers:
             if counts["server"]:
@@ -144,6 +147,8 @@ class _Doctor:
         if brief:
             return look
         look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
+        if not any(check.reads for check in self._checks):
+            return look
         batches = entries_of(self._session, store, self._report, look.items)
         found = [one for batch in batches for one in batch]
         if self._facts.get("torch"):
@@ -174,7 +179,8 @@ class _Doctor:
 
         named = {str(one.address): one for one in from_environment(self._values)}
         mine = named.get(place)
-        role = "" if mine is None else "triton" if mine.reason.startswith("TRITON") else "torch"
+        used = place in servers(self._values, self._facts.get("torch"))
+        role = "triton" if mine and mine.reason.startswith("TRITON") else "torch" if used else ""
         # What PyTorch would give, and nothing that only we know.
         password = mine.password if mine else self._session.secrets.get(place)
         about = ServerLook(place, role)

@@ -119,13 +119,14 @@ class Engines(QObject):
         hold: Sequence[tuple[str, str]] = (),
         password: str | None = None,
         login_of: str | None = None,
+        bare: bool = False,
         before: Sequence[tuple[str, dict[str, Any]]] = (),
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
         self._start.emit(
             Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
-                    password, login_of, tuple(before))
+                    password, login_of, bare, tuple(before))
         )  # fmt: skip
         return ticket
 

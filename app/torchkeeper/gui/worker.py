@@ -66,6 +66,8 @@ class Request(NamedTuple):
     hold: a selection too long for one line, sent ahead of the request.
     password: for the server that is asked, in this request only; an engine of its own is told it.
     login_of: a server whose password is used for this request, where that has none.
+    bare: no password is used but what its parameters have, and no keyring asked: an engine of its
+    own knows none.
     before: operations and their parameters that the same engine is asked for ahead of it; nobody
     hears their answers: where one fails, the request says what it lacks.
     """
@@ -81,6 +83,7 @@ class Request(NamedTuple):
     hold: tuple[tuple[str, str], ...] = ()
     password: str | None = field(default=None, repr=False)
     login_of: str | None = None
+    bare: bool = False
     before: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
@@ -180,7 +183,7 @@ class Worker(QObject):
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])
                 return
-        servers = _servers(request)
+        servers = [] if request.bare else _servers(request)
         logins = self._logins(request, servers)
         unknown = [server for server in logins.values() if server not in self._passwords]
         if unknown:

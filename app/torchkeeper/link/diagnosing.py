@@ -13,12 +13,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from torchkeeper.link import say
+from torchkeeper.link import say, secrets
 from torchkeeper.link.doctorwords import FIXES
 from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.servers import servers
+from torchkeeper.stores.names import is_server
 
 #: Exit codes by the worst severity; 0 where nothing is worse than advice.
 CODES = {"error": 5, "warning": 4}
@@ -65,6 +66,16 @@ def request(
         "toolchain": dict(toolchain), "reads": [*own, *reads], "machine": machine,
         "variables": None if variables is None else sorted(variables),
     }  # fmt: skip
+
+
+def passwords(asked: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The parameters of ``secret``, to be asked before ``diagnose``: of servers that the settings
+    do not name. Of those that they do, only what they say counts. May ask a keyring.
+    """
+    named = servers(asked["values"])
+    others = [place for place in asked["places"] if is_server(place) and place not in named]
+    known = [(place, secrets.password_of(place)) for place in others]
+    return [{"place": place, "password": password} for place, password in known if password]
 
 
 def again(asked: Mapping[str, Any], told: Told) -> dict[str, Any]:

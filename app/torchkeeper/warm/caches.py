@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import ARTIFACT
+from torchkeeper.settings.checks.about import URL, About, remotes
+from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores.items import Item
 
 _GRAPHS = ("fxgraph", "aotautograd")
@@ -97,13 +99,19 @@ def _named(found: list[str]) -> str:
 
 def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
     """An environment with this folder for temporary files, in which nothing leads to another
-    cache than the one it names.
+    cache than the one it names. What is part of keys stays as it is.
     """
     kept = {
         name: value
         for name, value in env.items()
         if name not in _ELSEWHERE
-        and not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
+        and (
+            (name in BY_NAME and BY_NAME[name].in_key)
+            or not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
+        )
     }
+    if remotes(kept, About()):
+        # A cache on a server that is part of keys is on: with this it has no server at all.
+        kept[URL] = ""
     # Triton has a cache in its home where nobody names one (knobs.cache in triton/knobs.py).
     return {**kept, "TMPDIR": temporary, "TRITON_HOME": temporary}

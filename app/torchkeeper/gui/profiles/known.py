@@ -70,7 +70,7 @@ def settings(name: str) -> dict[str, Any]:
 
     profile = keeping.load(name)
     applying.check_caches(profile)
-    return {"settings": dict(profile.values)}
+    return {"settings": applying.sent(profile)}
 
 
 def saved(profile: Profile, before: Profile | None, surely: bool) -> dict[str, Any]:

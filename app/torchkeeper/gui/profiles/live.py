@@ -139,7 +139,8 @@ class Live(QObject):
             "only": list(_CHECKS),
         }
         listener = Listener(findings=found, result=done, failed=failed)
-        self._ticket = self._engines.ask("diagnose", params, listener, shared=True, aside=True)
+        # A program has the passwords of its variables, and none that only this window knows.
+        self._ticket = self._engines.ask("diagnose", params, listener, bare=True)
 
 
 def _folders(places: Mapping[str, str]) -> list[str]:

@@ -26,6 +26,16 @@ def environment(profile: Profile, env: Mapping[str, str]) -> dict[str, str]:
     return applied(profile.values, env)
 
 
+def sent(profile: Profile) -> dict[str, str]:
+    """Its settings as an engine is to have them (``settings`` of ``warm`` and ``verify``): a folder
+    is meant from where the user is, and an engine is elsewhere.
+    """
+    return {
+        name: os.path.abspath(text) if text and BY_NAME[name].type == "folder" else text
+        for name, text in profile.values.items()
+    }
+
+
 def about_of(facts: Mapping[str, Any]) -> About:
     """What rules ask for, of what a probe told of an interpreter."""
     devices = facts.get("devices")

@@ -157,10 +157,15 @@ def in_use(root: str, kind: str, key: str, path: str) -> bool:
 
 def _written(kind: str, path: str) -> bool:
     """Whether it is a temporary file of a process that is there."""
-    if kind != "lock":
-        return False
-    writers = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
-    return any(alive(int(match[1] or match[2])) for match in writers if match)
+    return kind == "lock" and any(map(alive, writers(path)))
+
+
+def writers(path: str) -> list[int]:
+    """The processes that the names of a temporary file and its folders carry; none where they do
+    not.
+    """
+    found = (_TEMPORARY.fullmatch(part) for part in path.split("/"))
+    return [int(match[1] or match[2]) for match in found if match]
 
 
 @contextlib.contextmanager
