@@ -90,6 +90,7 @@ def test_wrong_usage_changes_nothing(config: Config) -> None:
         assert ran.code == 2, arguments
         assert ran.err
     assert keeping.names() == []
+    assert f"{FX} is one" in config("set", "a", f"{FX}S=1").err
     assert config("show", "none").code == 1
     assert config("check", "./none.env").code == 3
 
@@ -143,6 +144,7 @@ def test_the_code_is_the_worst_that_is_found(
     assert config("check").code == 5
     monkeypatch.setenv(REMOTE, "1")
     assert config("check").code < 5
+    assert f"export {AOT}='1'" in config("export", "--format", "sh").out
 
 
 def test_a_profile_may_be_a_file(config: Config) -> None:

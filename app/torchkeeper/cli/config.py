@@ -58,9 +58,9 @@ def add_config(command: argparse.ArgumentParser) -> None:
                        "wrong may depend on its torch and GPU")  # fmt: skip
     check.add_argument("--container", metavar="NAME", help="of a manifest with several")
     check.add_argument("--stage", metavar="NAME", help="of a Dockerfile; by default the last")
-    export = part("export", translating.export, "write a profile for others to read, with its "
-                  "passwords")  # fmt: skip
-    _add_profile(export)
+    export = part("export", translating.export, "write a profile, or what is set here, for others "
+                  "to read, with its passwords")  # fmt: skip
+    _add_optional(export)
     export.add_argument("--format", choices=FORMATS, required=True, help="sh, to be sourced; "
                         "a .env file; ENV lines of a Dockerfile; a container's env")  # fmt: skip
     export.add_argument("-o", "--output", metavar="FILE", type=looking.path,

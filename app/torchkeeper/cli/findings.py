@@ -46,6 +46,6 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def note(findings: Sequence[Finding]) -> None:
-    """Say them on standard error."""
-    for text in lines(findings):
+    """Say those that are worse than advice on standard error, beside what somebody asked for."""
+    for text in lines([one for one in findings if one.severity != "advice"]):
         output.note(text)

@@ -81,6 +81,7 @@ _WRONG = frozenset(
         "run-ambiguous",
         "profile-name",
         "profile-setting-unknown",
+        "profile-setting-misnamed",
         "profile-value-impossible",
         "profile-stage-unknown",
         "profile-container-which",

@@ -943,6 +943,9 @@ CATALOGUE: dict[str, Words] = {
         "",
         "“torchkeeper config settings” lists all that are known.",
     ),
+    "profile-setting-misnamed": Words(
+        "{name} is no setting of the caches.", "{meant} is one.", "Give that name."
+    ),
     "profile-value-impossible": Words("{name} cannot have this value.", "{why}.", "Change it."),
     "profile-about-too-long": Words(
         "What is said about the profile is no text of {most} characters at most."

@@ -54,7 +54,7 @@ def test_scripts(script: str, expected: dict[str, str]) -> None:
         (f"\nexport {FX}=$(touch ran)", 2, "what a command prints, $(…)"),
         (f"export {FX}=`touch ran`", 1, "what a command prints, `…`"),
         (f'export {TAG}="$HOME/x"', 1, "another variable, $HOME"),
-        (f"export {TAG}=${{X:-$(touch ran)}}", 1, "another variable, ${X:-$(touch ran)}"),
+        (f"export {TAG}=${{X:-$(touch ran)}}", 1, "another variable, ${X…}"),
         (f"export {TAG}=~/x", 1, "your home folder"),
         (f"export {TAG}=$'a'", 1, "escapes"),
         (f"{TAG}+=x", 1, "what it had before"),
@@ -147,8 +147,8 @@ def test_env_files(text: str, expected: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"{TAG}=$HOME/x", "another variable, $HOME"),
-        (f'{TAG}="a${{X}}"', "another variable, ${X}"),
+        (f"{TAG}=$HOME/x", "a $, which some take for a variable"),
+        (f'{TAG}="a${{X}}"', "another variable, ${X…}"),
         (f"{TAG}='a", "A quote is not closed"),
         (f"{TAG}='a'b", "something follows it"),
         ("what is this", "It sets no variable"),
@@ -187,7 +187,7 @@ def test_a_stage_is_chosen() -> None:
     error = refusal(text, "dockerfile", stage="three")
     assert error.why == "The file has 2 of them: one, two."
     error = refusal(f"FROM x\nARG V=1\nENV {FX}=$V", "dockerfile")
-    assert (error.params["line"], "made of $V" in str(error.params["why"])) == (3, True)
+    assert (error.params["line"], "made of ${V}" in str(error.params["why"])) == (3, True)
     assert "A quote" in str(refusal(f"ENV {FX}='1", "dockerfile").params["why"])
 
 
@@ -340,7 +340,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         (
             f"ENV {TAG}=x\n" + f"ENV {TAG}=${TAG}${TAG}\n" * 60,
             "dockerfile",
-            f"It is made of ${TAG}",
+            f"It is made of ${{{TAG}}}",
         ),
     ],
 )
@@ -352,3 +352,22 @@ def test_texts_of_an_enemy_take_no_time_and_no_room(text: str, format: str, why:
         assert why in str(error.params["why"])
     else:
         assert not why
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (f"export {URL}=redis://:${{PW:-hunter2}}hunter2@h", "sh"),
+        (f"{URL}=redis://:$PWhunter2@h", "env"),
+        (f'{URL}="redis://:${{PW:-hunter2}}@h"', "env"),
+        (f"ENV {URL}=redis://:${{PW:-hunter2}}hunter2@h", "dockerfile"),
+        (f"env: [{{name: {URL}, value: 'redis://:$(PW)hunter2@h'}}]", "kubernetes"),
+    ],
+)
+def test_no_part_of_a_password_is_told(text: str, format: str) -> None:
+    try:
+        said = str(formats.read(text, format, "x").left)
+    except UserError as error:
+        said = f"{error} {error.params}"
+    assert URL in said
+    assert "hunter2" not in said

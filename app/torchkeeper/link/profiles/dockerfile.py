@@ -228,7 +228,7 @@ def _value(raw: str, known: Mapping[str, str | None], escape: str) -> tuple[str 
             text = None if variable[3] else known.get(name)
             size += len(text or "")
             if text is None or size > MOST_VALUE:
-                return None, variable[0]
+                return None, f"${{{name}}}"  # what is in its place may be a password
             parts.append(text)
             at = variable.end()
             continue

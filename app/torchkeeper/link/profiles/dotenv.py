@@ -19,7 +19,7 @@ from torchkeeper.settings.known import BY_NAME
 _FORMAT = ".env"
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
-_REFERENCE = re.compile(r"\$[A-Za-z_{(]")
+_REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
@@ -108,8 +108,10 @@ def _end(text: str, at: int) -> int:
 def _clear(value: str, line: int, name: str) -> None:
     """Raises UserError for a text that is made of others."""
     if name in BY_NAME and (reference := _REFERENCE.search(value)):
-        said = value[reference.start() :][:60]
-        raise unclear(line, name, f"It is made of another variable, {said}")
+        # No more of it is told: what follows may be a part of a password.
+        braced = reference[0].startswith("${")
+        made = f"It is made of another variable, {reference[0]}…}}"
+        raise unclear(line, name, made if braced else "It has a $, which some take for a variable")
 
 
 def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:

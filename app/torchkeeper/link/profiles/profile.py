@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.applied import SHARED
+from torchkeeper.settings.checks.texts import meant_by
 from torchkeeper.settings.known import BY_NAME, SETTINGS
 from torchkeeper.settings.masks import has_password, shown
 
@@ -31,8 +32,8 @@ class Profile:
 def checked(profile: Profile) -> Profile:
     """The profile, which can be kept and given to a process.
 
-    Raises UserError("profile-setting-unknown" | "profile-value-impossible" |
-    "profile-about-too-long").
+    Raises UserError("profile-value-impossible" | "profile-about-too-long") and as
+    ``check_setting``.
     """
     for name, text in profile.values.items():
         check_setting(name)
@@ -45,9 +46,14 @@ def checked(profile: Profile) -> Profile:
 
 
 def check_setting(name: str) -> None:
-    """Raises UserError("profile-setting-unknown") for what is no described setting."""
-    if name not in BY_NAME:
-        raise user_error("profile-setting-unknown", {"name": name})
+    """Raises UserError("profile-setting-unknown" | "profile-setting-misnamed") for what is no
+    described setting.
+    """
+    if name in BY_NAME:
+        return
+    if meant := meant_by(name):
+        raise user_error("profile-setting-misnamed", {"name": name, "meant": meant})
+    raise user_error("profile-setting-unknown", {"name": name})
 
 
 def impossible(text: str) -> str:

@@ -276,7 +276,9 @@ class _Reader:
             return "", "what a command prints, $(…)"
         if after == "{":
             self._past("}", began + 1)
-            return "", f"another variable, {text[began : min(self._at, began + 60)]}"
+            # What stands in its place where it is not set may be a password.
+            name = re.match(r"\$\{[#!]?\w*", text[began : began + 60])
+            return "", f"another variable, {name[0] if name else '${'}…}}"
         if after == "'" and not quoted:
             self._at += 1
             self._ansi()
