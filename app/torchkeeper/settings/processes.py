@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -163,7 +163,7 @@ def look_into(pid: int) -> Process:
     return Process(
         pid,
         _name(pid, command, cwd),
-        masking.hidden([part[:_MAX_TEXT] for part in command if part][:_MAX_ARGUMENTS]),
+        told(command),
         _started(pid),
         python,
         cwd,
@@ -173,6 +173,14 @@ def look_into(pid: int) -> Process:
         list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
+
+
+def told(command: Sequence[str]) -> list[str]:
+    """A command line as it may be shown: without passwords, and bounded."""
+    parts = [part for part in command if part][:_MAX_ARGUMENTS]
+    # What is cut before passwords are hidden may have half of one at its end.
+    hidden = masking.hidden([part if len(part) <= masking.MOST else "…" for part in parts])
+    return [part[:_MAX_TEXT] for part in hidden]
 
 
 def _name(pid: int, command: list[str], cwd: str) -> str:

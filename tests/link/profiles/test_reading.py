@@ -15,6 +15,7 @@ from torchkeeper.link.words import UserError
 
 FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"
 FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
+HOST = "TORCHINDUCTOR_REDIS_HOST"
 
 
 def values(text: str, format: str | None, **more: str) -> dict[str, str]:
@@ -187,8 +188,41 @@ def test_a_stage_is_chosen() -> None:
     error = refusal(text, "dockerfile", stage="three")
     assert error.why == "The file has 2 of them: one, two."
     error = refusal(f"FROM x\nARG V=1\nENV {FX}=$V", "dockerfile")
-    assert (error.params["line"], "made of ${V}" in str(error.params["why"])) == (3, True)
+    assert (error.params["line"], "made of another variable, ${V}" in str(error.params["why"])) == (
+        3,
+        True,
+    )
     assert "A quote" in str(refusal(f"ENV {FX}='1", "dockerfile").params["why"])
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (f"export {URL}=redis://:pa$hunter2@h:1/0", "sh"),
+        (f'export {URL}="redis://:pa${{word:-hunter2}}@h:1/0"', "sh"),
+        (f'eval "export {URL}=redis://:hunter2@h"', "sh"),
+        (f"{URL}=redis://:pa$hunter2@h:1/0", "env"),
+        (f'{URL}="redis://:pa${{word:-hunter2}}@h:1/0"', "env"),
+        (f"ENV {URL}=redis://:pa$hunter2@h:1/0", "dockerfile"),
+        (f"ENV {URL} redis://:pa${{word:-hunter2}}@h:1/0", "dockerfile"),
+        (f'{URL}: "redis://:pa$(hunter2)@h:1/0"\n{FX}: "1"', "kubernetes"),
+        (f'env:\n- name: {URL}\n  value: "redis://:pa$(hunter2)@h:1/0"', "kubernetes"),
+        (f"env:\n- name: {URL}\n  value: *hunter2", "kubernetes"),
+        (f"{HOST}=me:$hunter2@h", "env"),
+    ],
+)
+def test_no_part_of_a_password_is_quoted(text: str, format: str) -> None:
+    """It is said how a dollar is written that is a part of it."""
+    try:
+        read = formats.read(text, format, "x")
+    except UserError as error:
+        told = f"{error} {error.params}"
+        assert "hunter2" not in told
+        assert "single quotes" in told or "YAML" in told
+    else:
+        assert "hunter2" not in str(read.left)
+        assert read.profile.values.get(URL) in (None, "redis://:pa$(hunter2)@h:1/0")
+        assert read.left or URL in read.profile.values
 
 
 POD = f"""\
@@ -340,7 +374,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         (
             f"ENV {TAG}=x\n" + f"ENV {TAG}=${TAG}${TAG}\n" * 60,
             "dockerfile",
-            f"It is made of ${{{TAG}}}",
+            f"It is made of another variable, ${{{TAG}}}",
         ),
     ],
 )

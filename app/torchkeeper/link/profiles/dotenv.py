@@ -13,10 +13,19 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Lines, Taking, control, unclear, unread, unwritable
+from torchkeeper.link.profiles.taking import (
+    Lines,
+    Taking,
+    control,
+    made_of,
+    unclear,
+    unread,
+    unwritable,
+)
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
+_LITERAL = "a $ that is a part of it stands in single quotes"
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
@@ -108,10 +117,10 @@ def _end(text: str, at: int) -> int:
 def _clear(value: str, line: int, name: str) -> None:
     """Raises UserError for a text that is made of others."""
     if name in BY_NAME and (reference := _REFERENCE.search(value)):
-        # No more of it is told: what follows may be a part of a password.
-        braced = reference[0].startswith("${")
-        made = f"It is made of another variable, {reference[0]}…}}"
-        raise unclear(line, name, made if braced else "It has a $, which some take for a variable")
+        # No more of it is told: what follows may be a part of something else.
+        said = made_of(name, f"another variable, {reference[0]}…}}", _LITERAL)
+        bare = f"It has a $, which some take for a variable; {_LITERAL}"
+        raise unclear(line, name, f"It is {said}" if reference[0].startswith("${") else bare)
 
 
 def _quoted(text: str, at: int, line: int, name: str) -> tuple[str, int]:

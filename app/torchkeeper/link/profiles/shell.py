@@ -9,12 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from torchkeeper.artifacts.masking import brief
 from torchkeeper.link.profiles.profile import Profile, left_open, ordered
 from torchkeeper.link.profiles.shellwords import BESIDE, PIPE, Command, Word, commands
-from torchkeeper.link.profiles.taking import Taking, unclear
+from torchkeeper.link.profiles.taking import Taking, made_of, unclear
 from torchkeeper.settings.known import BY_NAME
 
 _WIDTH = 96
+#: Characters of what is told of the argument of a command.
+_MOST = 200
+_LITERAL = "a $ or ` that is a part of it stands in single quotes"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARES = ("export", "declare", "typeset", "readonly", "local")
 #: What runs what comes after it, with the same variables.
@@ -74,7 +78,9 @@ def _take(command: Command, words: Sequence[Word], taking: Taking) -> None:
             for word in arguments:
                 _unset(command, word, taking)
     elif what in _SOURCES and arguments:
-        named = f"{what} {arguments[0].text}" if not arguments[0].needs else what
+        # What is evaluated may have an address in it.
+        said = brief(arguments[0].text, _MOST)
+        named = f"{what} {said}" if not arguments[0].needs else what
         taking.leave(f"line {words[0].line}: {named}", "what that sets is not looked at")
 
 
@@ -92,7 +98,7 @@ def _assign(command: Command, word: Word, taking: Taking) -> None:
     if name in BY_NAME:
         _sure(command, word, name)
         if word.needs:
-            raise unclear(word.line, name, f"It is made of {word.needs}")
+            raise unclear(word.line, name, f"It is {made_of(name, word.needs, _LITERAL)}")
     taking.take(name, value)
 
 

@@ -5,6 +5,7 @@ So a text whose aliases would make a million copies costs nothing, and each node
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
 #: Mappings that are merged into one, and keys of one, at most.
 _MERGES, _KEYS = 8, 10_000
+#: What a message quotes of the text, which may be a password: *word is an alias.
+_QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
 
 
 class Node:
@@ -91,7 +94,8 @@ def documents(text: str) -> list[Node]:
         found = list(yaml.compose_all(text, yaml.SafeLoader))
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
-        why = f"It is no YAML: {printable(e.problem or e.context or '', 200)}"
+        said = _QUOTED.sub("something", e.problem or e.context or "")
+        why = f"It is no YAML: {printable(said, 200)}"
         raise unread(line, why) from e
     except yaml.YAMLError as e:
         raise unread(1, f"It is no YAML: {printable(str(e), 200)}") from e

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.masking import hidden
+from torchkeeper.artifacts.masking import MOST, brief
 from torchkeeper.settings.checks.about import About, Values
 from torchkeeper.settings.finding import Finding
 
@@ -40,12 +40,12 @@ def written(values: Values, _: About) -> Iterator[Finding]:
 
 def _shown(folder: str) -> str:
     """A folder as a finding tells it: an address may be there by mistake, with a password."""
-    return hidden([folder[:200]])[0]
+    return brief(folder, 200)
 
 
 def _unquoted(text: str) -> str:
     bare = text.strip(" \t\r\n'\"")
-    return bare if bare != text and os.path.isabs(bare) else ""
+    return bare if bare != text and os.path.isabs(bare) and len(bare) < MOST else ""
 
 
 def blanks(values: Values, about: About) -> Iterator[Finding]:
