@@ -247,30 +247,6 @@ def test_every_check_has_a_name() -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.torch
-def test_with_a_real_environment(
-    qtbot: QtBot, open_window: OpenWindow, filled: Path, torch_python: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Every day: what an interpreter can do, in tests/doctor."""
-    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
-    window = open_window(filled)
-    dialog = window.flows.doctor.show_doctor()
-    qtbot.waitUntil(lambda: dialog.choice_of.combo.count() > 1, timeout=PATIENCE)
-    dialog.choice_of.choose(torch_python)
-    qtbot.waitUntil(
-        lambda: bool(dialog.diagnosis.asked and dialog.diagnosis.asked.facts.get("torch")),
-        timeout=PATIENCE,
-    )
-    over(qtbot, dialog)
-    assert dialog.diagnosis.untried is None
-    checks = dialog.diagnosis.result["checks"] if dialog.diagnosis.result else []
-    assert {"compiler", "triton", "stale"} <= set(checks)
-    assert not {"no-compiler", "compiler-fails"} & codes(dialog)
-    dialog.reject()
-
-
 def test_what_would_be_done_need_not_be_waited_for(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, slow_disk: SlowDisk
 ) -> None:
@@ -290,4 +266,50 @@ def test_what_would_be_done_need_not_be_waited_for(
     preview = previewed(qtbot, dialog)
     assert preview.go.isVisible()
     preview.cancel.click()
+    dialog.reject()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_with_a_real_environment(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What it can do, and what it cannot use. Every day: tests/doctor, and without an environment
+    above.
+    """
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    monkeypatch.setenv("PATH", os.path.dirname(torch_python) + ":/usr/bin")
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = window.flows.doctor.show_doctor()
+    qtbot.waitUntil(lambda: dialog.choice_of.combo.count() > 1, timeout=PATIENCE)
+    dialog.choice_of.choose(torch_python)
+    qtbot.waitUntil(
+        lambda: bool(dialog.diagnosis.asked and dialog.diagnosis.asked.facts.get("torch")),
+        timeout=PATIENCE,
+    )
+    qtbot.waitUntil(lambda: not dialog.diagnosis.running, timeout=4 * PATIENCE)
+    assert dialog.diagnosis.untried is None
+    checks = dialog.diagnosis.result["checks"] if dialog.diagnosis.result else []
+    assert {"compiler", "triton", "stale"} <= set(checks)
+    assert not {"no-compiler", "compiler-fails"} & codes(dialog)
+    [stale] = codes(dialog) & {"all-stale", "some-stale"}
+    preview = press(qtbot, dialog, stale)
+    assert preview.model.count > 0
+    click(qtbot, preview.go)
+    over(qtbot, dialog)
+    mended = dialog.mended(stale)
+    assert mended is not None
+    assert mended.gone
+    card = dialog.cards.of(mended)
+    assert card is not None
+    assert card.button is not None
+    click(qtbot, card.button)
+    over(qtbot, dialog)
+    idle(qtbot, window)
+    assert stale in codes(dialog)
+    assert snapshot(fixture_cache) == before
     dialog.reject()

@@ -153,12 +153,16 @@ class Mender(QObject):
 
     def _known(self) -> None:
         """Once all environments have said what they are, go on with what needs that."""
-        every = self._environments.every
         if self._envs is None:
             return
-        self._environments.ask_all()
-        if not any(one.state in (State.UNASKED, State.ASKING) for one in every):
-            then, self._envs = self._envs, None
+        self._environments.find()
+        self._environments.ask_all()  # which may have come here again
+        waits = (State.UNASKED, State.ASKING)
+        known = self._environments.found and not any(
+            one.state in waits for one in self._environments.every
+        )
+        if known and (then := self._envs) is not None:
+            self._envs = None
             then()
 
     def _everywhere(self, plan: Plan, then: Callable[[], None]) -> None:
