@@ -76,8 +76,11 @@ def finding_card(one: Told) -> Card:
     told, finding = said(one.finding), one.finding
     check, place = checkwords.name(one.check), printable(finding.place, 400)
     of = _tr("Check: {}").format(check) + (f" · {place}" if place not in told.what else "")
-    texts = [(told.why, ""), (told.remedy, "muted"), (of, "muted")]
-    verb = _tr("Fix…") if diagnosing.mends(finding) else ""
+    mends = diagnosing.mends(finding)
+    # What the command line calls so is the button beside it.
+    remedy = told.remedy.replace("“torchkeeper doctor --fix”", _tr("“Fix…”")) if mends else ""
+    texts = [(told.why, ""), (remedy or told.remedy, "muted"), (of, "muted")]
+    verb = _tr("Fix…") if mends else ""
     return Card(MARKS[finding.severity], told.what, texts, verb,
                 _tr("Show what would be done, and do it once you agree"))  # fmt: skip
 
