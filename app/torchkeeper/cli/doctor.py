@@ -8,9 +8,8 @@ from typing import Any
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.fixing import Fixer
-from torchkeeper.link import diagnosing, findingwords, interpreters, probes
+from torchkeeper.link import checkwords, diagnosing, findingwords, interpreters, probes
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.doctorwords import CHECKS
 from torchkeeper.link.everywhere import everywhere
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine, clean_environment
@@ -101,8 +100,7 @@ def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -
     for check, place, why in diagnosing.left_of(result):
         if not args.json:
             where = f" of {printable(place)}" if place else ""
-            name = CHECKS.get(check, check)
-            output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
+            output.note(f"left: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip())
     output.result(args, {**result, "worst": worst([one.finding for one in found])},
                   diagnosing.summary(found, result))  # fmt: skip
 

@@ -276,6 +276,13 @@ WORDS: dict[str, Words] = {
         "nothing there.",
         "Put the right password into TORCHINDUCTOR_REDIS_URL, as redis://:PASSWORD@HOST:PORT.",
     ),
+    "server-wants-none": Words(
+        "{place} has no password, and may refuse to be given one.",
+        "With version 8 of Python's redis package PyTorch gets in all the same. With versions 5 "
+        "and 6 it is refused and says nothing of that: it finds nothing on the server, and writes "
+        "nothing there.",
+        "Leave the password out of TORCHINDUCTOR_REDIS_URL, or set one on the server.",
+    ),
     "server-unusable": Words(
         "{place} cannot be used: {problem}.",
         "PyTorch goes on without it, mostly without a word: it finds nothing there, and writes "
@@ -339,34 +346,6 @@ def _owned(finding: Finding) -> UserError:
 
 #: Findings whose words depend on more than their figures.
 SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
-
-#: What each check looks at, by the names in ``doctor.checks``.
-CHECKS: dict[str, str] = {
-    "file-system": "file system",
-    "room": "room on the disk",
-    "owner": "owner and mode",
-    "names": "path and names",
-    "clock": "clock",
-    "leftovers": "leftovers",
-    "broken": "broken entries",
-    "orphaned": "orphans",
-    "stale": "stale entries",
-    "threads": "number of threads",
-    "trash": "trash",
-    "reachable": "server answers",
-    "writes": "server takes writes",
-    "memory": "memory of the server",
-    "expiry": "expiry on the server",
-    "torch": "torch",
-    "compiler": "C++ compiler",
-    "header": "precompiled header",
-    "triton": "Triton",
-    "gpu": "GPU",
-    "settings": "settings",
-    "headers-owner": "owner of the default folder",
-    "unread": "folders that nothing reads",
-    "duplicates": "entries that are there twice",
-}
 
 #: What each fix does, before it is done; {entries} and {size} are of its plan.
 FIXES: dict[str, str] = {
