@@ -44,7 +44,8 @@ def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, 
     ``modes``, the different ones that they have, in octal, and ``above``, the folder on the way to
     the place that alone is changed, or null. ``plan``: such a number, which is then carried out;
     the result is that of a purge for what goes to the trash, and else {files, failed}, those that
-    were changed, and that could not be. ``envs``: for what is stale, the names of environments that ``know`` told.
+    were changed, and that could not be. ``envs``: for what is stale, the names of environments that
+    ``know`` told.
     Raises Problem("fix-unknown"), Problem("place-no-cache") where files would be changed in a
     folder in which nothing is recognised, and as ``purging.plan_purge`` and ``purging.purge``.
     """

@@ -356,8 +356,8 @@ FIXES: dict[str, str] = {
     "trash-leftovers": "Move what dead writers left to the trash of {place}: {entries}, {size}.",
     "chmod": "Take the right to write away from others, of {files} in {place}: {paths}. What has "
     "mode {modes} now loses the w of group and others; no undo brings it back.",
-    "chmod-above": "Take the right to write to {above}, which {place} lies in, away from others. It "
-    "has mode {modes} now and loses the w of group and others; no undo brings it back.",
+    "chmod-above": "Take the right to write to {above}, which {place} lies in, away from others. "
+    "It has mode {modes} now and loses the w of group and others; no undo brings it back.",
     "touch": "Set the time of {files} in {place} to now: {paths}. No undo brings back what it was.",
     "prepare": "Have PyTorch build its precompiled C++ header, about 150 MB.",
 }
