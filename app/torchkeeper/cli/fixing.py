@@ -19,8 +19,6 @@ from torchkeeper.link.words import UserError, printable
 
 #: Asks for the findings of some checks again.
 Again = Callable[[Told], list[Told]]
-#: What a fix rightly leaves, and why.
-_REST = {"trash-stale": "What is left is used by another environment, or in use."}
 
 
 class Fixer:
@@ -71,7 +69,7 @@ class Fixer:
         answer = self._prepare() if prepares else self._mend(one, plan["plan"])
         left = [other for other in self._again(one) if diagnosing.same(one, other)]
         self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
-        self.failed = self.failed or bool(left and one.finding.fix not in _REST)
+        self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
         return left
 
     def _plan(self, one: Told) -> dict[str, Any]:
@@ -107,5 +105,5 @@ class Fixer:
             output.line(f"would: {said}" if self._args.dry_run else f"left: {said}")
         else:
             output.line(f"done: {said}")
-            end = "It is gone." if gone else _REST.get(one.finding.fix, "It is still there.")
+            end = "It is gone." if gone else diagnosing.rest(one.finding)
             output.line(f"  {end} “{undo}” takes it back." if undo else f"  {end}")

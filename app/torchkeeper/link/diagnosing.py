@@ -190,6 +190,18 @@ def nothing(plan: Mapping[str, Any]) -> bool:
     return not plan.get("entries") and not plan.get("files")
 
 
+def leaves(finding: Finding) -> bool:
+    """Whether a fix rightly leaves some of what it is for."""
+    return finding.fix == "trash-stale"
+
+
+def rest(finding: Finding) -> str:
+    """What is said where a finding is still there after its fix."""
+    if leaves(finding):
+        return "What is left is used by another environment, or in use."
+    return "It is still there."
+
+
 def undone(finding: Finding, answer: Mapping[str, Any]) -> str:
     """What brings back what a fix moved; empty where nothing does."""
     place = shlex.quote(finding.place)

@@ -87,10 +87,12 @@ def finding_card(one: Told) -> Card:
 
 def mended_card(one: Mended, undoable: bool) -> Card:
     """What was mended, whether it is gone, and a way back."""
-    gone = _tr("It is gone.") if one.gone else _tr("It is still there.")
+    finding = one.told.finding
+    gone = _tr("It is gone.") if one.gone else _tr(diagnosing.rest(finding))
     if one.receipt:
         gone += " " + _tr("What was moved lies in the trash.")
-    mark = ("done", "good") if one.gone else ("warning", "warning")
+    mended = one.gone or diagnosing.leaves(finding)
+    mark = ("done", "good") if mended else ("warning", "warning")
     verb = _tr("Undo") if undoable else ""
     texts = [(gone, ""), (printable(one.told.finding.place, 400), "muted")]
     return Card(mark, said(one.told.finding).what, texts, verb,
