@@ -21,6 +21,7 @@ from torchkeeper.gui.dialogs.doctor import DoctorDialog
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.window import Window
 from torchkeeper.link import checkwords
+from torchkeeper.link.process import Engine
 
 #: What is so of the disk of whoever runs the tests, and no fault that a test has made.
 OF_THE_DISK = {"folder-in-container", "folder-in-memory", "folder-on-network", "disk-nearly-full"}
@@ -142,6 +143,53 @@ def test_all_that_can_be_fixed_at_once(
     click(qtbot, dialog.again)
     over(qtbot, dialog)
     assert dialog.mender.mended == []
+    dialog.reject()
+
+
+def test_what_was_agreed_to_is_done_although_the_page_is_closed(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    spoil(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = opened(qtbot, window, fixture_cache)
+    click(qtbot, dialog.all)
+    click(qtbot, previewed(qtbot, dialog).go)
+    qtbot.waitUntil(lambda: dialog.diagnosis._again is not None, timeout=PATIENCE)
+    mender = dialog.mender
+    dialog.reject()
+    with qtbot.waitSignal(mender.destroyed, timeout=PATIENCE):
+        pass
+    idle(qtbot, window)
+    assert [job.kind for job in window.jobs.jobs[:2]] == ["purge", "purge"]
+    assert not list((fixture_cache / "fxgraph").glob(".*.tmp"))
+
+
+def test_undo_brings_back_its_own_purge_and_no_other(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """Another purge came in between, of the window or the command line."""
+    spoil(fixture_cache)
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = opened(qtbot, window, fixture_cache)
+    click(qtbot, press(qtbot, dialog, "entries-broken").go)
+    over(qtbot, dialog)
+    other = next(p for p in sorted((fixture_cache / "aotautograd").rglob("*")) if p.is_file())
+    path = str(other.relative_to(fixture_cache))
+    with Engine() as engine:
+        purge = {"place": str(fixture_cache), "select": {"items": [["aotautograd", path]]}}
+        plan = engine.call("plan_purge", purge)
+        engine.call("purge", {"plan": plan["plan"]})
+    assert not other.exists()
+    mended = dialog.mended("entries-broken")
+    assert mended is not None
+    dialog.mender.undo(mended)
+    over(qtbot, dialog)
+    idle(qtbot, window)
+    after = snapshot(fixture_cache)
+    assert not other.exists(), "that was not this page's"
+    gone = {name for name in before.keys() - after.keys() if not name.endswith(".")}
+    assert all(name.startswith("aotautograd/") for name in gone)
     dialog.reject()
 
 
