@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,25 @@ def test_of_a_refused_password_torch_says_nothing(
     # What could not be looked at is not healthy.
     assert found.result["checks"] == ["reachable"]
     assert {one["check"] for one in found.result["left"]} == {"writes", "memory", "expiry"}
+
+
+def test_a_password_that_is_not_wanted(
+    doctor: Doctor, remote_stock: Stock, torch_python: str, tmp_path: Path
+) -> None:
+    """It depends on the package whether torch gets in; that it does not is silent, too."""
+    script = "import redis; print(redis.__version__)"
+    version = subprocess.run([torch_python, "-c", script], capture_output=True, text=True,
+                             check=True).stdout  # fmt: skip
+    with serving(tmp_path / "server") as server:
+        url = f"redis://:any@127.0.0.1:{server.port}/0"
+        said = remote_stock(tmp_path / "cache", **{URL: url})
+        assert said["ok"]
+        assert "redis" not in said["log"].lower()
+        assert bool(keys(server)) == (int(version.partition(".")[0]) >= 8)
+        found = at(doctor, url, server.url)
+        assert found["server-wants-none"].severity == "warning"
+        # The rest is looked at all the same.
+        assert found.result["checks"] == list(CHECKS)
 
 
 def test_a_server_whose_password_no_setting_tells(doctor: Doctor, locked: Server) -> None:

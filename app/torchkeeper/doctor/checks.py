@@ -16,9 +16,6 @@ from torchkeeper.doctor import (
 )
 from torchkeeper.doctor.check import Check
 
-#: Those that look into entries; where none of them is asked for, a folder is only listed.
-OF_ENTRIES = frozenset({"broken", "orphaned", "stale", "threads", "trash"})
-
 CHECKS: tuple[Check, ...] = (
     Check("file-system", "folder", disk.file_system),
     Check("room", "folder", disk.room),
@@ -43,5 +40,5 @@ CHECKS: tuple[Check, ...] = (
     Check("settings", "machine", switches.switches),
     Check("headers-owner", "machine", ownership.headers),
     Check("unread", "machine", others.unread),
-    Check("duplicates", "machine", others.duplicates),
+    Check("duplicates", "machine", others.duplicates, reads=True),
 )

@@ -13,7 +13,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor.check import Check, FolderLook, Left, MachineLook, ServerLook
-from torchkeeper.doctor.checks import CHECKS, OF_ENTRIES
+from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Env, Session, bring_to_end, entries_of, items_of, place_of
@@ -92,7 +92,7 @@ class _Doctor:
         self._total += counts["machine"]
         looks = []
         # Who only asks what a disk is like has nothing read, and nothing brought to its end.
-        brief = not any(one.name in OF_ENTRIES for one in self._checks)
+        brief = not any(one.reads for one in self._checks)
         for place in folders:
             looks.append(look := self._folder(place, brief))
             self._make("folder", look, place)
@@ -144,10 +144,8 @@ class _Doctor:
             look.problem = problem
             return look
         look.store, look.items = store, items_of(store, self._report)
-        if brief:
-            return look
         look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
-        if not any(check.reads for check in self._checks):
+        if brief:
             return look
         batches = entries_of(self._session, store, self._report, look.items)
         found = [one for batch in batches for one in batch]
@@ -184,9 +182,14 @@ class _Doctor:
         # What PyTorch would give, and nothing that only we know.
         password = mine.password if mine else self._session.secrets.get(place)
         about = ServerLook(place, role)
-        try:
-            with Redis(place, self._report, password) as store:
-                about.page = look(store)
-        except Problem as problem:
-            about.problem = problem
+        for given in (password, None):
+            try:
+                with Redis(place, self._report, given) as store:
+                    about.page = look(store)
+                break
+            except Problem as problem:
+                about.problem = about.problem or problem
+                # A server that wants none can be looked at all the same.
+                if problem.code != "password-unneeded":
+                    break
         return about

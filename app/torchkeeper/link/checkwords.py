@@ -29,7 +29,6 @@ NAMES = {
     "header": "precompiled header",
     "triton": "Triton",
     "gpu": "GPU",
-    "redis-package": "Python’s redis package",
     "settings": "settings",
     "headers-owner": "owner of the headers",
     "unread": "caches that nothing reads",

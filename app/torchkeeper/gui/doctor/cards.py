@@ -76,18 +76,23 @@ def finding_card(one: Told) -> Card:
     told, finding = said(one.finding), one.finding
     check, place = checkwords.name(one.check), printable(finding.place, 400)
     of = _tr("Check: {}").format(check) + (f" · {place}" if place not in told.what else "")
-    texts = [(told.why, ""), (told.remedy, "muted"), (of, "muted")]
-    verb = _tr("Fix…") if diagnosing.mends(finding) else ""
+    mends = diagnosing.mends(finding)
+    # What the command line calls so is the button beside it.
+    remedy = told.remedy.replace("“torchkeeper doctor --fix”", _tr("“Fix…”")) if mends else ""
+    texts = [(told.why, ""), (remedy or told.remedy, "muted"), (of, "muted")]
+    verb = _tr("Fix…") if mends else ""
     return Card(MARKS[finding.severity], told.what, texts, verb,
                 _tr("Show what would be done, and do it once you agree"))  # fmt: skip
 
 
 def mended_card(one: Mended, undoable: bool) -> Card:
     """What was mended, whether it is gone, and a way back."""
-    gone = _tr("It is gone.") if one.gone else _tr("It is still there.")
+    finding = one.told.finding
+    gone = _tr("It is gone.") if one.gone else _tr(diagnosing.rest(finding))
     if one.receipt:
         gone += " " + _tr("What was moved lies in the trash.")
-    mark = ("done", "good") if one.gone else ("warning", "warning")
+    mended = one.gone or diagnosing.leaves(finding)
+    mark = ("done", "good") if mended else ("warning", "warning")
     verb = _tr("Undo") if undoable else ""
     texts = [(gone, ""), (printable(one.told.finding.place, 400), "muted")]
     return Card(mark, said(one.told.finding).what, texts, verb,

@@ -48,12 +48,12 @@ def _unquoted(text: str) -> str:
     return bare if bare != text and os.path.isabs(bare) and len(bare) < MOST else ""
 
 
-def blanks(values: Values, _: About) -> Iterator[Finding]:
+def blanks(values: Values, about: About) -> Iterator[Finding]:
     """The C++ compiler gets a broken path: kernels, and in the temporary folder headers."""
     for name in (_CACHE, _TEMPORARY):
         text = values.get(name, "")
         if UNQUOTED.search(text) and not _unquoted(text):
-            yield Finding("folder-blank", "error", (name,),
+            yield Finding("folder-blank", "warning" if about.gpu else "error", (name,),
                           params={"name": name, "folder": _shown(text)})  # fmt: skip
 
 
