@@ -28,6 +28,8 @@ _WORKER = "torch/_inductor/compile_worker"
 _VERSION = re.compile(r"^__version__\s*(?::[^=]+)?=\s*['\"]([^'\"\n]{1,80})['\"]", re.MULTILINE)
 #: Characters of an argument, arguments of a command line, and folders, that are told.
 _MAX_TEXT, _MAX_ARGUMENTS, _MAX_FOLDERS = 200, 50, 20
+#: Characters of a command line that passwords are looked for in.
+_MAX_LOOKED = 4 * masking.MOST
 
 
 @dataclass(frozen=True)
@@ -177,10 +179,13 @@ def look_into(pid: int) -> Process:
 
 def told(command: Sequence[str]) -> list[str]:
     """A command line as it may be shown: without passwords, and bounded."""
-    parts = [part for part in command if part][:_MAX_ARGUMENTS]
-    # What is cut before passwords are hidden may have half of one at its end.
-    hidden = masking.hidden([part if len(part) <= masking.MOST else "…" for part in parts])
-    return [part[:_MAX_TEXT] for part in hidden]
+    parts, left = [], _MAX_LOOKED
+    for part in [part for part in command if part][:_MAX_ARGUMENTS]:
+        # What is cut before passwords are hidden may have half of one at its end.
+        looked = len(part) <= min(masking.MOST, left)
+        left -= len(part) if looked else 0
+        parts.append(part if looked else "…")
+    return [part[:_MAX_TEXT] for part in masking.hidden(parts)]
 
 
 def _name(pid: int, command: list[str], cwd: str) -> str:
