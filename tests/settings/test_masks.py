@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.settings.secrets import FORMS, MARK, PARTS
+from torchkeeper.link.findingwords import said
+from torchkeeper.link.profiles.profile import Profile, masked, with_password
 from torchkeeper.settings.applied import SHARED, applied, taken
 from torchkeeper.settings.masks import has_password, shown
+from torchkeeper.settings.rules import check
 
 URL = "TORCHINDUCTOR_REDIS_URL"
 HOSTS = ("TORCHINDUCTOR_REDIS_HOST", "TRITON_REDIS_HOST")
@@ -67,17 +72,6 @@ def test_hosts(text: str, good: bool) -> None:
         assert has_password(name, text) != good
 
 
-MARK = "Zq7MARKxW3"
-#: What may stand beside a password, or in it.
-PARTS = ("@", ":", "/", "?", "#", "=", ",", ";", "&", " ", "%40", "'", "://", "h", "user", "6379")
-#: What people put into these variables, with {} for the password.
-FORMS = (
-    "redis://u:{}@h:6379/0", "redis://:{}@h", "rediss://{}@h/0", "redis://:{}:6379",
-    "redis://u:{}", "unix://u:{}@/run/redis.sock", "redis://h/0?password={}", "u:{}@h", "{}@h",
-    "h:6380,password={},ssl=True", "redis-cli -h h -a {} -p 6379", "redis://h/0?username={}",
-    "redis://h,password={}", "tcp://u:{}@h", '"redis://u:{}@h"', "redis://h:6379/0 {}",
-    "unix:///run/redis.sock?db=1&password={}", "redis://h/{}", "export URL=redis://:{}@h",
-)  # fmt: skip
 beside = st.lists(st.sampled_from(PARTS), max_size=4).map("".join)
 passwords = st.builds(
     "{}{}{}{}".format, beside, st.just(MARK), st.sampled_from(("", "A" * 500, "A" * 2000)), beside
@@ -104,6 +98,21 @@ def test_no_password_is_shown(text: str) -> None:
         assert MARK.lower() in f"{user} {read.hostname}".lower()
     for name in HOSTS:
         assert MARK not in shown(name, text)
+
+
+@given(secrets(), st.sampled_from((URL, *HOSTS)), st.booleans())
+@settings(max_examples=150)
+def test_no_password_is_in_a_finding_or_a_profile_as_it_is_shown(
+    text: str, name: str, remote: bool
+) -> None:
+    values = {name: text, "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1" if remote else "0"}
+    for one in check(values):
+        words = said(one)
+        assert MARK not in json.dumps(one.to_json()) + f"{words} {words.why} {words.remedy}"
+    profile = Profile("one", values)
+    if MARK not in shown(name, text):
+        assert MARK not in str(masked(profile))
+        assert with_password(profile) == [name]
 
 
 def test_a_process_gets_the_settings_and_what_is_not_ours_stays() -> None:
