@@ -191,7 +191,8 @@ def test_what_is_imported_and_what_is_left(config: Config) -> None:
     assert "sets nothing that steers the caches" in config("import", "nothing.env").err
     assert keeping.names() == ["train"]
     Path("pod.yaml").write_text(
-        f"spec:\n containers:\n - name: a\n   env:\n   - {{name: {FX}, value: '1'}}\n - name: b\n"
+        f"spec:\n containers:\n - name: a\n   env:\n   - {{name: {FX}, value: '1'}}\n - name: b\n   env:\n"
+        f"   - {{name: {FX}, value: '0'}}\n"
     )
     which = config("check", "pod.yaml")
     assert (which.code, "They are: a, b." in which.err) == (2, True)

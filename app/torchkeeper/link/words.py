@@ -995,6 +995,11 @@ CATALOGUE: dict[str, Words] = {
         "There is no container with an env, and no ConfigMap.",
         "Give a manifest, or its env: alone.",
     ),
+    "profile-secrets-only": Words(
+        "Nothing there sets a variable but Secrets.",
+        "Secrets are not read: what is in them is to stay there.",
+        "Give the manifest of the container that has its env from them.",
+    ),
     "profile-import-nothing": Words(
         "{file} sets nothing that steers the caches.",
         "",

@@ -308,11 +308,32 @@ def test_several_containers_are_named() -> None:
     text = (
         "kind: Deployment\nspec:\n template:\n  spec:\n   containers:\n   - name: a\n     env:\n"
         f"     - name: {FX}\n       value: '1'\n   - name: b\n"
+        f"     env: [{{name: {TAG}, value: b}}]\n   - name: c\n"
     )
     error = refusal(text, "kubernetes")
-    assert (error.code, error.why) == ("profile-container-which", "They are: a, b.")
+    assert (error.code, error.why) == ("profile-container-which", "They are: a, b, c.")
     assert values(text, "kubernetes", container="a") == {FX: "1"}
-    assert values(text, "kubernetes", container="b") == {}
+    assert values(text, "kubernetes", container="c") == {}
+    # A sidecar without settings is not asked about.
+    assert values(text.replace(TAG, "PORT"), "kubernetes") == {FX: "1"}
+
+
+def test_what_a_config_map_of_the_file_has_is_the_containers() -> None:
+    text = (
+        f"kind: ConfigMap\nmetadata: {{name: cm}}\ndata: {{{FX}: '1', key: b}}\n---\n"
+        "kind: Deployment\nspec: {template: {spec: {containers: [{name: serve, "
+        f"env: [{{name: {TAG}, valueFrom: {{configMapKeyRef: {{name: cm, key: key}}}}}}], "
+        "envFrom: [{configMapRef: {name: cm}}, {secretRef: {name: s}}]}]}}}\n"
+    )
+    for container in (None, "serve"):
+        read = formats.read(text, "kubernetes", "x", container=container)
+        assert read.profile.values == {FX: "1", TAG: "b"}
+        assert dict(read.left)["envFrom: s"] == "Secrets are not read"
+
+
+def test_secrets_are_not_read() -> None:
+    text = f"kind: Secret\nmetadata: {{name: s}}\nstringData: {{{URL}: 'redis://:hunter2@h'}}"
+    assert refusal(text, "kubernetes").code == "profile-secrets-only"
 
 
 @pytest.mark.parametrize(
@@ -323,6 +344,11 @@ def test_several_containers_are_named() -> None:
         ("&a [*a]\n", ""),
         ("\n".join(f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 8}]}}" if n else "a0: &a0 {b: c}"
                    for n in range(40)), ""),
+        ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 25)),
+         ""),
+        ("a: &a {" + ", ".join(f"k{n}: 1" for n in range(3000)) + "}\n"
+         + "b:\n" + "- {<<: [*a, *a, *a, *a, *a, *a, *a, *a]}\n" * 900, "Its aliases make more"),
+        ("---\na: 1\n" * 2000, "more than 1,000 documents"),
         ("kind: Pod", ""),
         ("!!python/object/apply:os.system ['touch ran']", ""),
     ],
@@ -371,6 +397,11 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
         ("if " * 50_000, "sh", "“fi” is missing at the end"),
         ("a\n" * 50_000, "sh", ""),
         ("A=1\n" * 50_000, "env", ""),
+        (
+            "".join(f"FROM a{n} AS a{n + 1}\nENV X{n}=1\n" for n in range(8000)),
+            "dockerfile",
+            "more than 1,000 stages",
+        ),
         (
             f"ENV {TAG}=x\n" + f"ENV {TAG}=${TAG}${TAG}\n" * 60,
             "dockerfile",

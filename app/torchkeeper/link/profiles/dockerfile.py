@@ -21,6 +21,9 @@ _HEREDOC = re.compile(r"(?<!\S)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9@*#])|\{([A-Za-z_]\w*)([^}]*)\})")
 _STAGE = re.compile(r"(?:--\S+\s+)*(\S+)(?:\s+as\s+(\S+))?\s*", re.IGNORECASE)
 
+#: Stages of a file at most: each may have all of another one.
+_STAGES = 1000
+
 
 @dataclass
 class _Stage:
@@ -93,17 +96,21 @@ def _chosen(stages: list[_Stage], wanted: str | None) -> _Stage:
 def _stages(text: str) -> list[_Stage]:
     """All stages; a text without FROM is one."""
     escape, stages = _escape(text), list[_Stage]()
+    named: dict[str, _Stage] = {}
     for number, line in _instructions(text, escape):
         word, _, rest = line.partition(" ")
         if word.upper() == "FROM":
             match = _STAGE.fullmatch(rest.strip())
             if match is None:
                 raise unread(number, "FROM names no image")
-            base = next((s for s in reversed(stages) if s.name.lower() == match[1].lower()), None)
+            base = named.get(match[1].lower())
             new = _Stage(match[2] or "")
             if base is not None:
                 new.values, new.lines = dict(base.values), dict(base.lines)
             stages.append(new)
+            if len(stages) > _STAGES:
+                raise unread(number, f"It has more than {_STAGES:,} stages")
+            named[new.name.lower()] = new
         elif word.upper() == "ENV":
             if not stages:
                 stages.append(_Stage())

@@ -8,7 +8,7 @@ refused by the server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered, with_password
 from torchkeeper.link.profiles.taking import Taking, made_of
@@ -72,31 +72,43 @@ def _character(char: str) -> str:
 
 def read(text: str, container: str | None = None) -> Taking:
     """The settings of a container in manifests of any kind, of a ConfigMap, of a bare ``env:``, or
-    of the list in one. container: the name of it, or of a ConfigMap, where there are several.
+    of the list in one. container: the name of it, or of a ConfigMap, where several set something.
 
     Raises UserError("profile-container-which" | "profile-container-unknown" |
-    "profile-text-wrong" | "profile-nothing-there").
+    "profile-text-wrong" | "profile-nothing-there" | "profile-secrets-only").
     """
-    sources = [one for document in documents(text) for one in _sources(document, _DEPTH)]
+    seen: set[int] = set()
+    sources = [one for document in documents(text) for one in _sources(document, _DEPTH, seen)]
+    secrets = [one for one in sources if one.what == "Secret"]
+    sources = [one for one in sources if one.what != "Secret"]
+    maps = {one.name: one for one in sources if one.what == "ConfigMap"}
+    if not sources:
+        raise user_error("profile-secrets-only" if secrets else "profile-nothing-there", {})
     if container is not None:
         found = [one for one in sources if one.name == container]
         if not found:
             params = {"container": container, "names": _names(sources) or "none"}
             raise user_error("profile-container-unknown", params)
-        sources = found
-    if not sources:
-        raise user_error("profile-nothing-there", {})
-    maps = {one.name: one for one in sources if one.what == "ConfigMap"}
+        return _chosen(found, maps)
     # What a ConfigMap has is the container's where that takes it from there.
-    used = {name for one in sources for name in one.takes_from}
-    choice = [one for one in sources if not (one.what == "ConfigMap" and one.name in used)]
-    takings = [one.taking(maps) for one in choice]
-    if len(choice) > 1 and any(one != takings[0] for one in takings):
-        ours = [i for i, one in enumerate(choice) if one.what == "container"]
-        if len(ours) != 1:
-            raise user_error("profile-container-which", {"names": _names(choice)})
-        return takings[ours[0]]
-    return takings[0]
+    used = {name for one in sources for kind, name, _ in one.takes_from if kind == "configMapRef"}
+    return _chosen(
+        [one for one in sources if one.what != "ConfigMap" or one.name not in used], maps
+    )
+
+
+def _chosen(sources: Sequence[_Source], maps: Mapping[str, _Source]) -> Taking:
+    """The settings of the one that is meant. Raises UserError("profile-container-which")."""
+    sources = [one for one in sources if one.what == "container"] or sources
+    takings = [one.taking(maps) for one in sources]
+    # Who sets nothing that matters here is not meant: a sidecar without an env, say.
+    telling = [i for i, one in enumerate(takings) if one.tells]
+    if not telling:
+        return takings[0]
+    first = takings[telling[0]]
+    if any(takings[i] != first for i in telling[1:]):
+        raise user_error("profile-container-which", {"names": _names(sources)})
+    return first
 
 
 def _names(sources: Sequence[_Source]) -> str:
@@ -104,7 +116,7 @@ def _names(sources: Sequence[_Source]) -> str:
 
 
 class _Source:
-    """What sets variables. what: "container", "init", "ConfigMap" or "list"."""
+    """What sets variables. what: "container", "init", "ConfigMap", "Secret" or "list"."""
 
     def __init__(self, what: str, name: str, node: Node) -> None:
         self.what = what
@@ -112,21 +124,34 @@ class _Source:
         self._node = node
 
     @property
-    def takes_from(self) -> list[str]:
-        """The ConfigMaps of which a container has all."""
+    def takes_from(self) -> list[tuple[str, str, str]]:
+        """Of what a container has all: "configMapRef" or "secretRef", its name, and what is put
+        before the names there.
+        """
         found = self._node.get("envFrom")
-        references = [one.get("configMapRef") for one in (found.items() if found else [])]
-        return [ref.text("name") for ref in references if ref is not None]
+        references = []
+        for one in found.items() if found else ():
+            for kind in ("configMapRef", "secretRef"):
+                if (reference := one.get(kind)) is not None:
+                    references.append((kind, reference.text("name"), one.text("prefix")))
+        return references
 
-    def taking(self, maps: dict[str, _Source]) -> Taking:
+    @property
+    def data(self) -> Node:
+        """What a ConfigMap has."""
+        return self._node.get("data") or self._node
+
+    def taking(self, maps: Mapping[str, _Source]) -> Taking:
         """The settings of it."""
         taking = Taking()
         if self.what == "ConfigMap":
-            _pairs(self._node.get("data") or self._node, taking, plain=True)
+            _pairs(self.data, taking, plain=True)
             return taking
-        for name in self.takes_from:
-            if name in maps:
-                _pairs(maps[name]._node.get("data") or self._node, taking, plain=True)
+        for kind, name, prefix in self.takes_from:
+            if kind == "secretRef":
+                taking.leave(f"envFrom: {name}", "Secrets are not read")
+            elif name in maps:
+                _pairs(maps[name].data, taking, plain=True, prefix=prefix)
             else:
                 taking.leave(f"envFrom: {name}", "what is in that ConfigMap is not in the file")
         env = self._node if self.what == "list" else self._node.get("env")
@@ -135,24 +160,31 @@ class _Source:
         if env.is_mapping:
             _pairs(env, taking, plain=False)
         for one in env.items():
-            _one(one, taking)
+            _one(one, taking, maps)
         return taking
 
 
-def _pairs(node: Node, taking: Taking, plain: bool) -> None:
+def _pairs(node: Node, taking: Taking, plain: bool, prefix: str = "") -> None:
     """Variables as a mapping. plain: nothing is put in for $(NAME) there."""
-    for name, value in node.pairs():
+    for key, value in node.pairs():
+        name = prefix + key
         if not _VARIABLE.fullmatch(name):
             continue
         _value(name, value, taking, plain)
 
 
-def _one(node: Node, taking: Taking) -> None:
+def _one(node: Node, taking: Taking, maps: Mapping[str, _Source]) -> None:
     """An item of a container's ``env``."""
     name = node.text("name")
     if not name:
         return
     if (origin := node.get("valueFrom")) is not None:
+        key = origin.get("configMapKeyRef")
+        if key is not None and (there := maps.get(key.text("name"))) is not None:
+            value = there.data.get(key.text("key"))
+            if value is not None:
+                _value(name, value, taking, plain=True)
+                return
         kinds = [kind for kind, _ in origin.pairs()]
         where = {"secretKeyRef": "a Secret", "configMapKeyRef": "a ConfigMap"}
         said = where.get(kinds[0], kinds[0]) if kinds else "nothing"
@@ -181,23 +213,26 @@ def _value(name: str, value: Node, taking: Taking, plain: bool) -> None:
     taking.take(name, _EXPANDED.sub("$", text))
 
 
-def _sources(node: Node, depth: int) -> Iterator[_Source]:
-    """All that sets variables in a document."""
-    if depth == 0:
+def _sources(node: Node, depth: int, seen: set[int]) -> Iterator[_Source]:
+    """All that sets variables in a document. seen: which nodes were looked into: what an alias
+    brings again is the same.
+    """
+    if depth == 0 or node.same in seen:
         return
+    seen.add(node.same)
     if not node.is_mapping:
         items = list(node.items())
         if any(one.text("name") and (one.get("value") or one.get("valueFrom")) for one in items):
             yield _Source("list", "", node)
             return
         for one in items:
-            yield from _sources(one, depth - 1)
+            yield from _sources(one, depth - 1, seen)
         return
     kind, name = node.text("kind"), ""
     if metadata := node.get("metadata"):
         name = metadata.text("name")
-    if kind == "ConfigMap":
-        yield _Source("ConfigMap", name, node)
+    if kind in ("ConfigMap", "Secret"):
+        yield _Source(kind, name, node)
         return
     found = False
     for key, value in node.pairs():
@@ -207,7 +242,7 @@ def _sources(node: Node, depth: int) -> Iterator[_Source]:
             for one in value.items():
                 yield _Source(what, one.text("name"), one)
         elif not value.is_scalar and key != "env":
-            for source in _sources(value, depth - 1):
+            for source in _sources(value, depth - 1, seen):
                 found = True
                 yield source
     if found or kind:

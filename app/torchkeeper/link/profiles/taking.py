@@ -24,6 +24,11 @@ class Taking:
     values: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def tells(self) -> bool:
+        """Whether something of it is a setting, or may be one."""
+        return bool(self.values) or any(why != NO_SETTING for why in self.left.values())
+
     def take(self, name: str, text: str) -> None:
         """A variable is set; the last time counts."""
         if name in BY_NAME:

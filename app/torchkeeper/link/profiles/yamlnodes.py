@@ -1,10 +1,12 @@
 """A YAML text as nodes that are looked into as far as one needs to, and never made into objects.
 
-So a text whose aliases would make a million copies costs nothing, and each node knows its line.
+What is looked at is counted, because aliases make a text of a few lines endless. Each node knows
+its line.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -19,13 +21,37 @@ _MERGE = "tag:yaml.org,2002:merge"
 _MERGES, _KEYS = 8, 10_000
 #: What a message quotes of the text, which may be a password: *word is an alias.
 _QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
+#: Documents of a text, and keys and items that are looked at in all of them, at most. A manifest of
+#: the largest size that is read needs a quarter of these.
+_DOCUMENTS, _STEPS = 1000, 1_000_000
+
+
+class Steps:
+    """Counts what is looked at in a text."""
+
+    def __init__(self) -> None:
+        self._left = _STEPS
+
+    def go(self, line: int) -> None:
+        """One more. Raises UserError("profile-text-wrong") where those were too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise unread(line, "Its aliases make more of it than anybody would write")
 
 
 class Node:
-    """A node of a document."""
+    """A node of a document. What looks into it raises UserError("profile-text-wrong") where that
+    would not come to an end soon.
+    """
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Any, steps: Steps) -> None:
         self._node = node
+        self._steps = steps
+
+    @property
+    def same(self) -> int:
+        """Equal for nodes that are one and the same, by an alias."""
+        return id(self._node)
 
     @property
     def line(self) -> int:
@@ -73,16 +99,18 @@ class Node:
             if key.tag == _MERGE and merges:
                 for one in value.value[:_MERGES] if value.id == "sequence" else [value]:
                     if one.id == "mapping":
-                        yield from Node(one).pairs(0)
+                        yield from Node(one, self._steps).pairs(0)
         for key, value in own:
+            self._steps.go(self.line)
             if key.id == "scalar" and key.tag != _MERGE:
-                yield str(key.value), Node(value)
+                yield str(key.value), Node(value, self._steps)
 
     def items(self) -> Iterator[Node]:
         """Its items; none of what is no sequence."""
         if self._node.id == "sequence":
             for one in self._node.value:
-                yield Node(one)
+                self._steps.go(self.line)
+                yield Node(one, self._steps)
 
 
 def documents(text: str) -> list[Node]:
@@ -91,7 +119,8 @@ def documents(text: str) -> list[Node]:
 
     try:
         # The parser in C would end the process on what is nested too deep.
-        found = list(yaml.compose_all(text, yaml.SafeLoader))
+        composed = yaml.compose_all(text, yaml.SafeLoader)
+        found = list(itertools.islice(composed, _DOCUMENTS + 1))
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
         said = _QUOTED.sub("something", e.problem or e.context or "")
@@ -101,4 +130,7 @@ def documents(text: str) -> list[Node]:
         raise unread(1, f"It is no YAML: {printable(str(e), 200)}") from e
     except RecursionError as e:
         raise unread(1, "It is nested too deep") from e
-    return [Node(one) for one in found if one is not None]
+    if len(found) > _DOCUMENTS:
+        raise unread(1, f"It has more than {_DOCUMENTS:,} documents")
+    steps = Steps()
+    return [Node(one, steps) for one in found if one is not None]
