@@ -58,6 +58,7 @@ def test_of_a_refused_password_torch_says_nothing(
     assert {one["check"] for one in found.result["left"]} == {"writes", "memory", "expiry"}
 
 
+@pytest.mark.slow
 def test_a_password_that_is_not_wanted(
     doctor: Doctor, remote_stock: Stock, torch_python: str, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_a_server_without_a_limit_keeps_all_for_ever(
         assert found.result["checks"] == list(CHECKS)
 
 
+@pytest.mark.slow
 def test_a_server_that_evicts_nothing_of_ours(
     doctor: Doctor, remote_stock: Stock, tmp_path: Path
 ) -> None:
