@@ -18,6 +18,8 @@ from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import MAX_LINE, encode
+from torchkeeper.link.findingwords import said
+from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting
 from torchkeeper.settings.process_origins import of_process
@@ -193,6 +195,9 @@ def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None
     assert brief(told, MASTER) == ("1", "code", "", "run.py:4", False)
     assert by_name(told)[MASTER]["otherwise"] == "0"
     assert by_name(told)[FX]["otherwise"] is None
+    (off,) = [one for one in told["findings"] if one["code"] == "graphs-off"]
+    assert said(Finding.from_json(off)).remedy == "Code sets that, at run.py:3: change it there."
+    assert off["change"] == {}, "no variable mends it"
 
 
 def test_variables_that_code_sets(start: Start, tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
 
 
 def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) -> list[Finding]:
-    """What is wrong with the settings as they are, those that code sets among them.
+    """What is wrong with the settings as they are, those that code sets among them: of these
+    ``set_by`` among the parameters says where, and no variable mends it.
 
     env: what it was started with.
     """
@@ -180,7 +181,16 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
     # Of what is not to be seen nothing is said.
     unknown = {one.name for one in found if one.computed or (one.by == "unknown" and not one.value)}
     checked = [one for one in rules.check(texts, about) if not unknown.intersection(one.settings)]
-    return checked + told
+    code = {one.name: one.where or one.seen for one in found if one.by == "code"}
+    return [_in_code(one, code) for one in checked] + told
+
+
+def _in_code(finding: Finding, code: Mapping[str, str | None]) -> Finding:
+    """A finding with the line that sets what it is about, where no variable does."""
+    where = next((code[name] for name in finding.settings if code.get(name)), None)
+    if where is None:
+        return finding
+    return replace(finding, params={**finding.params, "set_by": where}, change={})
 
 
 def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | None:
