@@ -203,6 +203,24 @@ def test_a_triton_that_cannot_be_imported(
 
 
 @pytest.mark.slow
+def test_what_triton_needs_beside_a_gpu(
+    doctor: Doctor, torch_python: str, tmp_path: Path, script: Script
+) -> None:
+    """What is tried is real; that there is a GPU is not: only then it matters."""
+    gpu = {"built": "cuda", "version": "13.0", "seen": 1, "error": None, "devices": True}
+
+    def found(**env: str) -> Found:
+        told = tried(torch_python, **env)
+        assert interpreter(doctor, told, "triton").codes == []
+        return interpreter(doctor, {**told, "gpu": gpu}, "triton")
+
+    failing = found(CC=script("echo no licence >&2; exit 1"))
+    assert failing["triton-compiler-fails"].params["said"] == "no licence"
+    (tmp_path / "bin").mkdir()
+    assert found(PATH=str(tmp_path / "bin")).codes == ["triton-no-compiler"]
+
+
+@pytest.mark.slow
 def test_without_the_redis_package_torch_keeps_nothing(
     doctor: Doctor, torch_python: str, tmp_path: Path
 ) -> None:

@@ -152,6 +152,28 @@ def test_a_server_without_a_limit_keeps_all_for_ever(
         assert found.result["checks"] == list(CHECKS)
 
 
+def test_a_user_who_may_not_write(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
+    with serving(tmp_path / "server") as server:
+        server("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-set")
+        url = f"redis://reader:pw@127.0.0.1:{server.port}/0"
+        said = remote_stock(tmp_path / "cache", **{URL: url})
+        assert said["ok"]
+        assert said["counters"]["fxgraph_cache_write_error"] == 1
+        assert keys(server) == 0
+        place = f"redis://reader@127.0.0.1:{server.port}/0"
+        assert at(doctor, url, place)["server-refuses-writes"].severity == "error"
+
+
+def test_a_server_that_had_to_evict(doctor: Doctor, tmp_path: Path) -> None:
+    options = ("--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru")
+    with serving(tmp_path / "server", *options) as server:
+        for number in range(40):
+            server("SET", f"filler{number}", b"x" * 100_000)
+        found = at(doctor, server.url, server.url)
+        assert found["server-evicting"].severity == "advice"
+        assert found["server-evicting"].params["evicted"] > 0
+
+
 @pytest.mark.slow
 def test_a_server_that_evicts_nothing_of_ours(
     doctor: Doctor, remote_stock: Stock, tmp_path: Path

@@ -271,7 +271,7 @@ WORDS: dict[str, Words] = {
     ),
     # Servers
     "server-password": Words(
-        "{place} does not accept the password: {problem}.",
+        "PyTorch cannot log in to {place}: {problem}.",
         "PyTorch says nothing of that: it compiles, finds nothing on the server, and writes "
         "nothing there.",
         "Put the right password into TORCHINDUCTOR_REDIS_URL, as redis://:PASSWORD@HOST:PORT.",
