@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Ran, Tk
 from tests.conftest import DATA, objects_of
+from tests.settings.secrets import FORMS, MARK, PASSWORDS
 from torchkeeper.cli import main
 from torchkeeper.link.profiles import keeping
 from torchkeeper.link.profiles.formats import FORMATS
@@ -23,6 +24,7 @@ from torchkeeper.settings.known import BY_NAME
 FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"
 FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
 REMOTE, AOT = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"
+HOST = "TORCHINDUCTOR_REDIS_HOST"
 PASSWORD = "hunter2-of-a-test"
 
 Config = Callable[..., Ran]
@@ -118,6 +120,18 @@ def test_a_password_is_in_nothing_but_an_export(config: Config) -> None:
     assert PASSWORD not in secret.out + secret.err
     assert "comes from the Secret redis" in secret.err
     assert config("export", "p", "--format", "sh", "--secret", "redis/url").code == 2
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_no_form_of_a_password_is_shown(config: Config, password: str) -> None:
+    for number, form in enumerate(FORMS):
+        values = {name: form.replace("{}", password) for name in (URL, HOST)}
+        keeping.save(Profile(f"p{number}", values))
+        for arguments in (("show", f"p{number}"), ("check", f"p{number}")):
+            for more in ((), ("--json",)):
+                ran = config(*arguments, *more)
+                assert MARK not in ran.out + ran.err, (form, arguments)
+        keeping.remove(f"p{number}")
 
 
 def test_the_code_is_the_worst_that_is_found(

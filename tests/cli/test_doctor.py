@@ -81,7 +81,7 @@ def test_json_and_exit_codes(tk: Tk, machine: dict[str, str], torch_python: str)
     wrong = by_code["server-password"]
     assert wrong["place"] == server.url
     assert wrong["check"] == "reachable"
-    assert wrong["what"].startswith(f"{server.url} does not accept the password")
+    assert wrong["what"].startswith(f"PyTorch cannot log in to {server.url}: ")
     assert by_code["entries-broken"]["fix"] == "trash-broken"
     assert last["result"]["worst"] == "error"
     assert {one["check"] for one in last["result"]["left"]} == {"writes", "memory", "expiry"}

@@ -116,6 +116,10 @@ class Doctor:
         result = self.engine.call("diagnose", asked, heard)
         return Found(found, result)
 
+    def plan(self, finding: Finding) -> dict[str, Any]:
+        """What its fix would do."""
+        return self.engine.call("mend", diagnosing.mending(finding, dry=True))
+
     def mend(self, finding: Finding, envs: tuple[str, ...] = ()) -> dict[str, Any]:
         """Do its fix, after it was planned."""
         plan = self.engine.call("mend", diagnosing.mending(finding, envs, dry=True))

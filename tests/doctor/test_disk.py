@@ -60,6 +60,7 @@ def test_little_room_is_a_warning(doctor: Doctor, mounted: Mounting, stock: Stoc
     assert {one.finding.severity for one in found.findings} == {"warning"}
 
 
+@pytest.mark.slow
 def test_in_memory(doctor: Doctor, mounted: Mounting, stock: Stock) -> None:
     """A cache in memory is as good as any, until the machine starts again."""
     disk = mounted("size=3g")
@@ -81,6 +82,7 @@ def test_a_folder_that_is_not_there_is_told_of_by_what_is_above(
     assert not (disk / "not").exists()
 
 
+@pytest.mark.slow
 def test_noexec_is_no_matter_to_extern_kernels(
     doctor: Doctor, mounted: Mounting, stock: Stock
 ) -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from tests.doctor.conftest import Doctor, Stock
 from torchkeeper.doctor.clock import skew_of
-from torchkeeper.link import findingwords
+from torchkeeper.link import diagnosing, findingwords
+from torchkeeper.link.words import UserError
+from torchkeeper.settings.finding import Finding
 
 AGO = time.time() - 3 * 86_400
 
@@ -38,6 +40,58 @@ def test_a_folder_that_others_may_write_to(doctor: Doctor, among: Path, cache: P
     assert doctor.mend(found) == {"files": 2, "failed": 0}
     assert (place.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o755, 0o644)
     assert doctor(place, only=("owner",)).codes == []
+
+
+def test_of_what_is_open_only_the_cache_is_closed(doctor: Doctor, among: Path, cache: Path) -> None:
+    """What nobody recognises there is somebody's, and not a cache."""
+    place = shutil.copytree(cache, among / "cache")
+    for path in (place, note := place / "notes.txt"):
+        path.touch()
+        path.chmod(0o666 if path == note else 0o777)
+    found = doctor(place, only=("owner",))["folder-owned"]
+    plan = doctor.plan(found)
+    assert plan["paths"] == [str(place)]
+    assert plan["modes"] == ["777"]
+    assert f"1 file in {place}: {place}. What has mode 777" in diagnosing.will(found, plan)
+    assert doctor.mend(found) == {"files": 1, "failed": 0}
+    assert note.stat().st_mode & 0o777 == 0o666
+
+
+def test_the_folder_above_is_named_and_nothing_below_it_changes(
+    doctor: Doctor, among: Path, cache: Path
+) -> None:
+    above = among / "open"
+    place = shutil.copytree(cache, above / "cache")
+    above.chmod(0o777)
+    (found,) = (
+        one.finding for one in doctor(place, only=("owner",)).findings
+        if one.finding.params["owned"]["what"] == "above" and one.finding.fix
+    )  # fmt: skip
+    said = diagnosing.will(found, doctor.plan(found))
+    assert said.startswith(f"Take the right to write to {above}, which {place} lies in")
+    assert doctor.mend(found) == {"files": 1, "failed": 0}
+    assert above.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_team_keeps_its_folder(doctor: Doctor, among: Path, cache: Path) -> None:
+    """That a group may write is good to know; nothing takes that away."""
+    place = shutil.copytree(cache, among / "cache")
+    os.chown(place, -1, 4321)
+    place.chmod(0o2770)
+    for one in doctor(place, only=("owner",)).findings:
+        assert (one.finding.severity, one.finding.fix) == ("advice", "")
+
+
+def test_files_of_what_is_no_cache_are_left_alone(doctor: Doctor, among: Path) -> None:
+    place = among / "documents"
+    place.mkdir()
+    (place / "letter.txt").write_text("dear\n")
+    place.chmod(0o777)
+    found = Finding("folder-owned", "warning", (), str(place), {"owned": {}}, fix="chmod")
+    with pytest.raises(UserError) as caught:
+        doctor.plan(found)
+    assert caught.value.code == "place-no-cache"
+    assert place.stat().st_mode & 0o777 == 0o777
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to be another user")
@@ -284,7 +338,9 @@ def test_a_folder_that_nothing_reads(
 
 def test_the_same_entries_twice(doctor: Doctor, cache: Path, tmp_path: Path) -> None:
     other = shutil.copytree(cache, tmp_path / "other")
-    found = doctor(cache, other, only=("duplicates",))["caches-alike"]
+    # The names of graphs tell what is in them; of the rest, what a listing has read of it.
+    assert doctor(cache, other, only=("duplicates",))["caches-alike"].params["count"] == 2
+    found = doctor(cache, other, only=("duplicates", "broken"))["caches-alike"]
     assert (found.place, found.params["other"]) == (str(cache), str(other))
     assert found.params["count"] >= 3  # the graph, AOTAutograd's, and the code
     assert found.params["size_bytes"] > 10_000

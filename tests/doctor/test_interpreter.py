@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.conftest import Doctor, Found
-from torchkeeper.doctor import checks
-from torchkeeper.link import diagnosing, doctorwords, findingwords
+from torchkeeper.link import diagnosing, findingwords
 from torchkeeper.link.process import Engine
 from torchkeeper.link.words import UserError
 
@@ -164,6 +166,25 @@ def test_a_compiler_that_hangs_is_ended(
     assert str(tmp_path) not in running.stdout
 
 
+def test_a_trial_is_cancelled_at_once(torch_python: str, script: Script) -> None:
+    """With what it has started, and its folder."""
+    before = {path.name for path in Path(tempfile.gettempdir()).glob("torchkeeper-doctor-*")}
+    with Engine(torch_python, {"CXX": script("exec sleep 1000")}) as engine:
+        ident = engine.send("toolchain")
+        time.sleep(1.0)
+        engine.cancel(ident)
+        began = time.monotonic()
+        answers: list[dict[str, Any]] = []
+        while not answers and time.monotonic() < began + 60:
+            select.select([engine], [], [], 1.0)
+            answers += [one.body for one in engine.receive() if one.type in ("error", "result")]
+        took = time.monotonic() - began
+    assert answers[0]["error"]["code"] == "cancelled"
+    assert took < 10  # a process is ended, on a machine that may be busy
+    after = {path.name for path in Path(tempfile.gettempdir()).glob("torchkeeper-doctor-*")}
+    assert after <= before
+
+
 def test_an_interpreter_without_torch(doctor: Doctor, bare_python: str) -> None:
     found = interpreter(doctor, tried(bare_python), "torch", "compiler", "gpu")
     assert found.codes == ["torch-unusable"]
@@ -179,6 +200,24 @@ def test_a_triton_that_cannot_be_imported(
     found = interpreter(doctor, tried(torch_python, PYTHONPATH=str(tmp_path)), "triton")
     assert found.codes == ["triton-broken"]
     assert "libtriton.so: no such file" in found["triton-broken"].params["why"]
+
+
+@pytest.mark.slow
+def test_what_triton_needs_beside_a_gpu(
+    doctor: Doctor, torch_python: str, tmp_path: Path, script: Script
+) -> None:
+    """What is tried is real; that there is a GPU is not: only then it matters."""
+    gpu = {"built": "cuda", "version": "13.0", "seen": 1, "error": None, "devices": True}
+
+    def found(**env: str) -> Found:
+        told = tried(torch_python, **env)
+        assert interpreter(doctor, told, "triton").codes == []
+        return interpreter(doctor, {**told, "gpu": gpu}, "triton")
+
+    failing = found(CC=script("echo no licence >&2; exit 1"))
+    assert failing["triton-compiler-fails"].params["said"] == "no licence"
+    (tmp_path / "bin").mkdir()
+    assert found(PATH=str(tmp_path / "bin")).codes == ["triton-no-compiler"]
 
 
 @pytest.mark.slow
@@ -241,11 +280,6 @@ def test_gpus_by_what_torch_says(doctor: Doctor) -> None:
     found = of_gpu(doctor, devices=True, error=said)["driver-old"]
     assert found.severity == "error"
     assert "11040" in findingwords.said(found).why
-
-
-def test_every_check_and_every_fix_has_words() -> None:
-    assert {check.name for check in checks.CHECKS} == set(doctorwords.CHECKS)
-    assert len({check.name for check in checks.CHECKS}) == len(checks.CHECKS)
 
 
 def test_what_was_never_tried_is_not_healthy(doctor: Doctor) -> None:

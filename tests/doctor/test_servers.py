@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,26 @@ def test_of_a_refused_password_torch_says_nothing(
     # What could not be looked at is not healthy.
     assert found.result["checks"] == ["reachable"]
     assert {one["check"] for one in found.result["left"]} == {"writes", "memory", "expiry"}
+
+
+@pytest.mark.slow
+def test_a_password_that_is_not_wanted(
+    doctor: Doctor, remote_stock: Stock, torch_python: str, tmp_path: Path
+) -> None:
+    """It depends on the package whether torch gets in; that it does not is silent, too."""
+    script = "import redis; print(redis.__version__)"
+    version = subprocess.run([torch_python, "-c", script], capture_output=True, text=True,
+                             check=True).stdout  # fmt: skip
+    with serving(tmp_path / "server") as server:
+        url = f"redis://:any@127.0.0.1:{server.port}/0"
+        said = remote_stock(tmp_path / "cache", **{URL: url})
+        assert said["ok"]
+        assert "redis" not in said["log"].lower()
+        assert bool(keys(server)) == (int(version.partition(".")[0]) >= 8)
+        found = at(doctor, url, server.url)
+        assert found["server-wants-none"].severity == "warning"
+        # The rest is looked at all the same.
+        assert found.result["checks"] == list(CHECKS)
 
 
 def test_a_server_whose_password_no_setting_tells(doctor: Doctor, locked: Server) -> None:
@@ -131,6 +152,29 @@ def test_a_server_without_a_limit_keeps_all_for_ever(
         assert found.result["checks"] == list(CHECKS)
 
 
+def test_a_user_who_may_not_write(doctor: Doctor, remote_stock: Stock, tmp_path: Path) -> None:
+    with serving(tmp_path / "server") as server:
+        server("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@all", "-set")
+        url = f"redis://reader:pw@127.0.0.1:{server.port}/0"
+        said = remote_stock(tmp_path / "cache", **{URL: url})
+        assert said["ok"]
+        assert said["counters"]["fxgraph_cache_write_error"] == 1
+        assert keys(server) == 0
+        place = f"redis://reader@127.0.0.1:{server.port}/0"
+        assert at(doctor, url, place)["server-refuses-writes"].severity == "error"
+
+
+def test_a_server_that_had_to_evict(doctor: Doctor, tmp_path: Path) -> None:
+    options = ("--maxmemory", "2mb", "--maxmemory-policy", "allkeys-lru")
+    with serving(tmp_path / "server", *options) as server:
+        for number in range(40):
+            server("SET", f"filler{number}", b"x" * 100_000)
+        found = at(doctor, server.url, server.url)
+        assert found["server-evicting"].severity == "advice"
+        assert found["server-evicting"].params["evicted"] > 0
+
+
+@pytest.mark.slow
 def test_a_server_that_evicts_nothing_of_ours(
     doctor: Doctor, remote_stock: Stock, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from torchkeeper.gui.dialogs.doctor import DoctorDialog
 from torchkeeper.gui.dialogs.mending import MendDialog
 from torchkeeper.gui.window import Window
 from torchkeeper.link import checkwords
+from torchkeeper.link.process import Engine
 
 #: What is so of the disk of whoever runs the tests, and no fault that a test has made.
 OF_THE_DISK = {"folder-in-container", "folder-in-memory", "folder-on-network", "disk-nearly-full"}
@@ -145,6 +146,53 @@ def test_all_that_can_be_fixed_at_once(
     dialog.reject()
 
 
+def test_what_was_agreed_to_is_done_although_the_page_is_closed(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    spoil(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = opened(qtbot, window, fixture_cache)
+    click(qtbot, dialog.all)
+    click(qtbot, previewed(qtbot, dialog).go)
+    qtbot.waitUntil(lambda: dialog.diagnosis._again is not None, timeout=PATIENCE)
+    mender = dialog.mender
+    dialog.reject()
+    with qtbot.waitSignal(mender.destroyed, timeout=PATIENCE):
+        pass
+    idle(qtbot, window)
+    assert [job.kind for job in window.jobs.jobs[:2]] == ["purge", "purge"]
+    assert not list((fixture_cache / "fxgraph").glob(".*.tmp"))
+
+
+def test_undo_brings_back_its_own_purge_and_no_other(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """Another purge came in between, of the window or the command line."""
+    spoil(fixture_cache)
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = opened(qtbot, window, fixture_cache)
+    click(qtbot, press(qtbot, dialog, "entries-broken").go)
+    over(qtbot, dialog)
+    other = next(p for p in sorted((fixture_cache / "aotautograd").rglob("*")) if p.is_file())
+    path = str(other.relative_to(fixture_cache))
+    with Engine() as engine:
+        purge = {"place": str(fixture_cache), "select": {"items": [["aotautograd", path]]}}
+        plan = engine.call("plan_purge", purge)
+        engine.call("purge", {"plan": plan["plan"]})
+    assert not other.exists()
+    mended = dialog.mended("entries-broken")
+    assert mended is not None
+    dialog.mender.undo(mended)
+    over(qtbot, dialog)
+    idle(qtbot, window)
+    after = snapshot(fixture_cache)
+    assert not other.exists(), "that was not this page's"
+    gone = {name for name in before.keys() - after.keys() if not name.endswith(".")}
+    assert all(name.startswith("aotautograd/") for name in gone)
+    dialog.reject()
+
+
 def test_a_healthy_place_says_so_and_what_was_checked(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -247,30 +295,6 @@ def test_every_check_has_a_name() -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.torch
-def test_with_a_real_environment(
-    qtbot: QtBot, open_window: OpenWindow, filled: Path, torch_python: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Every day: what an interpreter can do, in tests/doctor."""
-    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
-    window = open_window(filled)
-    dialog = window.flows.doctor.show_doctor()
-    qtbot.waitUntil(lambda: dialog.choice_of.combo.count() > 1, timeout=PATIENCE)
-    dialog.choice_of.choose(torch_python)
-    qtbot.waitUntil(
-        lambda: bool(dialog.diagnosis.asked and dialog.diagnosis.asked.facts.get("torch")),
-        timeout=PATIENCE,
-    )
-    over(qtbot, dialog)
-    assert dialog.diagnosis.untried is None
-    checks = dialog.diagnosis.result["checks"] if dialog.diagnosis.result else []
-    assert {"compiler", "triton", "stale"} <= set(checks)
-    assert not {"no-compiler", "compiler-fails"} & codes(dialog)
-    dialog.reject()
-
-
 def test_what_would_be_done_need_not_be_waited_for(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, slow_disk: SlowDisk
 ) -> None:
@@ -290,4 +314,50 @@ def test_what_would_be_done_need_not_be_waited_for(
     preview = previewed(qtbot, dialog)
     assert preview.go.isVisible()
     preview.cancel.click()
+    dialog.reject()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_with_a_real_environment(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, torch_python: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What it can do, and what it cannot use. Every day: tests/doctor, and without an environment
+    above.
+    """
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", torch_python)
+    monkeypatch.setenv("PATH", os.path.dirname(torch_python) + ":/usr/bin")
+    before = snapshot(fixture_cache)
+    window = open_window(fixture_cache)
+    dialog = window.flows.doctor.show_doctor()
+    qtbot.waitUntil(lambda: dialog.choice_of.combo.count() > 1, timeout=PATIENCE)
+    dialog.choice_of.choose(torch_python)
+    qtbot.waitUntil(
+        lambda: bool(dialog.diagnosis.asked and dialog.diagnosis.asked.facts.get("torch")),
+        timeout=PATIENCE,
+    )
+    qtbot.waitUntil(lambda: not dialog.diagnosis.running, timeout=4 * PATIENCE)
+    assert dialog.diagnosis.untried is None
+    checks = dialog.diagnosis.result["checks"] if dialog.diagnosis.result else []
+    assert {"compiler", "triton", "stale"} <= set(checks)
+    assert not {"no-compiler", "compiler-fails"} & codes(dialog)
+    [stale] = codes(dialog) & {"all-stale", "some-stale"}
+    preview = press(qtbot, dialog, stale)
+    assert preview.model.count > 0
+    click(qtbot, preview.go)
+    over(qtbot, dialog)
+    mended = dialog.mended(stale)
+    assert mended is not None
+    assert mended.gone
+    card = dialog.cards.of(mended)
+    assert card is not None
+    assert card.button is not None
+    click(qtbot, card.button)
+    over(qtbot, dialog)
+    idle(qtbot, window)
+    assert stale in codes(dialog)
+    assert snapshot(fixture_cache) == before
     dialog.reject()

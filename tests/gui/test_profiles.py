@@ -24,10 +24,14 @@ from torchkeeper.gui.dialogs.settings import SettingsDialog
 from torchkeeper.gui.profiles.addressedit import AddressEdit, apart, together
 from torchkeeper.gui.profiles.editors import FolderEdit, SwitchEdit, editor_of
 from torchkeeper.gui.profiles.form import Form
+from torchkeeper.gui.profiles.origins import profile_of
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping, reading
 from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.settled import Settled
+from torchkeeper.settings import masks
 from torchkeeper.settings.known import BY_NAME, SETTINGS
+from torchkeeper.settings.origins import Origin
 from torchkeeper.settings.rules import check
 
 GRAPHS = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
@@ -613,6 +617,46 @@ def test_it_says_where_the_values_of_a_process_come_from(
     assert page.found.torch
     assert {one.name: one.by for one in page.found.origins}[AOT] == "variable"
     dialog._close_surely()
+
+
+def test_a_profile_is_made_of_whole_texts_without_passwords() -> None:
+    """What cannot be shown whole is left out, and named."""
+    folder, key = "/" + "a/" * 5000, "TRITON_REDIS_KEY_FORMAT"
+
+    def made(name: str, value: str, cut: bool = False) -> Origin:
+        return Origin(name, masks.shown(name, value), "variable", name, cut=cut)
+
+    found = Settled(
+        [made(FOLDER, folder), made(URL, "redis://me:pw@h/0"), made(key, "x", True)], []
+    )
+    profile, lacking, left = profile_of(found, "one")
+    assert profile.values == {FOLDER: folder, URL: "redis://me@h/0"}
+    assert (lacking, left) == ([URL], [key])
+    for text in ("redis://:hunter2", "h:6380,password=hunter2", "redis://hunter2@h:6379/0"):
+        profile, lacking, left = profile_of(Settled([made(URL, text)], []), "one")
+        assert "hunter2" not in str(profile)
+        assert masks.HIDDEN not in str(profile)
+        assert lacking + left == [URL]
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("redis://h:6379/0", True), ("redis://me:hunter2@h:6379/0", True),
+        ("redis://:hunter2@h", True),
+        ("redis://:hunter2", False), ("h:6380,password=hunter2,ssl=True", False),
+        ("redis://hunter2@h", False), ("h:6379", True),
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_read_is_not_seen(qtbot: QtBot, text: str, seen: bool) -> None:
+    edit = AddressEdit(BY_NAME[URL])
+    qtbot.addWidget(edit)
+    edit.show_text(text)
+    assert edit.text == text
+    assert ("hunter2" in edit.address.displayText()) is False
+    assert (edit.address.displayText() == edit.address.text()) == seen
+    edit.reveal.setChecked(True)
+    assert edit.address.displayText() == edit.address.text()
 
 
 def test_folders_and_servers_are_looked_at_while_one_types(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.settings.secrets import FORMS, MARK, PASSWORDS
 from torchkeeper.settings.assigned import HOWS, Assigned, Unreadable, look
 from torchkeeper.settings.known import BY_NAME
 
@@ -118,6 +119,18 @@ def test_a_password_is_not_told() -> None:
     source = f"import os\nos.environ['{URL}'] = 'redis://user:s3cret@host:1/0'"
     (one,) = look(source.encode()).assigned
     assert one.value == "redis://user:…@host:1/0"
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_long_password_is_not_told(password: str) -> None:
+    """It is hidden before the text is cut."""
+    for form in FORMS:
+        source = f"import os\nos.environ['{URL}'] = {form.replace('{}', password)!r}"
+        (one,) = look(source.encode()).assigned
+        assert MARK not in str(one)
+    folder = "/" + "x" * 1000
+    (one,) = look(f"import os\nos.environ['{FOLDER}'] = '{folder}'".encode()).assigned
+    assert one.value == folder
 
 
 def test_others_of_these_names_are_not_meant() -> None:

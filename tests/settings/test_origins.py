@@ -23,6 +23,7 @@ pytestmark = pytest.mark.torch
 FX, AOT = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCHINDUCTOR_AUTOGRAD_CACHE"
 REMOTE, AUTOTUNE = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE"
 FOLDER, URL, JOB = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL", "TORCH_COMPILE_JOB_ID"
+KEYS = "{key}:{filename}:" + "x" * 1000
 SITE = f"""import os
 os.environ["{REMOTE}"] = "1"
 os.environ.pop("TRITON_ALWAYS_COMPILE", None)
@@ -49,7 +50,9 @@ def changed(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Sett
     site = tmp_path_factory.mktemp("site")
     (site / "sitecustomize.py").write_text(SITE)
     env = {
-        "PYTHONPATH": str(site), FX: "0", AOT: "", URL: "redis://me:s3cret@host:1/0",
+        "PYTHONPATH": str(site), FX: "0", AOT: "",
+        URL: f"redis://me:{'A' * 1000}s3cret{'A' * 1000}@host:1/0",
+        "TORCHINDUCTOR_REDIS_HOST": "me:s3cret@host", "TRITON_REDIS_KEY_FORMAT": KEYS,
         "TORCH_COMPILE_STICKY_PGO_KEY": "1", "TRITON_REDIS_PORT": "many",
         "TRITON_ALWAYS_COMPILE": "1", FOLDER: str(site / "cache"),
     }  # fmt: skip
@@ -121,6 +124,9 @@ def test_what_cannot_be_read_is_shown_as_it_is(changed: Settled) -> None:
 def test_folders_and_passwords(changed: Settled) -> None:
     here = by_name(changed)
     assert here[URL] == Origin(URL, "redis://me:…@host:1/0", "variable", URL)
+    assert here["TORCHINDUCTOR_REDIS_HOST"].value == "…"
+    # And what has none is told whole.
+    assert here["TRITON_REDIS_KEY_FORMAT"].value == KEYS
     assert here[FOLDER].by == "variable"
     assert here["TRITON_CACHE_DIR"].value == f"{here[FOLDER].value}/triton"
     assert here["TORCHINDUCTOR_FORCE_DISABLE_CACHES"].by == "default"

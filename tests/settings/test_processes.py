@@ -14,8 +14,14 @@ from typing import Any
 
 import pytest
 
+from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.engine.wire import MAX_LINE, encode
+from torchkeeper.link.findingwords import said
+from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.origins import Origin, Override, fitting
 from torchkeeper.settings.process_origins import of_process
 from torchkeeper.settings.processes import root_of, running
 
@@ -189,6 +195,9 @@ def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None
     assert brief(told, MASTER) == ("1", "code", "", "run.py:4", False)
     assert by_name(told)[MASTER]["otherwise"] == "0"
     assert by_name(told)[FX]["otherwise"] is None
+    (off,) = [one for one in told["findings"] if one["code"] == "graphs-off"]
+    assert said(Finding.from_json(off)).remedy == "Code sets that, at run.py:3: change it there."
+    assert off["change"] == {}, "no variable mends it"
 
 
 def test_variables_that_code_sets(start: Start, tmp_path: Path) -> None:
@@ -388,3 +397,44 @@ ROOTS = {
 @pytest.mark.parametrize("path", ROOTS)
 def test_which_cache_a_file_is_of(path: str) -> None:
     assert root_of(path) == ROOTS[path]
+
+
+def test_passwords_of_any_length_are_hidden_and_other_texts_whole(
+    start: Start, tmp_path: Path
+) -> None:
+    """In the environment, in the source, and in the arguments of a program."""
+    texts = [form.replace("{}", password) for password in PASSWORDS for form in FORMS]
+    seen = [form.replace("{}", password) for password in PASSWORDS for form in SEEN]
+    folder = "/" + "x/" * 5000
+    (tmp_path / "own.py").write_text(
+        "import os\n" + "".join(f"os.environ[{URL!r}] = {text!r}\n" for text in texts)
+    )
+    (tmp_path / "serve.py").write_text("if not 'never':\n    import own\n" + WAIT)
+    names = (URL, "TORCHINDUCTOR_REDIS_HOST", "TRITON_REDIS_HOST")
+    for text, argument in zip(texts[:: len(FORMS) + 1], seen[:: len(SEEN) + 1], strict=False):
+        pid = start(
+            sys.executable, "serve.py", argument, "--redis", argument, f"--url={argument}", *seen,
+            cwd=tmp_path, **dict.fromkeys(names, text), **{FOLDER: folder},
+        )  # fmt: skip
+        told = of_process(pid)
+        assert told["looked"]["files"] == 2
+        assert MARK not in json.dumps(told)
+        assert len(told["process"]["command"]) > 10
+        one = by_name(told)[FOLDER]
+        assert (one["value"], one["cut"]) == (folder, False)
+        assert by_name(told)[URL]["overrides"]
+
+
+def test_what_is_told_goes_into_one_line() -> None:
+    """However long the variables of a process are."""
+    long = "\N{PILE OF POO}" * (128 << 10)
+    override = Override("x.py:1", "variable", long, False, None)
+    found = [
+        Origin(name, long, "variable", name, otherwise=long, overrides=(override,) * 5)
+        for name in BY_NAME
+    ]
+    made = fitting(found)
+    assert len(encode({"settings": [one.to_json() for one in made]})) < MAX_LINE
+    assert all(one.cut and one.value and long.startswith(one.value) for one in made)
+    one = Origin(FOLDER, "x" * 40000, "variable")
+    assert (len(fitting([one])[0].value or ""), fitting([one])[0].cut) == (32 << 10, True)

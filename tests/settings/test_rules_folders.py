@@ -10,7 +10,7 @@ import pytest
 
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
-from torchkeeper.settings.rules import check
+from torchkeeper.settings.rules import About, check
 
 CACHE, TRITON, HOME = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_HOME"
 DO = {CACHE: "compiled", TRITON: "kernel", HOME: "kernel"}
@@ -97,6 +97,7 @@ def test_a_folder_that_is_not_quoted_for_the_compiler(name: str) -> None:
     for variable in (CACHE, "TMPDIR"):
         assert codes({variable: f"/data/{name}"}) == {"folder-blank"}
     assert codes({TRITON: f"/data/{name}"}) == set(), "nothing is built in it for the CPU"
+    assert found({CACHE: "/a b"}, "folder-blank", About(gpu=True)).severity == "warning"
 
 
 @pytest.mark.slow

@@ -10,9 +10,19 @@ from collections.abc import Sequence
 
 from torchkeeper.artifacts.secretforms import MAYBE, SURE, TOKENS
 
+#: Characters of a text that passwords are looked for in, where it may be anybody's: it takes time
+#: that grows with the square of them.
+MOST = 4 << 10
+
 _URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
 _USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
 _HIDDEN = rf"(?:pass|{SURE}|{MAYBE})"
+#: The address of a Redis, whose password may have anything in it, and its host may be missing.
+_SCHEME = r"(?:rediss?|valkeys?|unix)://"
+_REDIS = re.compile(rf"({_SCHEME})((?:(?!{_SCHEME}).)+)", re.IGNORECASE | re.DOTALL)
+_HOST = re.compile(r"(?:[\w.-]*|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?=$|[/?#\s'\",;)}\]])")
+_USER_NAME = re.compile(r"[\w.-]*")
+_REDIS_CLI = re.compile(r"(\bredis-cli\s(?:[^\n]*\s)?-a\s*)\S+")
 _NAMED = re.compile(
     rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
     r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
@@ -34,15 +44,38 @@ _TOKEN = re.compile(
 def hidden(command: Sequence[str]) -> list[str]:
     """A command line with an ellipsis where a password or a token is, as far as can be told."""
     found: list[str] = []
-    after = False
+    after = cli = False
     for argument in command:
         if whole := _WHOLE.fullmatch(argument):
             shown = f"{whole[1]}…"
         else:
-            shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", argument))
+            shown = _REDIS_CLI.sub(r"\1…", _REDIS.sub(_without_login, argument))
+            shown = _USER.sub(r"\1…@", _URL.sub(r"\1:…@", shown))
             shown = _TOKEN.sub("…", _NEXT.sub(r"\1…", _NAMED.sub(r"\1…", shown)))
         if after and not argument.startswith("-"):
             shown = "…"
-        after = _OPTION.fullmatch(argument) is not None
+        cli = cli or argument.rpartition("/")[2] == "redis-cli"
+        after = _OPTION.fullmatch(argument) is not None or (cli and argument == "-a")
         found.append(shown)
     return found
+
+
+def brief(text: str, most: int) -> str:
+    """A text without passwords, and cut then: of one that is cut before, half a password stays.
+
+    One that is longer than what is looked through is not shown at all.
+    """
+    return hidden([text])[0][:most] if len(text) <= MOST else "…"
+
+
+def _without_login(found: re.Match[str]) -> str:
+    """The address of a Redis, and all after it, without what is no host before the last @."""
+    scheme, rest = found[1], found[2]
+    if _HOST.match(rest):
+        return found[0]
+    login, at, where = rest.rpartition("@")
+    if not at:
+        return f"{scheme}…"
+    user, colon, _ = login.partition(":")
+    named = f"{user}:" if colon and _USER_NAME.fullmatch(user) else ""
+    return f"{scheme}{named}…@{where}"

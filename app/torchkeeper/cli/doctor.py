@@ -8,13 +8,14 @@ from typing import Any
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.fixing import Fixer
-from torchkeeper.link import diagnosing, findingwords, interpreters, probes
+from torchkeeper.link import checkwords, diagnosing, findingwords, interpreters, probes
 from torchkeeper.link.diagnosing import Told
-from torchkeeper.link.doctorwords import CHECKS
 from torchkeeper.link.everywhere import everywhere
+from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine, clean_environment
-from torchkeeper.link.words import UserError, printable
+from torchkeeper.link.words import UserError, printable, user_error
 from torchkeeper.settings.finding import worst
+from torchkeeper.stores.names import is_server
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -23,6 +24,7 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
                          help="cache folders and redis:// servers; by default what the "
                          "environment uses, and this user's other caches in brief")  # fmt: skip
     looking.add_env(command)
+    command.epilog = "Exit codes: 0 nothing worse than advice, 4 warnings, 5 errors."
     command.add_argument("--fix", action="store_true", help="mend what can be, after asking")
     command.add_argument("--yes", action="store_true", help="with --fix: do not ask")
     command.add_argument("--dry-run", action="store_true",
@@ -32,6 +34,13 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
 
 def doctor(args: argparse.Namespace) -> int:
     """torchkeeper doctor; 0 where nothing is worse than advice, 4 for warnings, 5 for errors."""
+    if (args.yes or args.dry_run) and not args.fix:
+        raise UserError(
+            "--yes and --dry-run say how to fix.", "", "Give --fix with them.", code="wrong-usage"
+        )
+    for place in args.places:
+        if not is_server(place) and what_at_once(place) == "missing":
+            raise user_error("place-missing", {"place": place})
     python = interpreters.chosen(args.env)
     facts = probes.probe(python)
     env = clean_environment()
@@ -91,8 +100,7 @@ def _show(args: argparse.Namespace, found: list[Told], result: dict[str, Any]) -
     for check, place, why in diagnosing.left_of(result):
         if not args.json:
             where = f" of {printable(place)}" if place else ""
-            name = CHECKS.get(check, check)
-            output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
+            output.note(f"left: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip())
     output.result(args, {**result, "worst": worst([one.finding for one in found])},
                   diagnosing.summary(found, result))  # fmt: skip
 

@@ -69,7 +69,7 @@ class Fixer:
         answer = self._prepare() if prepares else self._mend(one, plan["plan"])
         left = [other for other in self._again(one) if diagnosing.same(one, other)]
         self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
-        self.failed = self.failed or bool(left)
+        self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
         return left
 
     def _plan(self, one: Told) -> dict[str, Any]:
@@ -105,5 +105,5 @@ class Fixer:
             output.line(f"would: {said}" if self._args.dry_run else f"left: {said}")
         else:
             output.line(f"done: {said}")
-            end = "It is gone." if gone else "It is still there."
+            end = "It is gone." if gone else diagnosing.rest(one.finding)
             output.line(f"  {end} “{undo}” takes it back." if undo else f"  {end}")

@@ -55,7 +55,7 @@ class FolderLook:
 class ServerLook:
     """A Redis server, asked once. role: "torch" or "triton" where settings name it, else "".
 
-    page: None where it does not answer as it should, which ``problem`` says.
+    page: None where it does not answer as it should. problem: why, or that it wants no password.
     """
 
     place: str

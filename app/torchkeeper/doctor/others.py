@@ -40,10 +40,9 @@ def unread(look: MachineLook) -> Iterator[Finding]:
 
 
 def _triton(look: MachineLook) -> Iterator[str]:
-    """Where Triton keeps what it compiles without PyTorch."""
-    if look.facts.get("triton"):
-        home = look.values.get("TRITON_HOME") or os.path.expanduser("~")
-        yield os.path.realpath(os.path.join(home, ".triton", "cache"))
+    """Where Triton keeps what it compiles without PyTorch, also for environments not asked here."""
+    for home in {look.values.get("TRITON_HOME") or "~", "~"}:
+        yield os.path.realpath(os.path.join(os.path.expanduser(home), ".triton", "cache"))
 
 
 def _within(root: str, path: str) -> bool:

@@ -46,6 +46,8 @@ def headers(look: MachineLook) -> Iterator[Finding]:
 
 
 def _owned(one: dict[str, Any], place: str) -> Finding:
-    fix = "chmod" if one.get("mine") and one.get("what") in _MODES else ""
+    # A group may well share a folder: what is no danger is nobody's to take away unasked.
+    mended = one["grave"] and one.get("mine") and one.get("what") in _MODES
+    fix = "chmod" if mended else ""
     severity = "warning" if one["grave"] else "advice"
     return Finding("folder-owned", severity, (), place, {"owned": one}, fix=fix)

@@ -150,7 +150,7 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
     """What a compiler said that matters: its errors, and otherwise its last words."""
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower() or "cannot find" in line]
-    return "\n".join((errors or lines[-_LINES:])[:_LINES])[:_LENGTH]
+    return "; ".join((errors or lines[-_LINES:])[:_LINES])[:_LENGTH]
 
 
 def _cxx() -> dict[str, Any]:

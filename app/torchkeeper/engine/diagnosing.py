@@ -182,9 +182,14 @@ class _Doctor:
         # What PyTorch would give, and nothing that only we know.
         password = mine.password if mine else self._session.secrets.get(place)
         about = ServerLook(place, role)
-        try:
-            with Redis(place, self._report, password) as store:
-                about.page = look(store)
-        except Problem as problem:
-            about.problem = problem
+        for given in (password, None):
+            try:
+                with Redis(place, self._report, given) as store:
+                    about.page = look(store)
+                break
+            except Problem as problem:
+                about.problem = about.problem or problem
+                # A server that wants none can be looked at all the same.
+                if problem.code != "password-unneeded":
+                    break
         return about

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
@@ -24,21 +24,30 @@ _SELECTS: dict[str, dict[str, Any]] = {
 }
 
 
+#: Paths that a plan names.
+_NAMED = 5
+
+
 class _Files(NamedTuple):
     """A fix of files where they are, as it was planned."""
 
     fix: str
     paths: list[str]
+    modes: list[int]
 
 
 def mend(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Do a fix, a name of Finding.fix, in a folder.
 
     ``dry``: only plan it: the result has ``plan``, a number, and what would be done, {entries,
-    files, bytes}. ``plan``: such a number, which is then carried out; the result is that of a purge
-    for what goes to the trash, and else {files, failed}, those that were changed, and that could
-    not be. ``envs``: for what is stale, the names of environments that ``know`` told.
-    Raises Problem("fix-unknown"), and as ``purging.plan_purge`` and ``purging.purge``.
+    files, bytes}; of a fix that changes files where they are, also ``paths``, the first of them,
+    ``modes``, the different ones that they have, in octal, and ``above``, the folder on the way to
+    the place that alone is changed, or null. ``plan``: such a number, which is then carried out;
+    the result is that of a purge for what goes to the trash, and else {files, failed}, those that
+    were changed, and that could not be. ``envs``: for what is stale, the names of environments that
+    ``know`` told.
+    Raises Problem("fix-unknown"), Problem("place-no-cache") where files would be changed in a
+    folder in which nothing is recognised, and as ``purging.plan_purge`` and ``purging.purge``.
     """
     fix, number = params["fix"], params.get("plan")
     if number is None:
@@ -66,10 +75,21 @@ def _plan(session: Session, params: dict[str, Any], fix: str, report: Report) ->
         return purging.plan_purge(session, {"place": place, "select": select}, report)
     if fix not in _PLANS:
         raise Problem("fix-unknown", fix=str(fix)[:80])
-    paths = _PLANS[fix](session, params, place, report)
+    above = _above(params, place) if fix == "chmod" else None
+    if above is not None:
+        found = list(modes.writable(above, [above], report))
+    else:
+        look = _look(session, place, report)
+        if all(item.kind == "unknown" for item in look.items):
+            raise Problem("place-no-cache", place=place)
+        found = list(_PLANS[fix](look))
     number = next(session.numbers)
-    session.plans[number] = _Files(fix, paths)
-    return {"plan": number, "entries": 0, "files": len(paths), "bytes": 0}
+    planned = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
+    session.plans[number] = planned
+    return {
+        "plan": number, "entries": 0, "files": len(found), "bytes": 0, "above": above,
+        "paths": planned.paths[:_NAMED], "modes": sorted({f"{mode:o}" for mode in planned.modes}),
+    }  # fmt: skip
 
 
 def _look(session: Session, place: str, report: Report) -> FolderLook:
@@ -78,24 +98,32 @@ def _look(session: Session, place: str, report: Report) -> FolderLook:
     return FolderLook(place, store.root, report, True, store=store, items=items_of(store, report))
 
 
-def _modes(_: Session, params: dict[str, Any], place: str, report: Report) -> list[str]:
-    """What others may write to: the folder and what is in it, or a folder on the way to it."""
+def _above(params: dict[str, Any], place: str) -> str | None:
+    """The folder on the way to a place that the finding is about, None where it is about another.
+
+    Raises Problem("fix-unknown") for one that the place is not in.
+    """
     one = (params.get("params") or {}).get("owned") or {}
-    if one.get("what") == "above":
-        path = str(one.get("path"))
-        real = os.path.realpath(place)
-        # Only what the place is in: a request names no other.
-        above = f"{real}/".startswith(path.rstrip("/") + "/")
-        return list(modes.writable(path, False, report)) if above else []
-    return list(modes.writable(os.path.realpath(place), True, report))
+    if one.get("what") != "above":
+        return None
+    path = str(one.get("path"))
+    if not os.path.realpath(place).startswith(path.rstrip("/") + "/"):
+        raise Problem("fix-unknown", fix="chmod")
+    return path
 
 
-def _future(session: Session, _: dict[str, Any], place: str, report: Report) -> list[str]:
-    look = _look(session, place, report)
-    return [os.path.join(look.root, file.path) for file in clock.future(look)]
+def _modes(look: FolderLook) -> Iterator[tuple[str, int]]:
+    return modes.writable(look.root, modes.of_cache(look.root, look.items), look.report)
 
 
-_PLANS: dict[str, Callable[[Session, dict[str, Any], str, Report], list[str]]] = {
+def _future(look: FolderLook) -> Iterator[tuple[str, int]]:
+    known = {file.path for item in look.items if item.kind != "unknown" for file in item.files}
+    for file in clock.future(look):
+        if file.path in known:
+            yield os.path.join(look.root, file.path), 0
+
+
+_PLANS: dict[str, Callable[[FolderLook], Iterator[tuple[str, int]]]] = {
     "chmod": _modes,
     "touch": _future,
 }

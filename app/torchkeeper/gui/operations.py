@@ -319,9 +319,9 @@ class Operations(QObject):
         start = _Start("mend", params, engine_of=ticket, note=notes.of_mend)
         return self._begin(self.tr("Mend {}").format(_short(place)), "mend", place, start)
 
-    def undo(self, place: str) -> Job:
-        """Put back what the last purge took."""
-        start = _Start("undo", {"place": place}, note=notes.counted)
+    def undo(self, place: str, receipt: str | None = None) -> Job:
+        """Put back what the last purge took, or the one of a receipt."""
+        start = _Start("undo", {"place": place, "receipt": receipt}, note=notes.counted)
         return self._begin(self.tr("Undo purge of {}").format(_short(place)), "undo", place, start)
 
     def empty_trash(self, place: str) -> Job:

@@ -95,7 +95,14 @@ def told(message: Mapping[str, Any]) -> Told | None:
 
 def same(one: Told, other: Told) -> bool:
     """Whether two are about the same, whatever their figures."""
-    return (one.finding.code, one.finding.place) == (other.finding.code, other.finding.place)
+    return _subject(one.finding) == _subject(other.finding)
+
+
+def _subject(finding: Finding) -> tuple[object, ...]:
+    owned = finding.params.get("owned")
+    # Of one place there is one for each folder on the way to it.
+    named = (owned.get("what"), owned.get("path")) if isinstance(owned, dict) else ()
+    return (finding.code, finding.place, *finding.settings, *named)
 
 
 def in_order(found: Iterable[Told]) -> list[Told]:
@@ -160,13 +167,39 @@ def will(finding: Finding, plan: Mapping[str, Any]) -> str:
         "entries": say.count(entries if isinstance(entries, int) else 0, "entry", "entries"),
         "files": say.count(files if isinstance(files, int) else 0, "file", "files"),
         "size": say.size(size if isinstance(size, int) else 0),
+        "above": printable(str(plan.get("above") or "")),
+        "paths": _listed(plan.get("paths"), files),
+        "modes": " or ".join(_texts(plan.get("modes"))[:5]),
     }
-    return FIXES[finding.fix].format(**shown)
+    above = finding.fix == "chmod" and plan.get("above")
+    return FIXES["chmod-above" if above else finding.fix].format(**shown)
+
+
+def _texts(told: object) -> list[str]:
+    return [printable(x) for x in told if isinstance(x, str)] if isinstance(told, list) else []
+
+
+def _listed(paths: object, count: object) -> str:
+    named = _texts(paths)
+    more = count - len(named) if isinstance(count, int) else 0
+    return ", ".join(named) + (f" and {more:,} more" if more > 0 else "")
 
 
 def nothing(plan: Mapping[str, Any]) -> bool:
     """Whether a plan has nothing to do: what is in use stays, or the finding is gone."""
     return not plan.get("entries") and not plan.get("files")
+
+
+def leaves(finding: Finding) -> bool:
+    """Whether a fix rightly leaves some of what it is for."""
+    return finding.fix == "trash-stale"
+
+
+def rest(finding: Finding) -> str:
+    """What is said where a finding is still there after its fix."""
+    if leaves(finding):
+        return "What is left is used by another environment, or in use."
+    return "It is still there."
 
 
 def undone(finding: Finding, answer: Mapping[str, Any]) -> str:

@@ -107,7 +107,7 @@ WORDS: dict[str, Words] = {
         "Files from the future in {place}: {count}, by up to {ahead_s} seconds.",
         "PyTorch does not mind, but no age can be told of them: “purge --older” never takes them. "
         "A clock was wrong when they were written, or is wrong now; the first is {path}.",
-        "Set the clock, if it is wrong. “torchkeeper doctor --fix” says that they are of now.",
+        "Set the clock, if it is wrong. “torchkeeper doctor --fix” sets their times to now.",
     ),
     "clock-skew": Words(
         "The clock of {source} differs from this machine's by {skew_s} seconds.",
@@ -161,14 +161,14 @@ WORDS: dict[str, Words] = {
     "trash-large": Words(
         "The trash of {place} takes {trash_bytes}, and what is in use {size_bytes}.",
         "What is purged frees nothing before the trash is emptied.",
-        "“torchkeeper trash {place} --empty” removes it for good; “undo” puts the latest purge "
+        "“torchkeeper trash {quoted} --empty” removes it for good; “undo” puts the latest purge "
         "back.",
     ),
     "folder-unread": Words(
         "No environment reads {place}; entries: {count}, {size_bytes}.",
         "No known interpreter has it as its cache, and no process that runs uses it. A container, "
         "or a program that sets the folder itself, may.",
-        "If nobody needs it: torchkeeper purge {place}",
+        "If nobody needs it: torchkeeper purge {quoted}",
     ),
     "caches-alike": Words(
         "The same entries are in {place} and in {other}: {count}.",
@@ -271,10 +271,17 @@ WORDS: dict[str, Words] = {
     ),
     # Servers
     "server-password": Words(
-        "{place} does not accept the password: {problem}.",
+        "PyTorch cannot log in to {place}: {problem}.",
         "PyTorch says nothing of that: it compiles, finds nothing on the server, and writes "
         "nothing there.",
         "Put the right password into TORCHINDUCTOR_REDIS_URL, as redis://:PASSWORD@HOST:PORT.",
+    ),
+    "server-wants-none": Words(
+        "{place} has no password, and may refuse to be given one.",
+        "With version 8 of Python's redis package PyTorch gets in all the same. With versions 5 "
+        "and 6 it is refused and says nothing of that: it finds nothing on the server, and writes "
+        "nothing there.",
+        "Leave the password out of TORCHINDUCTOR_REDIS_URL, or set one on the server.",
     ),
     "server-unusable": Words(
         "{place} cannot be used: {problem}.",
@@ -324,7 +331,7 @@ WORDS: dict[str, Words] = {
     "server-never-expires": Words(
         "Nothing on {place} ever expires; keys: {keys}.",
         "PyTorch sets no expiry, and this server does not evict: what is stale stays for ever.",
-        "“torchkeeper ttl {place} 30d” has what is there expire.",
+        "“torchkeeper ttl {quoted} 30d” has what is there expire.",
     ),
 }
 
@@ -340,34 +347,6 @@ def _owned(finding: Finding) -> UserError:
 #: Findings whose words depend on more than their figures.
 SPOKEN: dict[str, Callable[[Finding], UserError]] = {"folder-owned": _owned}
 
-#: What each check looks at, by the names in ``doctor.checks``.
-CHECKS: dict[str, str] = {
-    "file-system": "file system",
-    "room": "room on the disk",
-    "owner": "owner and mode",
-    "names": "path and names",
-    "clock": "clock",
-    "leftovers": "leftovers",
-    "broken": "broken entries",
-    "orphaned": "orphans",
-    "stale": "stale entries",
-    "threads": "number of threads",
-    "trash": "trash",
-    "reachable": "server answers",
-    "writes": "server takes writes",
-    "memory": "memory of the server",
-    "expiry": "expiry on the server",
-    "torch": "torch",
-    "compiler": "C++ compiler",
-    "header": "precompiled header",
-    "triton": "Triton",
-    "gpu": "GPU",
-    "settings": "settings",
-    "headers-owner": "owner of the default folder",
-    "unread": "folders that nothing reads",
-    "duplicates": "entries that are there twice",
-}
-
 #: What each fix does, before it is done; {entries} and {size} are of its plan.
 FIXES: dict[str, str] = {
     "trash-broken": "Move what is broken to the trash of {place}: {entries}, {size}.",
@@ -375,7 +354,10 @@ FIXES: dict[str, str] = {
     "trash-stale": "Move what no known environment can use to the trash of {place}: {entries}, "
     "{size}.",
     "trash-leftovers": "Move what dead writers left to the trash of {place}: {entries}, {size}.",
-    "chmod": "Take the right to write away from others, of {files} in {place}.",
-    "touch": "Set the time of {files} in {place} to now.",
+    "chmod": "Take the right to write away from others, of {files} in {place}: {paths}. What has "
+    "mode {modes} now loses the w of group and others; no undo brings it back.",
+    "chmod-above": "Take the right to write to {above}, which {place} lies in, away from others. "
+    "It has mode {modes} now and loses the w of group and others; no undo brings it back.",
+    "touch": "Set the time of {files} in {place} to now: {paths}. No undo brings back what it was.",
     "prepare": "Have PyTorch build its precompiled C++ header, about 150 MB.",
 }

@@ -5,8 +5,10 @@ As in ``link.words``: an engine sends codes and figures, and nothing that it say
 
 from __future__ import annotations
 
+import shlex
+
 from torchkeeper.link import doctorwords
-from torchkeeper.link.words import UserError, Words, words_for
+from torchkeeper.link.words import UserError, Words, printable, words_for
 from torchkeeper.settings.finding import Finding
 
 WORDS: dict[str, Words] = {
@@ -113,8 +115,8 @@ WORDS: dict[str, Words] = {
         "PyTorch records this password in entries.",
         "Every compiled graph that is kept records TORCHINDUCTOR_REDIS_URL as it is, whether a "
         "cache on a server is on or not. Whoever gets such an entry can read the password.",
-        "Use a server that needs no password, by host and port; or hide the password before you "
-        "share a cache: torchkeeper check tells which entries have it.",
+        "Use a server that needs no password, by host and port; or hide the password in what you "
+        "share: “torchkeeper export --redact” finds it in entries.",
     ),
     "host-wrong": Words(
         "TORCHINDUCTOR_REDIS_HOST is no name of a host.",
@@ -316,4 +318,9 @@ def said(finding: Finding) -> UserError:
         return doctorwords.SPOKEN[finding.code](finding)
     # A problem that is a part of the sentence speaks of the server that the sentence has named.
     named = {"place": finding.place, "server": "it"}
-    return words_for(WORDS, finding.code, {**named, **finding.params})
+    # In a command it is pasted into a shell.
+    named["quoted"] = shlex.quote(finding.place)
+    told = words_for(WORDS, finding.code, {**named, **finding.params})
+    if where := finding.params.get("set_by"):
+        told.remedy = f"Code sets that, at {printable(str(where))}: change it there."
+    return told

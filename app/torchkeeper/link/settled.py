@@ -188,6 +188,7 @@ def origin_from(row: Mapping[str, Any]) -> Origin:
         str(row.get("seen") or ""),
         tuple(map(_override, overrides)),
         _text(row.get("otherwise")),
+        row.get("cut") is True,
     )
 
 

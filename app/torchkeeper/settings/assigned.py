@@ -40,8 +40,8 @@ _FRESH = frozenset(
     f"torch._inductor.utils.{name}"
     for name in ("fresh_cache", "fresh_inductor_cache", "fresh_remote_cache")
 )
-#: What is told of one source, at most.
-_MAX_FOUND = 200
+#: What is told of one source, at most, and characters of a value.
+_MAX_FOUND, _MAX_TEXT = 200, 33 << 10
 
 
 @dataclass(frozen=True)
@@ -222,5 +222,7 @@ class _Look:
             one = replace(one, computed=how == "fresh")
         else:
             text, computed = written(self._names.value(value))
-            one = replace(one, value=text and shown(name, text), computed=computed)
+            # First without its password: nobody could tell where one is in a text that was cut.
+            text = text and shown(name, text)[:_MAX_TEXT]
+            one = replace(one, value=text, computed=computed)
         self._found.append(one)

@@ -21,6 +21,7 @@ from torchkeeper.settings.origins import (
     Versions,
     comes_to,
     findings,
+    fitting,
     shown,
     with_kernels,
     written,
@@ -47,7 +48,7 @@ def settings() -> dict[str, Any]:
     found = with_kernels(found)
     told = findings(started, found, _about(versions))
     return {
-        "settings": [one.to_json() for one in found],
+        "settings": [one.to_json() for one in fitting(found)],
         "torch": versions.torch,
         "triton": versions.triton,
         "findings": [one.to_json() for one in told],

@@ -1,36 +1,92 @@
-"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place."""
+"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place.
+
+Of an address that can be read everything but its password is shown. What cannot be read is not
+shown at all: nobody can tell where in it a password is.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import re
+from urllib.parse import unquote_plus
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.settings.known import BY_NAME
+from torchkeeper.stores.redis import address
 
-#: What redis.Redis.from_url takes from the end of an address, too.
-_QUERY = re.compile(r"([?&;][^=&;]*(?:pass|token|secret)[^=&;]*=)[^&;]*", re.IGNORECASE)
+#: What stands for what is not shown.
+HIDDEN = "…"
+_HOST = re.compile(r"[\w.-]+")
+_HOST_AND_PORT = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\]):\d{1,5}", re.ASCII)
+#: Host, port and database, or the path of a socket; the name of a user; the value of an option.
+_WHERE = re.compile(r"(?:[\w.-]*|\[[\da-fA-F:.]+\])(?::\d{1,5})?[\w./%+~-]*")
+_USER = re.compile(r"[\w.%+-]*")
+_OPTION = re.compile(r"[\w.:/%+~-]*")
 
 
 def shown(name: str, text: str) -> str:
     """The text of a variable without its password; as it is where it can have none."""
     setting = BY_NAME.get(name)
-    return masked(text) if setting is not None and setting.secret else text
+    if setting is None or not setting.secret or not text:
+        return text
+    if setting.type == "host":
+        return text if _is_host(text) else HIDDEN
+    return masked(text)
 
 
 def masked(text: str) -> str:
-    """An address without its password. The name of a user stays where there are both.
-
-    What is no address, and has an @, is masked up to that.
-    """
-    head, at, rest = text.rpartition("@")
-    if at:
-        # A password may have whatever an address has, but not before its scheme.
-        scheme, slashes, login = head.partition("://") if "://" in head else ("", "", head)
-        user, colon, _ = login.partition(":")
-        shown = f"{user}:…" if colon and slashes else "…"
-        text = f"{scheme}{slashes}{shown}@{rest}"
-    return _QUERY.sub(r"\1…", text)
+    """An address without its password. The name of a user stays where there are both."""
+    if _HOST_AND_PORT.fullmatch(text):
+        return text  # without a scheme, which a finding tells
+    try:
+        address.parse(text)
+    except Problem:
+        return HIDDEN
+    scheme, slashes, rest = text.partition("://")
+    before, question, query = rest.partition("?")
+    login, at, where = before.rpartition("@")
+    user, colon, password = login.partition(":")
+    options = [part.partition("=") for part in query.split("&")]
+    named = any(unquote_plus(name) == "password" and value for name, _, value in options)
+    both = bool(password) or named
+    if not _WHERE.fullmatch(where):
+        return HIDDEN
+    user = _kept(user, both, _USER)
+    made = "&".join(name + sign + _option(name, value, both) for name, sign, value in options)
+    login = f"{user}{colon}{HIDDEN if password else ''}"
+    return f"{scheme}{slashes}{login}{at}{where}{question}{made}"
 
 
 def has_password(name: str, text: str) -> bool:
     """Whether the text of a variable holds something that ``shown`` hides."""
     return shown(name, text) != text
+
+
+def is_masked(name: str, text: str) -> bool:
+    """Whether something of it was hidden, of what ``shown`` made of the text of a variable."""
+    return name in BY_NAME and BY_NAME[name].secret and HIDDEN in text
+
+
+def _option(name: str, value: str, both: bool) -> str:
+    name = unquote_plus(name)
+    if name == "password":
+        return HIDDEN if value else value
+    return _kept(value, both or name != "username", _OPTION)
+
+
+def _kept(text: str, may: bool, form: re.Pattern[str]) -> str:
+    """A part of an address, where it may be shown and looks as such a part does.
+
+    A user without a password is a token, as some services give them out.
+    """
+    return text if not text or (may and form.fullmatch(text)) else HIDDEN
+
+
+def _is_host(text: str) -> bool:
+    if _HOST.fullmatch(text) or _HOST_AND_PORT.fullmatch(text):
+        return True
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text

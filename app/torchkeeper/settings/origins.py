@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from torchkeeper.artifacts.masking import brief
 from torchkeeper.settings import masks, rules, values
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
@@ -16,7 +18,10 @@ from torchkeeper.settings.setting import Setting
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
 #: version of torch has; a program's own code; this torch has no such setting; nobody can tell.
 BYS = ("variable", "default", "code", "absent", "unknown")
-_MAX_TEXT = 400
+#: Characters that are told of a value, more than a profile may have, and of one that code sets
+#: besides; characters of all values together, for they go over the wire in one line; and of a
+#: value in a finding.
+_MAX_TEXT, _MAX_OTHER, _MAX_ALL, _MAX_FOUND = 32 << 10, 400, 600 << 10, 200
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -46,7 +51,7 @@ class Origin:
     code sets it, and what it comes to is not to be seen. sure: whether it is certain to be so;
     where it is not, otherwise is the value that it has unless code sets it.
     seen: the file by which it is known that another folder is used, "" for none. overrides: all
-    that was found in code about it.
+    that was found in code about it. cut: the value is longer than what is told of it.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Origin:
     seen: str = ""
     overrides: tuple[Override, ...] = field(default=())
     otherwise: str | None = None
+    cut: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As it goes over the wire."""
@@ -85,7 +91,7 @@ def written(value: object) -> str | None:
         return "1" if value else "0"
     if isinstance(value, type):
         return f"{value.__module__}:{value.__qualname__}"
-    return str(value)[:_MAX_TEXT]
+    return str(value)
 
 
 def shown(setting: Setting, text: str | None) -> str | None:
@@ -98,7 +104,38 @@ def comes_to(setting: Setting, text: str | None, version: str | None) -> str | N
     try:
         return written(values.value(setting, text, version))
     except ValueError:
-        return text and text[:_MAX_TEXT]
+        return text
+
+
+def fitting(found: Sequence[Origin]) -> list[Origin]:
+    """The same, with what is too long cut, so that all of it goes over the wire in one line.
+
+    Passwords are hidden by now: of a text that was cut nobody could tell where one is.
+    """
+    most, made = _MAX_TEXT, list(found)
+    while True:
+        made = [_cut(one, most) for one in made]
+        size = sum(len(json.dumps(one.to_json())) for one in made)
+        if size <= _MAX_ALL or most < 50:
+            return made
+        most //= 2
+
+
+def _cut(one: Origin, most: int) -> Origin:
+    few = min(most, _MAX_OTHER)
+    others = tuple(
+        replace(other, value=f"{other.value[:few]}…")
+        if other.value and len(other.value) > few + 1
+        else other
+        for other in one.overrides
+    )
+    return replace(
+        one,
+        value=one.value and one.value[:most],
+        otherwise=one.otherwise and one.otherwise[:most],
+        overrides=others,
+        cut=one.cut or len(one.value or "") > most,
+    )
 
 
 def with_kernels(found: list[Origin]) -> list[Origin]:
@@ -118,7 +155,8 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
 
 
 def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) -> list[Finding]:
-    """What is wrong with the settings as they are, those that code sets among them.
+    """What is wrong with the settings as they are, those that code sets among them: of these
+    ``set_by`` among the parameters says where, and no variable mends it.
 
     env: what it was started with.
     """
@@ -135,7 +173,7 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
         elif one.by == "variable" and lost:
             first = {**_told(one), "where": lost[0].where}
             told.append(Finding("setting-forced", "advice", (one.variable,), params=first))
-        if certain and not BY_NAME[one.name].secret:
+        if certain and not masks.is_masked(one.name, one.value or ""):
             for other in BY_NAME[one.name].same or (one.name,):
                 texts.pop(other, None)
             if one.value is not None:
@@ -143,7 +181,16 @@ def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) ->
     # Of what is not to be seen nothing is said.
     unknown = {one.name for one in found if one.computed or (one.by == "unknown" and not one.value)}
     checked = [one for one in rules.check(texts, about) if not unknown.intersection(one.settings)]
-    return checked + told
+    code = {one.name: one.where or one.seen for one in found if one.by == "code"}
+    return [_in_code(one, code) for one in checked] + told
+
+
+def _in_code(finding: Finding, code: Mapping[str, str | None]) -> Finding:
+    """A finding with the line that sets what it is about, where no variable does."""
+    where = next((code[name] for name in finding.settings if code.get(name)), None)
+    if where is None:
+        return finding
+    return replace(finding, params={**finding.params, "set_by": where}, change={})
 
 
 def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | None:
@@ -153,5 +200,7 @@ def _set_to(one: Origin, env: Mapping[str, str], versions: Versions) -> str | No
 
 
 def _told(one: Origin) -> dict[str, Any]:
-    where, value = one.where or one.seen, "none" if one.value is None else one.value
+    # An address may be anywhere by mistake.
+    value = "none" if one.value is None else brief(one.value, _MAX_FOUND)
+    where = one.where or one.seen
     return {"name": one.name, "variable": one.variable, "value": value, "where": where}

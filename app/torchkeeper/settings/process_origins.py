@@ -23,6 +23,7 @@ from torchkeeper.settings.origins import (
     Versions,
     comes_to,
     findings,
+    fitting,
     shown,
     with_kernels,
 )
@@ -75,7 +76,7 @@ def of_process(pid: int) -> dict[str, Any]:
     told = findings(env, found, About(torch=versions.torch, triton=versions.triton))
     return {
         "process": process.to_json(),
-        "settings": [one.to_json() for one in found],
+        "settings": [one.to_json() for one in fitting(found)],
         "findings": [one.to_json() for one in told],
         "lost": lost,
         "looked": {

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,8 @@ _WORKER = "torch/_inductor/compile_worker"
 _VERSION = re.compile(r"^__version__\s*(?::[^=]+)?=\s*['\"]([^'\"\n]{1,80})['\"]", re.MULTILINE)
 #: Characters of an argument, arguments of a command line, and folders, that are told.
 _MAX_TEXT, _MAX_ARGUMENTS, _MAX_FOLDERS = 200, 50, 20
+#: Characters of a command line that passwords are looked for in.
+_MAX_LOOKED = 4 * masking.MOST
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def look_into(pid: int) -> Process:
     return Process(
         pid,
         _name(pid, command, cwd),
-        masking.hidden([part[:_MAX_TEXT] for part in command if part][:_MAX_ARGUMENTS]),
+        told(command),
         _started(pid),
         python,
         cwd,
@@ -173,6 +175,17 @@ def look_into(pid: int) -> Process:
         list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
+
+
+def told(command: Sequence[str]) -> list[str]:
+    """A command line as it may be shown: without passwords, and bounded."""
+    parts, left = [], _MAX_LOOKED
+    for part in [part for part in command if part][:_MAX_ARGUMENTS]:
+        # What is cut before passwords are hidden may have half of one at its end.
+        looked = len(part) <= min(masking.MOST, left)
+        left -= len(part) if looked else 0
+        parts.append(part if looked else "…")
+    return [part[:_MAX_TEXT] for part in masking.hidden(parts)]
 
 
 def _name(pid: int, command: list[str], cwd: str) -> str:

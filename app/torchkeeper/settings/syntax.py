@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-#: Characters of a value and of a dotted name.
-_MAX_TEXT, _MAX_NAME = 200, 200
+#: Characters of a dotted name.
+_MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -184,4 +184,4 @@ def written(node: ast.expr | None) -> tuple[str | None, bool]:
         text = f"{sign}{value}".encode(errors="backslashreplace").decode()
     except ValueError:
         return None, True  # a number of thousands of digits
-    return text[:_MAX_TEXT], False
+    return text, False

@@ -15,6 +15,7 @@ from torchkeeper.link.words import UserError
 
 FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"
 FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
+HOST = "TORCHINDUCTOR_REDIS_HOST"
 
 
 def values(text: str, format: str | None, **more: str) -> dict[str, str]:
@@ -60,10 +61,9 @@ def left(text: str, format: str, name: str) -> str:
         (f"{TAG}=a exec python x\nexport {TAG}=b", {TAG: "a"}),
         (f"export {TAG}=a\n: ${{{TAG}:=b}} ${{{FX}:=1}}", {TAG: "a"}),
         (f"export {FX}=1 {FOLDER}=$HOME/cache", {FX: "1"}),
-        (
-            f"x=\"$(cat <<EOF\nit's\nEOF\n)\"\ny=$(cat <<-'E' | tr a b\n )\n\tE\n)\n: $((1<<x)) $(cat <<E)\nexport {FX}=1",
-            {FX: "1"},
-        ),
+        (f'x="$(cat <<EOF\nit\'s\nEOF\n)"\nexport {FX}=1', {FX: "1"}),
+        (f"y=$(cat <<-'E' | tr a b\n )\n\tE\n)\nexport {FX}=1", {FX: "1"}),
+        (f": $((1<<x)) $(cat <<E)\nexport {FX}=1", {FX: "1"}),
     ],
 )
 def test_scripts(script: str, expected: dict[str, str]) -> None:
@@ -227,8 +227,38 @@ def test_a_stage_is_chosen() -> None:
     error = refusal(text, "dockerfile", stage="three")
     assert error.why == "The file has 2 of them: one, two."
     told = left(f"FROM x\nENV {TAG}=a\nARG V=1\nENV {FX}=$V", "dockerfile", FX)
-    assert told == "it is made of ${V}, which no ENV of the stage tells (line 4)"
+    assert told == "it is made of another variable, ${V}, which no ENV of the stage tells (line 4)"
     assert "A quote" in str(refusal(f"ENV {FX}='1", "dockerfile").params["why"])
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        (f"export {URL}=redis://:pa$hunter2@h:1/0", "sh"),
+        (f'export {URL}="redis://:pa${{word:-hunter2}}@h:1/0"', "sh"),
+        (f'eval "export {URL}=redis://:hunter2@h"', "sh"),
+        (f"{URL}=redis://:pa$hunter2@h:1/0", "env"),
+        (f'{URL}="redis://:pa${{word:-hunter2}}@h:1/0"', "env"),
+        (f"ENV {URL}=redis://:pa$hunter2@h:1/0", "dockerfile"),
+        (f"ENV {URL} redis://:pa${{word:-hunter2}}@h:1/0", "dockerfile"),
+        (f'{URL}: "redis://:pa$(hunter2)@h:1/0"\n{FX}: "1"', "kubernetes"),
+        (f'env:\n- name: {URL}\n  value: "redis://:pa$(hunter2)@h:1/0"', "kubernetes"),
+        (f"env:\n- name: {URL}\n  value: *hunter2", "kubernetes"),
+        (f"{HOST}=me:$hunter2@h", "env"),
+    ],
+)
+def test_no_part_of_a_password_is_quoted(text: str, format: str) -> None:
+    """It is said how a dollar is written that is a part of it."""
+    try:
+        read = formats.read(text, format, "x")
+    except UserError as error:
+        told = f"{error} {error.params}"
+        assert "hunter2" not in told
+        assert "single quotes" in told or "YAML" in told
+    else:
+        assert "hunter2" not in str(read.left)
+        assert read.profile.values.get(URL) in (None, "redis://:pa$(hunter2)@h:1/0")
+        assert read.left or URL in read.profile.values
 
 
 POD = f"""\

@@ -98,3 +98,5 @@ def test_servers_that_the_environment_names() -> None:
     assert str(one.address) == "redis://localhost:7000/0"
     assert list(from_environment({"TORCHINDUCTOR_REDIS_URL": "nonsense"})) == []
     assert list(from_environment({})) == []
+    # No host, and a password is not taken for the name of a user.
+    assert list(from_environment({"TRITON_REDIS_HOST": f"{SECRET}@h"})) == []

@@ -142,7 +142,8 @@ class DoctorDialog(Dialog):
 
     def _asked(self) -> Asked:
         facts = self.choice_of.facts or {}
-        values = diagnosing.values_of(clean_environment())
+        env = clean_environment()
+        values = diagnosing.values_of(env)
         chosen = self.scope.currentData()
         if chosen is not None:
             places = [str(chosen)]
@@ -151,7 +152,7 @@ class DoctorDialog(Dialog):
         reads = (one.facts.get("cache_dir") for one in self._environments.every if one.facts)
         return Asked(
             self.choice_of.python, facts, values, tuple(dict.fromkeys(places)), chosen is None,
-            tuple(x for x in reads if isinstance(x, str)),
+            tuple(x for x in reads if isinstance(x, str)), tuple(env),
         )  # fmt: skip
 
     def _use(self) -> None:
@@ -293,5 +294,9 @@ class DoctorDialog(Dialog):
 
     def done(self, result: int) -> None:
         self.mender.drop()
-        self.diagnosis.close()
+        if self.mender.busy:
+            # What was agreed to is done, one after the other, although nobody looks on.
+            self.mender.outlive(self.parentWidget())
+        else:
+            self.diagnosis.close()
         super().done(result)

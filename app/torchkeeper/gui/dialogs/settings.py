@@ -99,15 +99,22 @@ class SettingsDialog(Dialog):
         self.page.use(facts)
         self.origins.use(self.choice_of.python if facts is not None else "")
 
-    def _made(self, profile: Profile, lacking: list[str]) -> None:
+    def _made(self, profile: Profile, lacking: list[str], left: list[str]) -> None:
         """A profile of where values come from: it is begun, and kept when somebody says so."""
         self.tabs.setCurrentWidget(self.page)
         self.page.add(profile)
+        why = []
         if lacking:
+            why.append(self.tr("{} has a password, which nobody is shown.").format(
+                ", ".join(lacking)))  # fmt: skip
+        if left:
+            why.append(self.tr("{} is left out: it cannot be shown whole, or is too long.").format(
+                ", ".join(left)))  # fmt: skip
+        if why:
             self.page.notice.tell(
                 UserError(
-                    self.tr("A password was not taken along."),
-                    self.tr("{} has one, which nobody is shown.").format(", ".join(lacking)),
+                    self.tr("Not everything was taken along."),
+                    " ".join(why),
                     self.tr("Type it into its field before you save the profile."),
                 )
             )

@@ -16,6 +16,7 @@ from torchkeeper.link.words import UserError
 class Asked(NamedTuple):
     """What is to be looked at. facts: as a probe tells, empty where there is no torch. machine:
     whether the user's other caches are looked at, too. reads: folders that other environments use.
+    variables: names of all that are set there.
     """
 
     python: str
@@ -24,6 +25,7 @@ class Asked(NamedTuple):
     places: tuple[str, ...]
     machine: bool
     reads: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
 
 
 class Diagnosis(QObject):
@@ -135,7 +137,13 @@ class Diagnosis(QObject):
         asked = self.asked
         assert asked is not None
         self._request = diagnosing.request(
-            asked.places, asked.facts, asked.values, toolchain, asked.reads, asked.machine
+            asked.places,
+            asked.facts,
+            asked.values,
+            toolchain,
+            asked.reads,
+            asked.machine,
+            asked.variables,
         )
         listener = Listener(
             findings=self._heard, progress=self._progress, result=self._over, failed=self._failed

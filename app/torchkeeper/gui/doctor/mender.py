@@ -125,6 +125,17 @@ class Mender(QObject):
         self._plans, self._envs = [], None
         self.changed.emit()
 
+    def outlive(self, parent: QObject | None) -> None:
+        """Go on with what is being done when the page is gone, and end after it."""
+        self.setParent(parent)
+        self._diagnosis.setParent(self)
+        self.changed.connect(self._leave)
+
+    def _leave(self) -> None:
+        if not self.busy:
+            self._diagnosis.close()
+            self.deleteLater()
+
     def clear(self) -> None:
         """Forget what was mended before."""
         self.drop()
@@ -153,12 +164,16 @@ class Mender(QObject):
 
     def _known(self) -> None:
         """Once all environments have said what they are, go on with what needs that."""
-        every = self._environments.every
         if self._envs is None:
             return
-        self._environments.ask_all()
-        if not any(one.state in (State.UNASKED, State.ASKING) for one in every):
-            then, self._envs = self._envs, None
+        self._environments.find()
+        self._environments.ask_all()  # which may have come here again
+        waits = (State.UNASKED, State.ASKING)
+        known = self._environments.found and not any(
+            one.state in waits for one in self._environments.every
+        )
+        if known and (then := self._envs) is not None:
+            self._envs = None
             then()
 
     def _everywhere(self, plan: Plan, then: Callable[[], None]) -> None:
@@ -244,7 +259,7 @@ class Mender(QObject):
 
     def undo(self, one: Mended) -> None:
         """Bring back what a fix moved to the trash, and look again."""
-        job = self._operations.undo(one.told.finding.place)
+        job = self._operations.undo(one.told.finding.place, str(one.job.result["receipt"]))
 
         def looked(_: bool) -> None:
             self._looking = False

@@ -11,6 +11,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.login import secret
 from torchkeeper.gui.profiles import words
 from torchkeeper.gui.profiles.editors import Editor
+from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
 
@@ -81,6 +82,7 @@ class AddressEdit(Editor):
         self.address.setText(address)
         self.password.setText(password)
         self.reveal.setChecked(False)
+        self._hide(address)
 
     def use_version(self, version: str | None) -> None:
         super().use_version(version)
@@ -96,8 +98,23 @@ class AddressEdit(Editor):
             # What was pasted or typed moves to where it is not seen.
             self.password.setText(password)
             self.address.setText(address)
+        if self.address.echoMode() != QLineEdit.EchoMode.Normal:
+            self._hide(address)
         self.changed.emit()
 
+    def _hide(self, address: str) -> None:
+        """Hide an address that cannot be read, in which a password may be anywhere."""
+        password = self.password.text()
+        text = together(address, password)
+        told = masks.shown(self.setting.name, text)
+        # A user without a password is one, too.
+        hide = told == masks.HIDDEN if password else told != text
+        self.address.setEchoMode(_echo(self.reveal.isChecked() or not hide))
+
     def _reveal(self, on: bool) -> None:
-        mode = QLineEdit.EchoMode.Normal if on else QLineEdit.EchoMode.Password
-        self.password.setEchoMode(mode)
+        self.password.setEchoMode(_echo(on))
+        self._hide(self.address.text())
+
+
+def _echo(seen: bool) -> QLineEdit.EchoMode:
+    return QLineEdit.EchoMode.Normal if seen else QLineEdit.EchoMode.Password

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 from torchkeeper.gui import forms
 from torchkeeper.gui.dialogs.base import choose_folder
 from torchkeeper.gui.profiles import words
+from torchkeeper.settings import masks
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
 
@@ -118,8 +119,6 @@ class TextEdit(Editor):
             self._line.addStretch(1)
         else:
             self._line.addWidget(self.edit, 1)
-        if setting.secret:
-            self.edit.setEchoMode(QLineEdit.EchoMode.Password)
         self.setLayout(self._line)
         self.setFocusProxy(self.edit)
         self.use_version(None)
@@ -134,6 +133,8 @@ class TextEdit(Editor):
             self.edit.setText(text or "")
             # Of a long one the beginning is seen.
             self.edit.setCursorPosition(0)
+        hide = masks.has_password(self.setting.name, text or "")
+        self.edit.setEchoMode(QLineEdit.EchoMode.Password if hide else QLineEdit.EchoMode.Normal)
         self._tip()
         self.use_version(self.version)
 

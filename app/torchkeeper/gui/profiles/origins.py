@@ -30,9 +30,10 @@ from torchkeeper.gui.profiles.checked import Checked
 from torchkeeper.gui.profiles.divided import Divided
 from torchkeeper.gui.trees import columns
 from torchkeeper.link import say, settled
-from torchkeeper.link.profiles.profile import Profile
+from torchkeeper.link.profiles.profile import Profile, impossible
 from torchkeeper.link.settled import Settled
 from torchkeeper.link.words import UserError, printable
+from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME
 
@@ -45,32 +46,37 @@ if TYPE_CHECKING:
 _NAME = Qt.ItemDataRole.UserRole
 #: Characters of a command in the choice.
 _COMMAND = 100
-#: What stands for a password (link.settled).
-_HIDDEN = "…"
 
 
-def profile_of(found: Settled, name: str) -> tuple[Profile, list[str]]:
-    """What variables and code set there, as a profile, and the variables whose password it lacks:
-    nobody is shown it. What is as PyTorch has it is left to PyTorch.
+def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]]:
+    """What variables and code set there, as a profile; the variables whose password it lacks:
+    nobody is shown it; and those that it lacks altogether: they are no address without what is
+    hidden, or too long for a profile. What is as PyTorch has it is left to PyTorch.
     """
-    values, lacking = {}, []
+    values, lacking, left = {}, [], []
     for one in found.shown(True):
         if one.by not in ("variable", "code") or one.value is None or one.computed or not one.sure:
             continue
         variable = one.variable if one.by == "variable" and one.variable else one.name
         text = one.value
-        if BY_NAME[one.name].secret and _HIDDEN in text:
-            text = apart(text)[0].replace(f"{_HIDDEN}@", "")
+        hidden = masks.is_masked(one.name, text)
+        if hidden:
+            text = apart(text)[0].replace(f"{masks.HIDDEN}@", "")
+        if one.cut or impossible(text) or masks.is_masked(one.name, text):
+            left.append(variable)
+            continue
+        if hidden:
             lacking.append(variable)
         values[variable] = text
-    return Profile(name, values), lacking
+    return Profile(name, values), lacking, left
 
 
 class OriginsPage(QWidget):
     """Asks only while it is seen: an interpreter takes seconds to say what its torch holds."""
 
-    #: A profile is to be made of this: the profile, and the variables whose password it lacks.
-    making = Signal(object, object)
+    #: A profile is to be made of this: the profile, the variables whose password it lacks,
+    #: and those that it lacks altogether.
+    making = Signal(object, object, object)
 
     def __init__(self, engines: Engines) -> None:
         super().__init__()

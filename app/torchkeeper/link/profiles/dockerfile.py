@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torchkeeper.link.profiles.profile import MOST_VALUE, Profile, ordered
-from torchkeeper.link.profiles.taking import Taking, control, unread, unwritable
+from torchkeeper.link.profiles.taking import Taking, control, made_of, unread, unwritable
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
 
+_LITERAL = "a $ that is a part of it stands in single quotes"
 _DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*")
 _HEREDOC = re.compile(r"(?<!\S)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*|[0-9@*#])|\{([A-Za-z_]\w*)([^}]*)\})")
@@ -72,8 +73,8 @@ def read(text: str, stage: str | None = None) -> Taking:
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
             line, reference = chosen.lines[name]
-            why = f"it is made of {reference}, which no ENV of the stage tells (line {line})"
-            taking.leave(name, why)
+            said = f"another variable, {reference}, which no ENV of the stage tells"
+            taking.leave(name, f"it is {made_of(name, said, _LITERAL)} (line {line})")
         else:
             taking.take(name, value or "")
     return taking

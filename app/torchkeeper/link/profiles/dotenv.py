@@ -14,10 +14,12 @@ import re
 from collections.abc import Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered
-from torchkeeper.link.profiles.taking import Lines, Taking, control, unread, unwritable
+from torchkeeper.link.profiles.taking import Lines, Taking, control, made_of, unread, unwritable
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
+_LITERAL = "a $ that is a part of it stands in single quotes"
+_BARE = f"it has a $, which some take for a variable; {_LITERAL}"
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
@@ -107,20 +109,21 @@ def _end(text: str, at: int) -> int:
 
 def _take(taking: Taking, name: str, value: str, why: str, line: int) -> None:
     if why and name in BY_NAME:
-        taking.leave(name, f"{why} (line {line})")
+        told = f"it is {made_of(name, why, _LITERAL)}" if why != _BARE else why
+        taking.leave(name, f"{told} (line {line})")
     else:
         taking.take(name, value)
 
 
 def _made_of(value: str) -> str:
-    """Of what other a text is made, in a clause; "" of what is whole."""
+    """Of what other a text is made, or _BARE; "" of what is whole."""
     reference = _REFERENCE.search(value)
     if reference is None:
         return ""
-    # No more of it is told: what follows may be a part of a password.
+    # No more of it is told: what follows may be a part of something else.
     if reference[0].startswith("${"):
-        return f"it is made of another variable, {reference[0]}…}}"
-    return "it has a $, which some take for a variable; single quotes keep it"
+        return f"another variable, {reference[0]}…}}"
+    return _BARE
 
 
 def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:

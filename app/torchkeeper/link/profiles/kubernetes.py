@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchkeeper.link.profiles.profile import Profile, ordered, with_password
-from torchkeeper.link.profiles.taking import Taking
+from torchkeeper.link.profiles.taking import Taking, made_of
 from torchkeeper.link.profiles.yamlnodes import Node, documents
 from torchkeeper.link.words import user_error
 from torchkeeper.settings.known import BY_NAME
@@ -21,6 +21,7 @@ _SECRET = re.compile(r"([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/([-._a-zA-Z0-9]{
 _DOLLARS = re.compile(r"\${2,}|\$(?=\()")
 _EXPANDED = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_LITERAL = "a $( that is a part of it is written $$("
 #: How deep containers are looked for.
 _DEPTH = 24
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -206,8 +207,8 @@ def _value(name: str, value: Node, taking: Taking, plain: bool) -> None:
         return
     references = [m[1] for m in _EXPANDED.finditer(text) if m[1] is not None]
     if references and name in BY_NAME:
-        said = f"$({references[0]})"
-        taking.leave(name, f"it is made of another variable, {said} (line {value.line})")
+        said = made_of(name, f"another variable, $({references[0]})", _LITERAL)
+        taking.leave(name, f"it is {said} (line {value.line})")
         return
     taking.take(name, _EXPANDED.sub("$", text))
 

@@ -10,12 +10,16 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchkeeper.artifacts.masking import brief
 from torchkeeper.link.profiles.profile import Profile, left_open, ordered
 from torchkeeper.link.profiles.shellwords import BESIDE, PIPE, Command, Word, commands
-from torchkeeper.link.profiles.taking import NO_SETTING, Taking
+from torchkeeper.link.profiles.taking import NO_SETTING, Taking, made_of
 from torchkeeper.settings.known import BY_NAME
 
 _WIDTH = 96
+#: Characters of what is told of the argument of a command.
+_MOST = 200
+_LITERAL = "a $ or ` that is a part of it stands in single quotes"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARES = ("export", "declare", "typeset", "readonly", "local")
 #: What runs what comes after it, with the same variables.
@@ -137,7 +141,9 @@ class _Script:
                 if one.text in BY_NAME:
                     self._unclear(one.text, word.line, f"{what} sets it when the script is run")
         elif what in _SOURCES and arguments:
-            named = f"{what} {arguments[0].text}" if not arguments[0].needs else what
+            # What is evaluated may have an address in it.
+            said = brief(arguments[0].text, _MOST)
+            named = f"{what} {said}" if not arguments[0].needs else what
             self._left.append((f"line {word.line}: {named}", "what that sets is not looked at"))
 
     def _unclear(self, name: str, line: int, why: str) -> None:
@@ -155,7 +161,9 @@ class _Script:
         if name.endswith("+"):
             word = word._replace(needs="what it had before")
             name = name.removesuffix("+")
-        why = f"it is made of {word.needs}" if word.needs else doubt or _doubt(command)
+        why = doubt or _doubt(command)
+        if word.needs and name in BY_NAME:
+            why = f"it is {made_of(name, word.needs, _LITERAL)}"
         self._variables[name] = _Variable(value, word.line, why)
         if exported or self._all:
             self._exported[name] = word.line

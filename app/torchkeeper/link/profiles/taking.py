@@ -69,6 +69,17 @@ def unwritable(name: str, format: str, why: str) -> UserError:
     return user_error("profile-text-uncarried", {"name": name, "format": format, "why": why})
 
 
+def made_of(name: str, what: str, literal: str) -> str:
+    """That the text of a setting is made of something, in a clause. Of one that may hold a password
+    no part is told: what looks like a variable may be some characters of it.
+
+    literal: how a $ is written that is only that, in a clause.
+    """
+    if not BY_NAME[name].secret:
+        return f"made of {what}"
+    return f"made of {what.partition(',')[0]}; {literal}"
+
+
 def control(text: str) -> str:
     """The first character of a text that no line can have, made visible; "" where none is."""
     kinds = ("Cc", "Zl", "Zp")

@@ -7,6 +7,7 @@ its line.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ _NULL = "tag:yaml.org,2002:null"
 _MERGE = "tag:yaml.org,2002:merge"
 #: Mappings that are merged into one, and keys of one, at most.
 _MERGES, _KEYS = 8, 10_000
+#: What a message quotes of the text, which may be a password: *word is an alias.
+_QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
 #: Documents of a text, and keys and items that are looked at in all of them, at most. A manifest of
 #: the largest size that is read needs a quarter of these.
 _DOCUMENTS, _STEPS = 1000, 1_000_000
@@ -120,7 +123,8 @@ def documents(text: str) -> list[Node]:
         found = list(itertools.islice(composed, _DOCUMENTS + 1))
     except yaml.MarkedYAMLError as e:
         line = e.problem_mark.line + 1 if e.problem_mark else 1
-        why = f"It is no YAML: {printable(e.problem or e.context or '', 200)}"
+        said = _QUOTED.sub("something", e.problem or e.context or "")
+        why = f"It is no YAML: {printable(said, 200)}"
         raise unread(line, why) from e
     except yaml.YAMLError as e:
         raise unread(1, f"It is no YAML: {printable(str(e), 200)}") from e

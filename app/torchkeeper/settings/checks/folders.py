@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.masking import hidden
+from torchkeeper.artifacts.masking import MOST, brief
 from torchkeeper.settings.checks.about import About, Values
 from torchkeeper.settings.finding import Finding
 
@@ -40,20 +40,20 @@ def written(values: Values, _: About) -> Iterator[Finding]:
 
 def _shown(folder: str) -> str:
     """A folder as a finding tells it: an address may be there by mistake, with a password."""
-    return hidden([folder[:200]])[0]
+    return brief(folder, 200)
 
 
 def _unquoted(text: str) -> str:
     bare = text.strip(" \t\r\n'\"")
-    return bare if bare != text and os.path.isabs(bare) else ""
+    return bare if bare != text and os.path.isabs(bare) and len(bare) < MOST else ""
 
 
-def blanks(values: Values, _: About) -> Iterator[Finding]:
+def blanks(values: Values, about: About) -> Iterator[Finding]:
     """The C++ compiler gets a broken path: kernels, and in the temporary folder headers."""
     for name in (_CACHE, _TEMPORARY):
         text = values.get(name, "")
         if UNQUOTED.search(text) and not _unquoted(text):
-            yield Finding("folder-blank", "error", (name,),
+            yield Finding("folder-blank", "warning" if about.gpu else "error", (name,),
                           params={"name": name, "folder": _shown(text)})  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.masking import MOST, brief
 from torchkeeper.settings.checks.about import (
     BUNDLED,
     HOST,
@@ -24,6 +24,7 @@ from torchkeeper.settings.checks.about import (
 )
 from torchkeeper.settings.checks.texts import whole
 from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.masks import HIDDEN, shown
 from torchkeeper.settings.values import on
 from torchkeeper.stores.redis import address
 
@@ -105,10 +106,12 @@ def url_password(values: Values, _: About) -> Iterator[Finding]:
 
 
 def _password(text: str) -> bool:
-    try:
-        return bool(urlsplit(text).password) or "password=" in text
-    except ValueError:
-        return "@" in text
+    """Whether there is one for certain: a user alone is hidden, too, and what is no address."""
+    told = shown(URL, text)
+    if told != HIDDEN:
+        return told != text and f"://{HIDDEN}@" not in told
+    after = text.partition("://")[2] or text
+    return "@" in text or brief(after, MOST) != after
 
 
 def host(values: Values, _: About) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import difflib
 import functools
 from collections.abc import Iterator
 
-from torchkeeper.artifacts.masking import hidden
+from torchkeeper.artifacts.masking import MOST, brief
 from torchkeeper.settings.checks.about import URL, About, Values
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME, SETTINGS
@@ -106,7 +106,7 @@ def unknown(values: Values, about: About) -> Iterator[Finding]:
         if meant is None:
             continue
         text = values.get(name)
-        moves = text is not None and meant not in values and hidden([text]) == [text]
+        moves = text is not None and meant not in values and brief(text, MOST) == text
         moves = moves and not BY_NAME[meant].secret
         change = {name: None, meant: text} if moves else {}
         yield Finding("variable-unknown", "warning", (name, meant),

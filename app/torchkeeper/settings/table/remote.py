@@ -58,7 +58,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "TORCHINDUCTOR_REDIS_HOST", "host", "text", "server",
         "The host of the Redis server, where no password is asked for.",
-        (("2.9", "localhost"),), _REMOTE, conflicts=("TORCHINDUCTOR_REDIS_URL",),
+        (("2.9", "localhost"),), _REMOTE, conflicts=("TORCHINDUCTOR_REDIS_URL",), secret=True,
     ),
     Setting(
         "TORCHINDUCTOR_REDIS_PORT", "port", "number", "server",

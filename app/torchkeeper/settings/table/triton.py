@@ -45,6 +45,7 @@ SETTINGS: tuple[Setting, ...] = (
         "TRITON_REDIS_HOST", "host", "text", "triton",
         "The host of Triton's Redis server.",
         (("3.5", "localhost"),), _KNOBS, "triton.knobs.redis.host", False, needs=_BACKEND,
+        secret=True,
     ),
     Setting(
         "TRITON_REDIS_PORT", "port", "number", "triton",

@@ -260,9 +260,10 @@ def _prune(root: str, folder: str) -> bool:
     return True
 
 
-def undo(place: str, report: Report, left: Left) -> Purged:
+def undo(place: str, report: Report, left: Left, only: str | None = None) -> Purged:
     """Put the latest purge back, times included; where nothing of it can be, the one before. One
-    that was cut off is put back by that alone.
+    that was cut off is put back by that alone. only: the receipt of the purge that is meant, which
+    need not be the latest.
 
     A file whose path is taken again stays in the trash and goes to ``left``.
     Raises Problem("nothing-to-undo" | "place-busy" | "place-unwritable"), and ("undo-full") where
@@ -275,6 +276,8 @@ def undo(place: str, report: Report, left: Left) -> Purged:
                 return Purged(one.entries, one.files, one.bytes)
         done = Purged()
         bins = receipts.folders_of(root)
+        if only is not None:
+            bins = [bin_ for bin_ in bins if os.path.basename(bin_) == os.path.basename(only)]
         for bin_ in reversed(bins):
             done = _undo(root, bin_, report, left)
             if done.files or done.entries:

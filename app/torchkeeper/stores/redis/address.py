@@ -179,4 +179,6 @@ def _host(environ: Mapping[str, str], prefix: str) -> str | None:
     if not host and not port:
         return None
     host = host or "localhost"
+    if set(host) & set("@/?#"):
+        return None  # no host; a password may stand in it, and be taken for the name of a user
     return f"redis://{f'[{host}]' if ':' in host else host}:{port or DEFAULT_PORT}/0"
