@@ -198,7 +198,9 @@ def test_what_is_imported_and_what_is_left(config: Config) -> None:
     )
     which = config("check", "pod.yaml")
     assert (which.code, "They are: a, b." in which.err) == (2, True)
-    assert config("check", "pod.yaml", "--container", "a").out.startswith("pod: 1 setting, nothing")
+    assert config("check", "pod.yaml", "--container", "a").out.startswith(
+        "pod: 1 setting and 1 left out, "
+    )
     left = f"left: {FOLDER}: it is made of another variable, $(HOME) (line 6)."
     for command in (("show",), ("export", "--format", "sh"), ("import", "--name", "pod")):
         ran = config(*command, "pod.yaml", "--container", "a")

@@ -36,6 +36,8 @@ def check(args: argparse.Namespace) -> int:
         output.lines(findings.lines(found))
     read.check_told(args.profile or "")
     count = say.count(len(one.values), "setting", "settings")
+    if read.untold:
+        count += f" and {len(read.untold):,} left out"
     said = f"{printable(one.name)}: {count}, {findings.summary(found)}."
     result = {"profile": one.name, "settings": len(one.values), "findings": len(found),
               "left": findings.left_json(left),
