@@ -986,7 +986,8 @@ CATALOGUE: dict[str, Words] = {
     "profile-container-which": Words(
         "Several there set variables, and not the same.",
         "They are: {names}.",
-        "Say which one with --container NAME.",
+        "Say which one with --container NAME; for --profile, make a profile of it first, with "
+        "“torchkeeper config import”.",
     ),
     "profile-container-unknown": Words(
         "There is no container {container}.", "There are: {names}.", "Name one of them."

@@ -1,11 +1,13 @@
 """A profile as a .env file, which everybody reads in another way, and settings from one.
 
-Tests have what is written read by sh and by python-dotenv. Of the others, after their manuals:
-``docker run --env-file`` takes all that follows the = as it is, quotes too; Compose and systemd
-(EnvironmentFile=) take away a pair of quotes. All treat blanks, #, $, backslashes and single quotes
-in ways of their own. So what all read the same is written as it is; what all but the first do, in
-single quotes. What is read may be meant for any of them, and has its lines told, so that it is read
-here and not with python-dotenv.
+Tests have what is written read by sh and by python-dotenv. ``docker run --env-file`` takes all that
+follows the = as it is, quotes too (docker/cli, issues 3630 and 4665). Compose and systemd take
+single quotes away, and no variable is put in between them (Compose's manual, “Syntax for
+environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and backslashes in ways of their
+own: what all read the same is written as it is; all else stands in single quotes.
+
+What is read may be meant for any of them, and what is left is told with its line; python-dotenv
+would put variables in instead.
 """
 
 from __future__ import annotations
