@@ -3,8 +3,8 @@
 Tests have what is written read by sh and by python-dotenv. ``docker run --env-file`` takes all that
 follows the = as it is, quotes too (docker/cli, issues 3630 and 4665). Compose and systemd take
 single quotes away, and no variable is put in between them (Compose's manual, “Syntax for
-environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and backslashes in ways of their
-own: what all read the same is written as it is; all else stands in single quotes.
+environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and backslashes in
+ways of their own: what all read the same is written as it is; all else stands in single quotes.
 
 What is read may be meant for any of them, and what is left is told with its line; python-dotenv
 would put variables in instead.
