@@ -63,7 +63,7 @@ def left(text: str, format: str, name: str) -> str:
         (f"export {FX}=1 {FOLDER}=$HOME/cache", {FX: "1"}),
         (f'x="$(cat <<EOF\nit\'s\nEOF\n)"\nexport {FX}=1', {FX: "1"}),
         (f"y=$(cat <<-'E' | tr a b\n )\n\tE\n)\nexport {FX}=1", {FX: "1"}),
-        (f": $((1<<x)) $(cat <<E)\nexport {FX}=1", {FX: "1"}),
+        (f": $((1<<x)) $(cat <<E) $(cat <<<E\n)\nexport {FX}=1", {FX: "1"}),
     ],
 )
 def test_scripts(script: str, expected: dict[str, str]) -> None:
