@@ -338,9 +338,7 @@ def test_a_folder_that_nothing_reads(
 
 def test_the_same_entries_twice(doctor: Doctor, cache: Path, tmp_path: Path) -> None:
     other = shutil.copytree(cache, tmp_path / "other")
-    # The names of graphs tell what is in them; of the rest, what a listing has read of it.
-    assert doctor(cache, other, only=("duplicates",))["caches-alike"].params["count"] == 2
-    found = doctor(cache, other, only=("duplicates", "broken"))["caches-alike"]
+    found = doctor(cache, other, only=("duplicates",))["caches-alike"]
     assert (found.place, found.params["other"]) == (str(cache), str(other))
     assert found.params["count"] >= 3  # the graph, AOTAutograd's, and the code
     assert found.params["size_bytes"] > 10_000

@@ -11,7 +11,10 @@ from torchkeeper.engine import wire
 from torchkeeper.engine.operations import OPERATIONS
 
 #: What runs what the user points it at, asks servers, or tells of this machine.
-_NOT_ASKED = {"probe", "warm", "verify", "prepare", "server", "facts", "ttl", "cells", "know"}
+_NOT_ASKED = {
+    "probe", "warm", "verify", "prepare", "server", "facts", "ttl", "cells", "know", "toolchain",
+    "settings", "processes", "process_settings", "diagnose",
+}  # fmt: skip
 ASKED = sorted(set(OPERATIONS) - _NOT_ASKED)
 #: What params are called, by what they are.
 PLACES = ("place", "into", "output", "file", "path", "signers", "vouched", "trace")
@@ -94,6 +97,9 @@ def _typed(chance: Random, places: list[str]) -> dict[str, Any]:
         ("filter", text(chance)), ("keys", [text(chance)]), ("kinds", [text(chance)]),
         ("items", [[params["kind"], params["path"]]]),
     ) if chance.random() < 0.3}  # fmt: skip
+    params["fix"] = chance.choice(
+        ("chmod", "touch", "trash-broken", "trash-leftovers", text(chance))
+    )
     params["files"] = [chance.choice(places), text(chance)]
     params["items"] = [[text(chance), text(chance)]]
     params["env"] = chance.choice(({"torch": text(chance)}, {}))

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.settings.secrets import FORMS, MARK, PASSWORDS, SEEN
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.wire import MAX_LINE, encode
+from torchkeeper.link import settled
 from torchkeeper.link.findingwords import said
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
@@ -181,6 +183,20 @@ def test_the_folder_that_its_variable_names(start: Start, cache: Path, tmp_path:
     assert brief(told, FOLDER) == (str(link), "variable", FOLDER, "", True)
     assert by_name(told)[FOLDER]["seen"]
     assert told["looked"]["main"] == ""
+
+
+def test_a_source_that_was_changed_since_it_was_started(start: Start, tmp_path: Path) -> None:
+    """What it says now is not what runs; that is not to be seen, and said."""
+    script = tmp_path / "run.py"
+    script.write_text(f"import os\nos.environ['{FX}'] = '0'\n" + WAIT)
+    pid = start(sys.executable, "run.py", cwd=tmp_path)
+    assert of_process(pid)["looked"]["changed"] == []
+    script.write_text(WAIT)
+    os.utime(script, (time.time() + 60,) * 2)
+    told = of_process(pid)
+    assert told["looked"]["changed"] == ["run.py"]
+    notes = settled.unseen(settled.process_from(told))
+    assert any("run.py was changed since" in note for note in notes)
 
 
 def test_what_is_set_only_where_nothing_is(start: Start, tmp_path: Path) -> None:

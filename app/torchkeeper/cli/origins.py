@@ -46,7 +46,8 @@ def show(args: argparse.Namespace) -> int:
     result: dict[str, Any] = {"of": of, "torch": found.torch, "triton": found.triton}
     if found.process:
         looked = {"kind": found.kind, "main": found.main, "files": found.files,
-                  "unread": found.unread, "stopped": found.stopped}  # fmt: skip
+                  "unread": found.unread, "changed": found.changed,
+                  "stopped": found.stopped}  # fmt: skip
         result |= {"process": asdict(found.process), "lost": found.lost, "looked": looked}
     result["findings"] = [findings.to_json(one) for one in found.findings]
     if args.json:

@@ -94,7 +94,8 @@ def _plan(session: Session, params: dict[str, Any], fix: str, report: Report) ->
 
 def _look(session: Session, place: str, report: Report) -> FolderLook:
     store = session.store(place, report)
-    assert isinstance(store, Folder)
+    if not isinstance(store, Folder):
+        raise Problem("place-not-folder", place=place)
     return FolderLook(place, store.root, report, True, store=store, items=items_of(store, report))
 
 

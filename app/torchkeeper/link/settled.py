@@ -6,7 +6,7 @@ The window asks an engine itself and gives what comes to ``environment_from``, `
 - ``settings`` of an interpreter's engine: {settings: [Origin], torch, triton, findings: [Finding]}
   (settings/origins.py, held.py).
 - ``process_settings {pid}`` of the app's own: the same settings and findings, with {process:
-  Process, lost, looked: {kind, main, files, unread: [[file, why]], stopped}} (settings/
+  Process, lost, looked: {kind, main, files, unread: [[file, why]], changed, stopped}} (settings/
   process_origins.py).
 - ``processes`` of the app's own: rows of Process (settings/processes.py), and {count, hidden,
   sees}.
@@ -58,7 +58,7 @@ class Settled:
     """The settings of an environment or a process.
 
     origins: one of each setting, in the order of a form. process: None for an environment. kind,
-    main, files, unread, stopped: as ``looked`` of ``process_settings``; lost as there.
+    main, files, unread, changed, stopped: as ``looked`` of ``process_settings``; lost as there.
     """
 
     origins: list[Origin]
@@ -70,6 +70,7 @@ class Settled:
     main: str = ""
     files: int = 0
     unread: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     stopped: str = ""
     lost: bool = False
 
@@ -154,6 +155,7 @@ def process_from(told: Mapping[str, Any]) -> Settled:
         str(looked.get("main") or ""),
         _number(looked.get("files")),
         unread,
+        [one for one in _list(looked.get("changed")) if isinstance(one, str)],
         str(looked.get("stopped") or ""),
         told.get("lost") is True,
     )
@@ -301,6 +303,10 @@ def unseen(settled: Settled) -> list[str]:
         told.append("Its program is no source of its own, so no code was looked at.")
     for file, why in settled.unread[:5]:
         told.append(f"{printable(file)} was not looked at: {_UNREAD.get(why, why)}.")
+    for file in settled.changed[:5]:
+        told.append(
+            f"{printable(file)} was changed since the process was started, which runs what it was."
+        )
     if len(settled.unread) > 5:
         told.append(f"{len(settled.unread) - 5:,} more files were not looked at.")
     if settled.stopped in _STOPPED:

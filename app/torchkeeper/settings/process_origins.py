@@ -7,6 +7,8 @@ what other packages do, and which lines of its sources it has come by.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,6 +39,8 @@ _VARIABLE = ("variable", "variable-default", "unset")
 #: What is told of one setting, and of sources that were not read; and characters of a path in it:
 #: all of it goes over the wire in one line.
 _MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
+#: Seconds by which a file has to be newer than a process.
+_SAME_TIME = 2.0
 #: Which kind of folder each of these settings names.
 _KINDS = {FOLDER: "inductor", "TRITON_CACHE_DIR": "triton"}
 
@@ -47,8 +51,9 @@ def of_process(pid: int) -> dict[str, Any]:
     {process: processes.Process as JSON, settings: [Origin as JSON], findings: [Finding as JSON],
     lost: whether it has written over its environment, so that no variable of it is to be seen,
     looked: {kind: one of "script", "module", "code", "none"; main: its path or name, "" for code;
-    files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; stopped: one
-    of programs.STOPPED}}. Raises Problem as ``processes.checked``.
+    files: how many sources were read; unread: [[file, why]], one of programs.UNREAD; changed: of
+    the script and of what sets something, the files that were changed since the process was
+    started; stopped: one of programs.STOPPED}}. Raises Problem as ``processes.checked``.
     """
     processes.checked(pid)
     try:
@@ -86,9 +91,27 @@ def of_process(pid: int) -> dict[str, Any]:
             "unread": [
                 [_file(name, process.cwd), why] for name, why in looked.unread[:_MAX_UNREAD]
             ],
+            "changed": [
+                _file(name, process.cwd) for name in _changed(asked, looked, process, root)
+            ],
             "stopped": looked.stopped,
         },
     }
+
+
+def _changed(
+    asked: programs.Program, looked: programs.Looked, process: processes.Process, root: str
+) -> list[str]:
+    """Sources that are newer than the process: it runs what they said before."""
+    main = [asked.main] if asked.kind == "script" else []
+    found = []
+    for name in dict.fromkeys([*main, *(one.file for one in looked.found)]):
+        with contextlib.suppress(OSError):
+            newer = os.stat(root + name).st_mtime - (process.started or math.inf)
+            # The start is known to a hundredth of a second, and by another clock.
+            if newer > _SAME_TIME:
+                found.append(_file(name, process.cwd))
+    return found[:_MAX_UNREAD]
 
 
 def _file(path: str, cwd: str) -> str:
