@@ -157,6 +157,18 @@ def test_other_caches_of_the_user_are_seen_in_brief(
     assert json.dumps(str(cache)) in json.dumps(codes["caches-alike"])
 
 
+def test_of_a_server_nobody_asks_torch(
+    tk: Tk, tmp_path: Path, bare_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with serving(tmp_path / "server") as server:
+        done = tk("doctor", server.url, "--env", bare_python)
+    assert done.code == 0, done.out + done.err
+    assert "has no limit of memory" in done.out
+    assert "1 piece of advice; 4 checks made." in done.out
+    assert done.err == ""
+
+
 @pytest.mark.slow
 def test_an_interpreter_without_torch(tk: Tk, machine: dict[str, str], bare_python: str) -> None:
     """The folder is looked at all the same, and what cannot be told of it is said."""

@@ -8,6 +8,7 @@ from typing import Any
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.fixing import Fixer
+from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.link import checkwords, diagnosing, findingwords, interpreters, probes
 from torchkeeper.link.diagnosing import Told
 from torchkeeper.link.everywhere import everywhere
@@ -45,9 +46,14 @@ def doctor(args: argparse.Namespace) -> int:
     facts = probes.probe(python)
     env = clean_environment()
     values = diagnosing.values_of(env)
-    toolchain = _toolchain(python, args.json)
-    places = args.places or diagnosing.places_of(facts, values)
-    asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places, env)
+    if args.places and all(map(is_server, args.places)):
+        # For a server nobody needs torch, or other folders.
+        asked = diagnosing.request(args.places, facts, values, {}, variables=env)
+        asked["only"] = [check.name for check in CHECKS if check.about == "server"]
+    else:
+        toolchain = _toolchain(python, args.json)
+        places = args.places or diagnosing.places_of(facts, values)
+        asked = diagnosing.request(places, facts, values, toolchain, _reads(), not args.places, env)
     with Engine() as engine:
         asker = Asker(engine, args.json)
         for one in diagnosing.passwords(asked):
