@@ -984,7 +984,7 @@ CATALOGUE: dict[str, Words] = {
         "There is no stage {stage}.", "The file has {count} of them{names}.", "Name one of them."
     ),
     "profile-container-which": Words(
-        "Several there set variables, and not the same.",
+        "Several parts of the file set variables, each in another way.",
         "They are: {names}.",
         "Say which one with --container NAME; for --profile, make a profile of it first, with "
         "“torchkeeper config import”.",

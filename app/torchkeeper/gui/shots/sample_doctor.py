@@ -40,6 +40,15 @@ RESULT: dict[str, Any] = {
     "left": [{"check": check, "place": samples.SERVER, "code": "password-wrong",
               "params": {"place": samples.SERVER, "server": samples.SERVER}} for check in _LEFT],
 }  # fmt: skip
+#: What needs an interpreter that can be asked.
+_ASKED = ("stale", "torch", "compiler", "header", "triton", "gpu")
+NO_TORCH: dict[str, Any] = {
+    "checks": [check.name for check in CHECKS if check.name not in _ASKED],
+    "left": [
+        {"check": name, "place": "", "code": "interpreter-not-tried", "params": {}}
+        for name in _ASKED
+    ],
+}
 HEALTHY: dict[str, Any] = {"checks": [check.name for check in CHECKS], "left": []}
 #: As ``mend`` answers with ``dry``.
 PLAN: dict[str, Any] = {"plan": 1, "entries": 6, "files": 9, "bytes": 1_204_000}

@@ -50,7 +50,9 @@ def _doctor(stage: Stage) -> None:
     stage.close(window)
     none = user_error("torch-missing", {"python": samples.PYTHON})
     some = {"diagnose": sample_doctor.FOUND[2:4]}
-    window = stage.window(SampleEngines(failing={"interpreters": none}, found=some))
+    engines = SampleEngines(failing={"interpreters": none}, found=some)
+    engines.diagnosed = sample_doctor.NO_TORCH
+    window = stage.window(engines)
     dialog = window.flows.doctor.show_doctor()
     turn(5.0, lambda: dialog.diagnosis.result is not None)
     stage.dialog("doctor-no-torch", dialog)
