@@ -12,8 +12,8 @@ from torchkeeper.settings.programs import PATIENCE, Looked, Program, look_at, pr
 
 SET = "import torch; torch._inductor.config.fx_graph_cache = False\n"
 COMMANDS = {
-    "python serve.py --port 1": ("script", "/work/serve.py"),
-    "python -u -X dev -W error ../serve.py": ("script", "/serve.py"),
+    "python serve.py --port 1": ("script", "/srv/app/serve.py"),
+    "python -u -X dev -W error ../serve.py": ("script", "/srv/serve.py"),
     "python -OOum pkg.serve x": ("module", "pkg.serve"),
     "python -Xdev -m pkg": ("module", "pkg"),
     "python -c x=1 y": ("code", "x=1"),
@@ -28,7 +28,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_what_a_command_line_runs(line: str) -> None:
-    made = program(line.split(" "), "/work", "", "")
+    made = program(line.split(" "), "/srv/app", "", "")
     assert (made.kind, made.main) == COMMANDS[line]
 
 
