@@ -11,7 +11,7 @@ from torchkeeper.link import interpreters, knowing
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.chosen import found
 from torchkeeper.link.profiles.profile import Profile
-from torchkeeper.settings.rules import About
+from torchkeeper.settings.rules import About, about_of
 
 
 def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
@@ -54,7 +54,7 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     one = _given(args)
     applying.check_caches(one)
     applying.allowed(one, None, args.insist)  # what needs no look at torch, first
-    about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
+    about = about_of(knowing.environment(interpreters.chosen(args.env)))
     applying.check_caches(one, about.torch)
     wrong = applying.allowed(one, about, args.insist)
     if not args.json:

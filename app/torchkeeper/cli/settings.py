@@ -7,10 +7,9 @@ import os
 
 from torchkeeper.cli import findings, output, profiles
 from torchkeeper.link import interpreters, knowing, say
-from torchkeeper.link.profiles import applying
 from torchkeeper.link.words import printable
 from torchkeeper.settings.known import SETTINGS
-from torchkeeper.settings.rules import About
+from torchkeeper.settings.rules import About, about_of
 from torchkeeper.settings.rules import check as rules
 from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.values import default
@@ -22,7 +21,7 @@ def check(args: argparse.Namespace) -> int:
     one, left = read
     about = About()
     if args.env:
-        about = applying.about_of(knowing.environment(interpreters.chosen(args.env)))
+        about = about_of(knowing.environment(interpreters.chosen(args.env)))
     # Others are looked at for names that were meant to be settings.
     others = os.environ if args.profile is None else (name for name, _ in left)
     about = about._replace(variables=frozenset(others))

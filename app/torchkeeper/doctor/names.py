@@ -8,14 +8,13 @@ path gets too long to be opened, PyTorch compiles, logs a warning and keeps noth
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 
 from torchkeeper.doctor.check import FolderLook
+from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.finding import Finding
 
 _FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
-SPLITS = re.compile(r"[\s'\"\\]")
 #: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
 #: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
 _ADDED = 140
@@ -26,7 +25,7 @@ _PATH_MAX, _NAME_MAX = 4096, 255
 
 def names(look: FolderLook) -> Iterator[Finding]:
     """What is in the path, how long it is, and how long names may be there."""
-    if found := SPLITS.search(look.place):
+    if found := UNQUOTED.search(look.place):
         character = "blank" if found[0].isspace() else found[0]
         yield Finding("path-blank", "error", _FOLDER, look.place, {"character": character})
     above = len(os.fsencode(look.root)) + 1

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torchkeeper.doctor import names
 from torchkeeper.doctor.check import MachineLook
+from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import About, about_of, check
 
 _FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def switches(look: MachineLook) -> Iterator[Finding]:
     """What the rules say, knowing what the interpreter is."""
-    blank = any(names.SPLITS.search(one.place) for one in look.folders)
+    blank = any(UNQUOTED.search(one.place) for one in look.folders)
     for one in check(look.values, about(look)):
         # What is said of the folder itself is not said again.
         if not (one.code == "folder-blank" and one.settings == (_FOLDER,) and blank):
@@ -24,14 +24,8 @@ def switches(look: MachineLook) -> Iterator[Finding]:
 
 def about(look: MachineLook) -> About:
     """What is known of the environment, for the rules."""
-    devices = look.facts.get("devices")
-    others = [one for one in devices if isinstance(one, Mapping) and one.get("type") != "cpu"] \
-        if isinstance(devices, list) else []  # fmt: skip
     redis: Any = look.toolchain.get("redis")
-    return About(
-        torch=look.facts.get("torch"),
-        triton=look.facts.get("triton"),
-        gpu=bool(others) if isinstance(devices, list) else None,
+    return about_of(look.facts)._replace(
         redis=redis.get("version") is not None if isinstance(redis, Mapping) else None,
         variables=look.variables,
     )

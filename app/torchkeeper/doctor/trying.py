@@ -30,6 +30,7 @@ import sysconfig
 import tempfile
 from typing import Any
 
+from torchkeeper.verdict.commands import instead
 from torchkeeper.warm import header
 from torchkeeper.warm.child import Tell, serve
 from torchkeeper.warm.child import said as said_of
@@ -268,10 +269,10 @@ def _header() -> dict[str, Any]:
     here = os.path.join(os.getcwd(), "headers")
     os.makedirs(here, exist_ok=True)
     with (
-        header.instead(codecache, "_HEADER_DIR", here),
-        header.instead(codecache, "_HEADER_LOCK_DIR", here),
-        header.instead(codecache, "_worker_compile_cpp", lambda *_: None),
-        header.instead(codecache, "_precompile_header", named),
+        instead(codecache, "_HEADER_DIR", here),
+        instead(codecache, "_HEADER_LOCK_DIR", here),
+        instead(codecache, "_worker_compile_cpp", lambda *_: None),
+        instead(codecache, "_precompile_header", named),
         config.patch({"cpp.vec_isa_ok": True}),
     ):
         try:

@@ -201,8 +201,8 @@ def _purge_server(session: Session, plan: ServerPlan, report: Report) -> dict[st
 def undo(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """Put the latest purge of a folder back, or that of a ``receipt``: a restoring.Purged."""
     place, only = path_of(params, "place"), params.get("receipt")
-    left = lambda i, p: tell_left(report, i, p)  # noqa: E731
-    return asdict(trash.undo(place, report, left, str(only) if only else None))
+    named = str(only) if only else None
+    return asdict(trash.undo(place, report, lambda i, p: tell_left(report, i, p), named))
 
 
 def empty_trash(_: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:

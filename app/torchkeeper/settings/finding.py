@@ -17,7 +17,7 @@ class Finding:
     code: what it is. severity: one of SEVERITIES. settings: the variables it is about, the one to
     look at first. place: the cache it is about, or "". params: the evidence; values that hold a
     password are never in it. change: what to set to mend it, by variable, None for what is to be
-    unset; empty where no setting mends it. fix: the name of what ``doctor.fixing`` does about it,
+    unset; empty where no setting mends it. fix: the name of what ``engine.mending`` does about it,
     or "" where there is nothing that a program should do by itself.
     """
 

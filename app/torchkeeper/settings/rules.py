@@ -1,16 +1,16 @@
 """The rules between settings: what a set of them would do, told before anything runs.
 
 Only texts are looked at, so that a form can ask with every key that is typed; what has to be looked
-up, as whether a server answers, is the doctor's (``doctor.settings``).
+up, as whether a server answers, is the doctor's (``doctor.switches``).
 """
 
 from __future__ import annotations
 
 from torchkeeper.settings.checks import caches, folders, profiles, remote, texts, triton
-from torchkeeper.settings.checks.about import About, Rule, Values
+from torchkeeper.settings.checks.about import About, Rule, Values, about_of
 from torchkeeper.settings.finding import SEVERITIES, Finding
 
-__all__ = ["RULES", "About", "Rule", "Values", "check"]
+__all__ = ["RULES", "About", "Rule", "Values", "about_of", "check"]
 
 #: Each rule by itself; a test of each sets it up for real (tests/settings).
 RULES: tuple[Rule, ...] = (

@@ -136,8 +136,8 @@ def _supported(
     # They keep what a check said, and so do the functions that ask them.
     fresh = [copy.copy(isa) for isa in cpu_vec_isa.supported_vec_isa_list]
     with (
-        _instead(cpu_vec_isa, "supported_vec_isa_list", fresh),
-        _instead(cpu_vec_isa.VecISA, "check_build", check),
+        instead(cpu_vec_isa, "supported_vec_isa_list", fresh),
+        instead(cpu_vec_isa.VecISA, "check_build", check),
     ):
         _forget(cpu_vec_isa)
         try:
@@ -163,7 +163,7 @@ def _kernels(isa: Any) -> Iterator[str]:
 
     load = codecache.CppPythonBindingsCodeCache.load_async
     for headers in (True, False):
-        with _instead(codecache, "pick_vec_isa", lambda: isa), config.patch({_HEADERS: headers}):
+        with instead(codecache, "pick_vec_isa", lambda: isa), config.patch({_HEADERS: headers}):
             yield _asked(lambda: load("", device_type="cpu"))
 
 
@@ -174,7 +174,7 @@ def _asked(build: Callable[[], object]) -> str:
     def write(_: str, __: str, extra: str = "", **___: object) -> None:
         raise _Told(extra)
 
-    with _instead(codecache, "write", write):
+    with instead(codecache, "write", write):
         try:
             build()
         except _Told as told:
@@ -183,7 +183,8 @@ def _asked(build: Callable[[], object]) -> str:
 
 
 @contextlib.contextmanager
-def _instead(owner: Any, name: str, value: object) -> Iterator[None]:
+def instead(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Another value of an attribute meanwhile."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:

@@ -219,17 +219,6 @@ def usable(path: str, command: str) -> bool:
     return f"x {path}.gch" not in lines
 
 
-@contextlib.contextmanager
-def instead(owner: Any, name: str, value: object) -> Iterator[None]:
-    """Another value of an attribute meanwhile."""
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
-
-
 def _remove(path: str, locks: str) -> None:
     """Take a useless header away; not while another process is at work on it."""
     stem = os.path.basename(path).partition(".")[0]

@@ -9,7 +9,7 @@ import pytest
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words import UserError
-from torchkeeper.settings.rules import About
+from torchkeeper.settings.rules import About, about_of
 
 FOLDER, TRITON = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
 AOT = "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"
@@ -46,13 +46,13 @@ def test_what_an_interpreter_is_decides_too() -> None:
     """That every compile fails without a GPU is known only of a machine."""
     profile = Profile("p", {BUNDLED: "1"})
     facts = {"torch": "2.13.0+cpu", "triton": "3.7.1", "devices": [{"type": "cpu"}]}
-    about = applying.about_of(facts)
+    about = about_of(facts)
     assert about == About("2.13.0+cpu", "3.7.1", False)
     with pytest.raises(UserError):
         applying.allowed(profile, about)
     gpu = {**facts, "devices": [{"type": "cuda"}, {"type": "cpu"}]}
-    assert all(one.severity != "error" for one in applying.allowed(profile, applying.about_of(gpu)))
-    assert applying.about_of({}) == About()
+    assert all(one.severity != "error" for one in applying.allowed(profile, about_of(gpu)))
+    assert about_of({}) == About()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from torchkeeper.link.findingwords import said
 from torchkeeper.link.profiles import applying
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.words import UserError, printable
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import About, about_of, check
 
 
 class ProfileChoice(QWidget):
@@ -97,7 +97,7 @@ class ProfileChoice(QWidget):
         self.changed.emit()
 
     def _found(self) -> Sequence[Any]:
-        about = applying.about_of(self._facts) if self._facts else About()
+        about = about_of(self._facts) if self._facts else About()
         profile = self._profiles.get(self.name)
         return check(profile.values, about) if profile is not None else ()
 

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
-from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
+from torchkeeper.gui.dialogs.base import confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
+from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.faultlist import FaultList
@@ -33,7 +34,7 @@ _TYPING_MS = 250
 _MARKED = 100
 
 
-class RecipeEditor(Dialog):
+class RecipeEditor(UnsavedDialog):
     """One recipe. The text is the truth: nothing is written into it but by who edits it."""
 
     grows = False
@@ -62,10 +63,6 @@ class RecipeEditor(Dialog):
         #: Of reading and writing the file.
         self._tickets: list[int] = []
         self._example, self._beside = example, ""
-        self._sure = False
-        self._question: ConfirmDialog | None = None
-        #: What was asked for that comes after its end.
-        self._then: Callable[[], object] | None = None
         self.looked: Looked | None = None
         #: The text that it is of, or that is being looked at.
         self._looked_at: str | None = None
@@ -351,58 +348,15 @@ class RecipeEditor(Dialog):
 
     # The end.
 
-    def reject(self) -> None:
-        # Escape and the button of the frame come here, too.
-        if self.unsaved and not self._sure:
-            self._ask()
-            return
-        super().reject()
-
-    def leave(self, then: Callable[[], object]) -> None:
-        self._then = then
-        self.reject()
-
     def done(self, result: int) -> None:
         self._engines.forget(self._ticket)
         for ticket in self._tickets:
             # What is being written is written.
             self._engines.leave(ticket, cancel=False)
         super().done(result)
-        then, self._then = self._then, None
-        if then is not None:
-            then()
 
-    def _ask(self) -> None:
-        if self._question is not None:
-            self._question.activateWindow()
-            return
-        name = words.name_of(self._path) if self._path else self.tr("the new recipe")
-        dialog = confirm(
-            self,
-            self.tr("Unsaved changes"),
-            self.tr("Close without saving {}?").format(name),
-            self.tr("What was changed since it was last saved is lost."),
-            self.tr("Close without saving"),
-            self._close_surely,
-        )
-        self._question = dialog
-        dialog.finished.connect(self._answered)
+    def unsaved_names(self) -> str:
+        return words.name_of(self._path) if self._path else self.tr("the new recipe")
 
-        def save_first() -> None:
-            then = self._then
-            dialog.reject()
-            self._save(lambda: self._close_surely(then))
-
-        save = forms.button(self.tr("&Save"))
-        save.clicked.connect(save_first)
-        dialog.add_way(save)
-
-    def _answered(self, _: int) -> None:
-        """It stays, or is closed by now; later it is closed for its own sake."""
-        self._question = self._then = None
-
-    def _close_surely(self, then: Callable[[], object] | None = None) -> None:
-        """Close without asking; ``then``: what comes after it, where that is not known."""
-        self._then = then or self._then
-        self._sure = True
-        self.reject()
+    def save_unsaved(self, then: Callable[[], object]) -> None:
+        self._save(then)

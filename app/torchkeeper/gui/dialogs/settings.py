@@ -12,11 +12,12 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QTabWidget, QWidget
 
 from torchkeeper.gui import forms
-from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, choose_files, confirm
+from torchkeeper.gui.dialogs.base import choose_files
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.dialogs.profileexport import ProfileExport
 from torchkeeper.gui.dialogs.profileimport import ProfileImport
+from torchkeeper.gui.dialogs.unsaved import UnsavedDialog
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environments
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDropEvent
 
 
-class SettingsDialog(Dialog):
+class SettingsDialog(UnsavedDialog):
     """Both pages are about the environment that is chosen above them; the window stays usable
     beside it.
     """
@@ -45,9 +46,6 @@ class SettingsDialog(Dialog):
         self.setWindowModality(Qt.WindowModality.NonModal)
         self.setAcceptDrops(True)
         self._engines = engines
-        self._sure = False
-        self._question: ConfirmDialog | None = None
-        self._then: Callable[[], object] | None = None
         #: Files that are still to be imported.
         self._files: list[str] = []
         self.choice_of = EnvironmentChoice(environments, self.tr("Any: the newest known defaults"))
@@ -163,62 +161,18 @@ class SettingsDialog(Dialog):
 
     @property
     def unsaved(self) -> bool:
-        return bool(self.page.unsaved) and not self._sure
-
-    def reject(self) -> None:
-        # Escape and the button of the frame come here, too.
-        if self.unsaved:
-            self._ask()
-            return
-        super().reject()
-
-    def leave(self, then: Callable[[], object]) -> None:
-        self._then = then
-        self.reject()
+        return bool(self.page.unsaved)
 
     def done(self, result: int) -> None:
         self.page.let_go()
         self.origins.let_go()
         super().done(result)
-        then, self._then = self._then, None
-        if then is not None:
-            then()
 
-    def _ask(self) -> None:
-        if self._question is not None:
-            self._question.activateWindow()
-            return
+    def unsaved_names(self) -> str:
         left = self.page.unsaved
-        names = ", ".join(printable(one.name, 64) for one in left[:5])
-        question = self.tr("Close without saving {}?")
         if len(left) > 5:
-            names = say.count(len(left), "profile", "profiles")
-        dialog = confirm(
-            self,
-            self.tr("Unsaved changes"),
-            question.format(names),
-            self.tr("What was changed since it was last saved is lost."),
-            self.tr("Close without saving"),
-            self._close_surely,
-        )
-        self._question = dialog
-        dialog.finished.connect(self._answered)
+            return say.count(len(left), "profile", "profiles")
+        return ", ".join(printable(one.name, 64) for one in left)
 
-        def save_first() -> None:
-            then = self._then
-            dialog.reject()
-            self.page.save_all(lambda: self._close_surely(then))
-
-        save = forms.button(self.tr("&Save"))
-        save.clicked.connect(save_first)
-        dialog.add_way(save)
-
-    def _answered(self, _: int) -> None:
-        """It stays, or is closed by now; later it is closed for its own sake."""
-        self._question = self._then = None
-
-    def _close_surely(self, then: Callable[[], object] | None = None) -> None:
-        """Close without asking; ``then``: what comes after it, where that is not known."""
-        self._then = then or self._then
-        self._sure = True
-        self.reject()
+    def save_unsaved(self, then: Callable[[], object]) -> None:
+        self.page.save_all(then)

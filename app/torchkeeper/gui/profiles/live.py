@@ -13,11 +13,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.link import diagnosing
-from torchkeeper.link.profiles.applying import about_of
 from torchkeeper.link.words import UserError
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import BY_NAME
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import About, about_of, check
 from torchkeeper.settings.servers import servers
 
 #: Milliseconds without a key press before an engine is asked.

@@ -36,15 +36,6 @@ def sent(profile: Profile) -> dict[str, str]:
     }
 
 
-def about_of(facts: Mapping[str, Any]) -> About:
-    """What rules ask for, of what a probe told of an interpreter."""
-    devices = facts.get("devices")
-    gpu = None
-    if isinstance(devices, list):
-        gpu = any(isinstance(one, dict) and one.get("type") != "cpu" for one in devices)
-    return About(facts.get("torch"), facts.get("triton"), gpu)
-
-
 def allowed(profile: Profile, about: About | None = None, insist: bool = False) -> list[Finding]:
     """What is wrong with a profile that is to be used all the same, the worst first.
 

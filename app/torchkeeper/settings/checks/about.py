@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import SETTINGS
@@ -22,6 +22,15 @@ class About(NamedTuple):
     gpu: bool | None = None
     redis: bool | None = None
     variables: frozenset[str] | None = None
+
+
+def about_of(facts: Mapping[str, Any]) -> About:
+    """What a probe told of an interpreter (``verdict.environment.probe``), as far as rules ask."""
+    devices = facts.get("devices")
+    gpu = None
+    if isinstance(devices, list):
+        gpu = any(isinstance(one, Mapping) and one.get("type") != "cpu" for one in devices)
+    return About(facts.get("torch"), facts.get("triton"), gpu)
 
 
 Values = Mapping[str, str]
