@@ -371,8 +371,8 @@ class Actions(QObject):
             self._slot(spec.slot)()
 
     def _suit(self, spec: Spec, action: QAction) -> None:
-        # What is about entries is for the page that shows them: their table is not seen on others.
-        here = self._situation.page == ENTRIES or "entries" not in spec.context
+        # What is about entries alone is for the page that shows them: they are not seen on others.
+        here = self._situation.page == ENTRIES or spec.context != ("entries",)
         action.setEnabled(here and spec.when(self._situation))
         held = self._situation.read_only and not action.isEnabled()
         held = held and spec.when(self._situation._replace(read_only=False))
