@@ -179,28 +179,34 @@ def _look(
     if not isinstance(store, Folder) and not is_server(store.place):
         raise Problem("place-not-folder", place=store.place)
     _environments(session, params)  # before anything that takes long
+    found, used, rests = with_uses(session, store, timed, report)
+    dead = Dead(found, used, store.whole, isinstance(store, Folder))
+    session.look = look = Look(next(session.numbers), store.place, dead, rests)
+    _judge(session, store, look, params, report)
+    return look
+
+
+def with_uses(
+    session: Session, store: Store, timed: bool, report: Report
+) -> tuple[list[Described], list[float | None], str | None]:
+    """All entries of a folder or a server, when each was last used, and what that rests on, as
+    ``Look``. timed: whether they are to have the times that a server knows.
+    """
     items = items_of(store, report)
-    rests: str | None
-    used: list[float | None]
     if isinstance(store, Folder):
         # First of all: to read a file of somebody else's is to use it.
         times, rests = uses(store, items, report)
         by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
         found = [one for batch in entries_of(session, store, report, items) for one in batch]
-        used = [by_item.get(one.item.identity) for one in found]
-    else:
-        from torchkeeper.stores.redis.store import Redis
-        from torchkeeper.stores.redis.times import knows_use
+        return found, [by_item.get(one.item.identity) for one in found], rests
+    from torchkeeper.stores.redis.store import Redis
+    from torchkeeper.stores.redis.times import knows_use
 
-        assert isinstance(store, Redis)
-        rests = "server" if knows_use(store) else None
-        batches = with_times(store, entries_of(session, store, report, items), bool(rests or timed))
-        found = [one for batch in batches for one in batch]
-        used = [one.entry.used for one in found]
-    dead = Dead(found, used, store.whole, isinstance(store, Folder))
-    session.look = look = Look(next(session.numbers), store.place, dead, rests)
-    _judge(session, store, look, params, report)
-    return look
+    assert isinstance(store, Redis)
+    known = "server" if knows_use(store) else None
+    batches = with_times(store, entries_of(session, store, report, items), bool(known or timed))
+    found = [one for batch in batches for one in batch]
+    return found, [one.entry.used for one in found], known
 
 
 def _judge(
