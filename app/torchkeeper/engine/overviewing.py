@@ -6,7 +6,6 @@ one, and every server beside them. One that hangs or cannot be read is told as a
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -16,13 +15,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import wire
 from torchkeeper.engine.abreast import STALL, Work, abreast
+from torchkeeper.engine.nesting import At, Inner, where
 from torchkeeper.engine.session import Env, Session, entries_of, environments, place_of
-from torchkeeper.engine.suggesting import wanted_of, with_uses
-from torchkeeper.stores.dead import Dead, Wanted
+from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
+from torchkeeper.engine.summing import Sum
+from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
@@ -30,30 +30,8 @@ from torchkeeper.stores.folders.restoring import allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 
-#: How long ago entries were last changed, by the seconds that are less than that.
-AGES = (("day", 86_400.0), ("week", 604_800.0), ("month", 2_592_000.0), ("quarter", 7_776_000.0),
-        ("older", math.inf))  # fmt: skip
-#: Versions of torch that are told apart in a place; what payloads claim may be any text.
-_TORCHES, _LENGTH = 200, 80
 #: Seconds that a place on the disk has to say what it is.
 _GLANCE = 3.0
-
-#: kind, torch, age, verdict.
-_Group = tuple[str, str, str, str]
-
-
-class _At(NamedTuple):
-    """Where a place on the disk is, whatever it is called."""
-
-    name: str
-    real: str
-    inode: tuple[int, int]
-
-    def within(self, other: _At) -> bool:
-        """Whether what lies here is counted where ``other`` is: its trash is not."""
-        above = other.real.rstrip("/") + "/"
-        below = self.real.startswith(above) and self.real[len(above) :]
-        return bool(below) and str(below).partition("/")[0] != TRASH
 
 
 @dataclass
@@ -71,84 +49,32 @@ class _Asked:
     now: float = field(default_factory=time.time)
 
 
-class _Sum:
-    """Entries in groups: {group: [entries, bytes, seconds of compiling, entries that tell them]}.
-
-    An AOTAutograd entry tells the seconds of its graphs as well; where these are here, only what
-    it took besides is counted.
-    """
-
-    def __init__(self, now: float) -> None:
-        self._now = now
-        self.groups: dict[_Group, list[float]] = {}
-        self._graphs: dict[str, float] = {}
-        self._torches: dict[str, str] = {}
-
-    def add(self, one: Described, verdict: str | None = None) -> None:
-        """One entry more. Graphs come before what names them."""
-        entry = one.entry
-        group = entry.kind, self._torch(entry.torch), self._age(entry.mtime), verdict or ""
-        told = self.groups.get(group)
-        if told is None:
-            told = self.groups[group] = [0, 0, 0.0, 0]
-        told[0] += 1
-        told[1] += entry.size
-        seconds = entry.compile_s
-        if seconds is None or not 0 <= seconds < math.inf:
-            return
-        if entry.kind == "fxgraph":
-            self._graphs.setdefault(entry.key, seconds)
-        elif entry.kind == "aotautograd":
-            keys = dict.fromkeys(one.facts.get("fx_keys") or ())
-            seconds = max(0.0, seconds - sum(self._graphs.get(key, 0.0) for key in keys))
-        told[2] += seconds
-        told[3] += 1
-
-    def add_unread(self, kind: str, size: int) -> None:
-        """One of which only its key is known."""
-        told = self.groups.setdefault((kind, "", "", ""), [0, 0, 0.0, 0])
-        told[0] += 1
-        told[1] += size
-
-    def _torch(self, version: str | None) -> str:
-        if version is None:
-            return ""
-        if version not in self._torches:
-            few = len(self._torches) < _TORCHES
-            self._torches[version] = version[:_LENGTH] if few else ""
-        return self._torches[version]
-
-    def _age(self, mtime: float | None) -> str:
-        if mtime is None:
-            return ""
-        age = self._now - mtime
-        return next((name for name, limit in AGES if age < limit), AGES[-1][0])
-
-
 class _Found(NamedTuple):
-    """What was found in a place: rows, and what the result says of it; unseen: folders that could
-    not be read, below ``real``.
+    """What was found in a place: rows, and what the result says of it. unseen: paths in it that
+    could not be read; apart: places in it that are counted by themselves.
     """
 
     rows: list[dict[str, Any]]
     told: dict[str, Any]
     unseen: tuple[str, ...] = ()
+    apart: frozenset[str] = frozenset()
 
 
 def overview(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What the places ``places`` hold, as groups, and what of it could go.
 
     Rows are ``{place, kind, torch, age, verdict, entries, bytes, compile_s, timed}``: ``torch`` is
-    "" where nothing tells, ``age`` one of AGES or "" where no time is kept, ``verdict`` "" of what
-    was not judged; ``compile_s`` is of the ``timed`` entries that say how long they took. Others
-    are ``{reclaim, place, entries, bytes, why}``: for each reason of stores.dead what would come
-    free, "trash", and "total", where what has several reasons counts once and what is in the trash
-    not; ``why``: the problem for which nobody can know.
+    "" where nothing tells, ``age`` one of summing.AGES or "" where no time is kept, ``verdict`` ""
+    of what was not judged; ``compile_s`` is of the ``timed`` entries that say how long they took.
+    Others are ``{reclaim, place, entries, bytes, why}``: for each reason of stores.dead what would
+    come free, "trash", and "total", where what has several reasons counts once and what is in the
+    trash not; ``why``: the problem for which nobody can know.
 
     The result is ``{places: [{place, entries, bytes, trash_bytes, free_bytes, total_bytes, rests,
     problem}]}``, each also as a finding ``looked`` when it is done, and ``looking`` with its number
     when it is begun. A place that is another's, or lies in one, is left out: "place-same" and
-    "place-within".
+    "place-within"; but where nothing of it is recognised from there, it is the other that is
+    counted without it.
 
     ``envs``: as of ``list``. ``everywhere``: the environments in all of which stale is stale, by
     default the same. ``older``, ``keep``: as of ``suggest``. ``facts``: whether values of servers
@@ -180,7 +106,7 @@ class _Overview:
         self._session = session
         self._asked = asked
         self._report = report
-        self._at: dict[str, _At] = {}
+        self._at: dict[str, At] = {}
         #: What was counted, by the names of places.
         self._counted: dict[str, _Found] = {}
         self._servers: list[tuple[str, Store]] = []
@@ -204,7 +130,7 @@ class _Overview:
     def _outcomes(self, names: list[str]) -> Iterator[tuple[str, _Found | Problem]]:
         disk = [name for name in names if not is_server(name)]
         for name, at in abreast(
-            [[(name, partial(_where, name))] for name in disk], self._report, _GLANCE
+            [[(name, partial(where, name))] for name in disk], self._report, _GLANCE
         ):
             if isinstance(at, Problem):
                 yield name, at
@@ -255,21 +181,30 @@ class _Overview:
                 continue
             if here.inode == other.inode:
                 raise Problem("place-same", place=place, other=name)
-            hidden = (f"{other.real}/{path}".rstrip("/") for path in found.unseen)
-            if here.within(other) and not any(f"{here.real}/".startswith(f"{x}/") for x in hidden):
+            path = here.below(other)
+            unseen = any(not x or f"{path}/".startswith(f"{x}/") for x in found.unseen)
+            if path and not unseen and place not in found.apart:
                 raise Problem("place-within", place=place, other=name)
+
+    def _inner(self, place: str) -> dict[str, str]:
+        """The places that lie in one, by their paths in it."""
+        here = self._at.get(place)
+        if here is None:
+            return {}
+        paths = {at.below(here): name for name, at in self._at.items()}
+        return {path: name for path, name in paths.items() if path}
 
     def _in(self, session: Session, place: str, store: Store, report: Report) -> _Found:
         if is_server(store.place):
             self._meet(place, store)
         if is_server(store.place) and not self._asked.facts:
-            sums = _Sum(self._asked.now)
+            sums = Sum(self._asked.now)
             for item in store.stream(report):
                 sums.add_unread(item.kind, item.size)
             return _found(place, store, sums, [])
         if isinstance(store, Folder) or is_server(store.place):
             return self._with_dead(session, place, store, report)
-        sums = _Sum(self._asked.now)
+        sums = Sum(self._asked.now)
         batches = entries_of(session, store, report)
         if not self._asked.envs:
             for batch in batches:
@@ -297,19 +232,22 @@ class _Overview:
         """As ``_in``, of a place from which entries can be purged."""
         found, used, rests = with_uses(session, store, False, report)
         own, everywhere = self._verdicts(session, store, found, report)
-        sums = _Sum(self._asked.now)
+        inner = Inner(self._inner(place), found)
+        sums = Sum(self._asked.now)
         for one, verdict, anywhere in zip(found, own, everywhere, strict=True):
-            sums.add(one, verdict)
+            if inner.counts(one.entry):
+                sums.add(one, verdict)
             if verdict or anywhere:
                 one.entry = one.entry._replace(verdict=anywhere or verdict)
         dead = Dead(found, used, store.whole, isinstance(store, Folder), self._asked.now)
-        reclaim = list(_reasons(dead, self._asked.wanted, rests, place, report))
+        asked = self._asked.wanted
+        reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
         about: dict[str, Any] = {"rests": rests}
         if isinstance(store, Folder):
             trash = _trash(store, report)
             reclaim.append({"reclaim": "trash", **trash, "why": None})
             about["trash_bytes"] = trash["bytes"]
-        return _found(place, store, sums, reclaim, about)
+        return _found(place, store, sums, reclaim, about)._replace(apart=inner.apart)
 
     def _verdicts(
         self, session: Session, store: Store, found: list[Described], report: Report
@@ -337,42 +275,19 @@ class _Overview:
         return own, anywhere
 
 
-def _where(name: str, _: Report) -> _At:
-    """Where a place is. Raises Problem as stores.store.opened."""
-    real = os.path.realpath(name)
-    try:
-        status = os.stat(real)
-    except FileNotFoundError as e:
-        raise Problem("place-missing", place=name) from e
-    except (OSError, ValueError) as e:
-        why = getattr(e, "strerror", None) or str(e)
-        raise Problem("place-unreadable", place=name, why=why) from e
-    return _At(name, real, (status.st_dev, status.st_ino))
-
-
 def _reasons(
-    dead: Dead, wanted: Wanted, rests: str | None, place: str, report: Report
+    dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
 ) -> Iterator[dict[str, Any]]:
     """For each reason what would come free by itself, and "total" for all of them together."""
-    tries = {
-        "stale": Wanted(stale=True) if wanted.stale else None,
-        "broken": Wanted(broken=True),
-        "orphan": Wanted(orphans=True),
-        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
-        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
-    }
-    if rests is None:
-        wanted = Wanted(wanted.stale, wanted.broken, wanted.orphans)
-    for reason, one in (*tries.items(), ("total", wanted)):
+    wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
+    for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
         report.check()
-        if one is None:
-            continue
         why = None
         told = {"entries": 0, "bytes": 0}
         if rests is None and reason in ("unused", "budget"):
-            why = {"code": "use-unknown", "params": {"server": place}}
+            why = unknown_use(place)
         else:
-            said = dead.told(dead.chosen(one))
+            said = dead.told(dead.chosen(one, may))
             told = {name: said[name] for name in told}
         yield {"reclaim": reason, **told, "why": why}
 
@@ -398,7 +313,7 @@ def _nothing(place: str) -> dict[str, Any]:
 def _found(
     place: str,
     store: Store,
-    sums: _Sum,
+    sums: Sum,
     reclaim: list[dict[str, Any]],
     about: Mapping[str, Any] | None = None,
 ) -> _Found:

@@ -86,27 +86,31 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
         finally:
             store.close()
     dead, may = look.dead, picker(session, {"filter": asked.text})
-    tries = {
-        "stale": Wanted(stale=True) if look.judged else None,
-        "broken": Wanted(broken=True),
-        "orphan": Wanted(orphans=True),
-        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
-        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
-    }
     reasons: dict[str, Any] = {}
-    for reason, one in tries.items():
+    for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
-        if one is None:
-            continue
         if look.rests is None and reason in ("unused", "budget"):
-            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": _unknown(look.place)}
+            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": unknown_use(look.place)}
         else:
             reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
     total = dead.told(range(len(dead.found)))
     return {**total, "look": look.number, "rests": look.rests, "reasons": reasons}
 
 
-def _unknown(place: str) -> dict[str, Any]:
+def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
+    """What goes for each reason by itself; stale: whether that can be known."""
+    tries = {
+        "stale": Wanted(stale=True) if stale else None,
+        "broken": Wanted(broken=True),
+        "orphan": Wanted(orphans=True),
+        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
+        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
+    }
+    return {reason: one for reason, one in tries.items() if one is not None}
+
+
+def unknown_use(place: str) -> dict[str, Any]:
+    """Why nobody can say when what a server has was used last."""
     return {"code": "use-unknown", "params": {"server": place}}
 
 
