@@ -20,8 +20,8 @@ from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.dialogs.history import MOST, History
-from torchkeeper.gui.dialogs.runs import COMMAND, RunsDialog
+from torchkeeper.gui.runs.history import MOST, History
+from torchkeeper.gui.runs.page import COMMAND, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link import causes, runs
@@ -47,15 +47,15 @@ def keep(recorded: Path, change: str, ago: float, code: int = 0) -> runs.Run:
     return runs.keep(command, place, code, time.time() - ago, 5.0, result, graphs)
 
 
-def opened(qtbot: QtBot, window: Window, count: int) -> RunsDialog:
+def opened(qtbot: QtBot, window: Window, count: int) -> RunsPage:
     """The dialog, as soon as it shows so many runs."""
     window.actions_["runs"].trigger()
-    (dialog,) = (x for x in window.findChildren(RunsDialog) if x.isVisible())
+    (dialog,) = (x for x in window.findChildren(RunsPage) if x.isVisible())
     qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == count, timeout=PATIENCE)
     return dialog
 
 
-def item(dialog: RunsDialog, row: int) -> QTreeWidgetItem:
+def item(dialog: RunsPage, row: int) -> QTreeWidgetItem:
     found = dialog.list.topLevelItem(row)
     assert found
     return found
@@ -101,7 +101,6 @@ def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recor
     assert dialog.selected() == [second]
     assert cells(dialog.graphs)[0][0] == "hit, local"
     assert not dialog.why.isVisible()
-    dialog.reject()
 
 
 def test_there_is_one_list_and_it_can_be_read_again(
@@ -109,7 +108,7 @@ def test_there_is_one_list_and_it_can_be_read_again(
 ) -> None:
     window = open_window()
     window.actions_["runs"].trigger()
-    (dialog,) = window.findChildren(RunsDialog)
+    (dialog,) = window.findChildren(RunsPage)
     qtbot.waitUntil(lambda: bool(dialog.blank.title.text()), timeout=PATIENCE)
     assert dialog.blank.title.text() == "No run yet"
     assert not dialog.forget.isEnabled()
@@ -121,7 +120,6 @@ def test_there_is_one_list_and_it_can_be_read_again(
     keep(recorded, "dtype", 10)
     assert opened(qtbot, window, 2) is dialog
     assert [run.command[2] for run in dialog.selected()] == ["same"], "the choice stays"
-    dialog.reject()
 
 
 def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:
@@ -150,7 +148,6 @@ def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Pat
     click(qtbot, dialog.notice.button)
     qtbot.waitUntil(lambda: not dialog.notice.isVisible(), timeout=PATIENCE)
     assert dialog.stack.currentIndex() == 0
-    dialog.reject()
 
 
 def test_a_history_is_drawn_in_both_themes(qtbot: QtBot, qapp: QApplication) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import icons, theme
+from torchkeeper.gui.pages.table import ENTRIES
 
 
 class Situation(NamedTuple):
@@ -34,6 +35,10 @@ class Situation(NamedTuple):
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
+    #: The page that is shown, and whether there is a way back from it, and forward.
+    page: str = ENTRIES
+    back: bool = False
+    forward: bool = False
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
@@ -49,6 +54,10 @@ class Situation(NamedTuple):
     def can_change_trash(self) -> bool:
         """Whether there is anything in the trash of the place, which may be changed."""
         return self.trash and not self.read_only
+
+
+def _shown(page: str) -> Callable[[Situation], bool]:
+    return lambda situation: situation.page == page
 
 
 def _always(_: Situation) -> bool:
@@ -82,6 +91,9 @@ class Spec(NamedTuple):
     about: tuple[str, Callable[[Situation], str]] | None = None
 
 
+#: The slot of actions that go to the page of their own id.
+PAGE = "show_page"
+
 _N = QT_TRANSLATE_NOOP
 
 
@@ -94,6 +106,7 @@ MENUS = (
     ("edit", _n("&Edit")),
     ("cache", _n("&Cache")),
     ("view", _n("&View")),
+    ("go", _n("&Go")),
     ("help", _n("&Help")),
 )
 
@@ -264,9 +277,6 @@ ACTIONS = (
     Spec("only-any", _n("&All verdicts"), "select-all", "",
          _n("Show entries whatever their verdict"),
          lambda s: s.place, "show_any", "only", 1),
-    Spec("runs", _n("R&uns…"), "runs", "Ctrl+Shift+R",
-         _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
-         _always, "show_runs", "view", 0),
     Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
          _n("Show all entries as one list"),
          _always, "group_by_none", "group", 0, chosen=lambda s: s.grouping == "none"),
@@ -288,6 +298,18 @@ ACTIONS = (
     Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
          _n("Show the headings only"),
          lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
+    Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
+         _n("What the chosen place holds"),
+         _always, "show_page", "go", 0, on=_shown("entries")),
+    Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
+         _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
+         _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("back", _n("&Back"), "back", "Alt+Left",
+         _n("Show the page that was shown before"),
+         lambda s: s.back, "go_back", "go", 1),
+    Spec("forward", _n("&Forward"), "forward", "Alt+Right",
+         _n("Show the page again from which you came back"),
+         lambda s: s.forward, "go_forward", "go", 1),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
@@ -311,7 +333,7 @@ def tr(text: str) -> str:
 class Actions(QObject):
     """The QActions made from the table, for one window."""
 
-    def __init__(self, window: QObject, slot: Callable[[str], Callable[[], object]]) -> None:
+    def __init__(self, window: QObject, slot: Callable[[str], Callable[..., object]]) -> None:
         """slot: the method of that name, whosever it is; asked for when an action is triggered."""
         super().__init__(window)
         self._window = window
@@ -339,14 +361,24 @@ class Actions(QObject):
         if spec.shortcut:
             action.setShortcut(QKeySequence(spec.shortcut))
         self._hint(spec, action, False)
-        action.triggered.connect(lambda _checked=False: self._slot(spec.slot)())
+        action.triggered.connect(lambda _checked=False: self._do(spec, action))
         if spec.icon:
             action.setIcon(icons.icon(spec.icon))
         self._suit(spec, action)
         return action
 
+    def _do(self, spec: Spec, action: QAction) -> None:
+        if spec.slot == PAGE:
+            # It has switched itself, which says nothing of the page.
+            action.setChecked(self._situation.page == spec.id)
+            self._slot(spec.slot)(spec.id)
+        else:
+            self._slot(spec.slot)()
+
     def _suit(self, spec: Spec, action: QAction) -> None:
-        action.setEnabled(spec.when(self._situation))
+        # What is about entries is for the page that shows them: their table is not seen on others.
+        here = self._situation.page == ENTRIES or "entries" not in spec.context
+        action.setEnabled(here and spec.when(self._situation))
         held = self._situation.read_only and not action.isEnabled()
         held = held and spec.when(self._situation._replace(read_only=False))
         if held != (spec.id in self._held):

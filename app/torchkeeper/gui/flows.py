@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
-    from torchkeeper.gui.dialogs.runs import RunsDialog
     from torchkeeper.gui.dialogs.thenchoice import Then
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
@@ -113,19 +112,6 @@ class Flows(QObject):
         dialog.edit.connect(self.recipes.edit_recipe)
         dialog.prepare.connect(self.prepare)
         dialog.open()
-
-    def show_runs(self) -> RunsDialog:
-        """Show the runs that are kept, beside the window; there is one such list."""
-        from torchkeeper.gui.dialogs.runs import RunsDialog
-
-        open_one = next((x for x in self._window.findChildren(RunsDialog) if x.isVisible()), None)
-        if open_one is None:
-            open_one = RunsDialog(self._window, self._window.engines)
-        else:
-            open_one.refresh()
-        open_one.show()
-        open_one.activateWindow()
-        return open_one
 
     def _warm(
         self, python: str, recipes: list[str], into: str, options: dict[str, Any], then: Then

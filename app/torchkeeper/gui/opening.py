@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject
 
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 
@@ -46,6 +47,7 @@ class Opening(QObject):
     def _show(self, place: str) -> None:
         self._window.places.add(place)
         self._window.places_pane.choose(place)
+        self._window.show_page(ENTRIES)
 
     def _looked(self, found: dict[str, Any]) -> None:
         by_what: dict[str, list[str]] = {}

@@ -116,6 +116,8 @@ class PlacesPane(QFrame):
     """The list of places and the button that adds one."""
 
     chosen = Signal(str)
+    #: Somebody wants to see what the chosen place holds.
+    picked = Signal()
 
     def __init__(self, model: PlacesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -133,6 +135,8 @@ class PlacesPane(QFrame):
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Not the current item: a list that gets the focus makes its first item current.
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._chosen())
+        self.list.clicked.connect(lambda *_: self.picked.emit())
+        self.list.activated.connect(lambda *_: self.picked.emit())
         self.add_button = forms.button(self.tr("Add place"))
         foot = forms.row()
         foot.setContentsMargins(12, 8, 12, 12)

@@ -30,6 +30,7 @@ from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.owning import OwnersBar
+from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.panes import Head, PlacesPane
 from torchkeeper.gui.places import PlacesModel
 from torchkeeper.gui.table.cells import shown_name
@@ -100,10 +101,15 @@ class Shell(QMainWindow):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)
+        entries = forms.column(gap=0)
+        entries.addWidget(self.head)
+        entries.addWidget(self.owners_bar)
+        entries.addWidget(self.stack, 1)
+        self.pages = Pages(forms.frame("pane", entries))
         main = forms.column(gap=0)
-        for widget in (self.head, self.owners_bar, self.error_bar, self.note_bar, self.undo_bar):
+        for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
-        main.addWidget(self.stack, 1)
+        main.addWidget(self.pages, 1)
         self.upright = QSplitter(Qt.Orientation.Vertical)
         self.upright.addWidget(forms.frame("pane", main))
         self.upright.setStretchFactor(0, 1)

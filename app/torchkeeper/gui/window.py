@@ -15,6 +15,7 @@ from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
+from torchkeeper.gui.pages.table import ENTRIES, FIRST
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.start import CURRENT
@@ -27,6 +28,7 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
+    from PySide6.QtWidgets import QWidget
 
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verifications import Verifications
     from torchkeeper.gui.watching import Watch
 
+#: The page that was shown last.
+PAGE = "pages/current"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -86,6 +90,7 @@ class Window(Shell):
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
+        self.pages.belong_to(self)
         self.actions_ = Actions(self, self.slot)
         self.make_menus()
         self._connect()
@@ -94,6 +99,9 @@ class Window(Shell):
         self.later.add(lambda: self.here, lambda: self.verifications)
         self._restore()
         self.show_place(self._first)
+        if first is None:
+            # With a place, somebody wants to see what it holds.
+            self.show_page(str(self.settings.value(PAGE) or FIRST))
         self.update_soon()
         self.refresh_places()
         # Where the first rows take long, nobody waits for the rest because of them.
@@ -109,6 +117,8 @@ class Window(Shell):
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
+        self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
         self.table.horizontalHeader().sortIndicatorChanged.connect(self._sorted)
@@ -252,12 +262,12 @@ class Window(Shell):
         self.places.told_verified(self.verifications.known)
         self.head.beside.tell(self.verifications.of(self.place or ""))
 
-    def slot(self, name: str) -> Callable[[], object]:
+    def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
                   flows.signing, flows.profiles, flows.doctor, self.servers, self.here)  # fmt: skip
-        found: Callable[[], object] = next(getattr(x, name) for x in owners if hasattr(x, name))
+        found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
     # What is shown.
@@ -305,6 +315,9 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                page=self.pages.current,
+                back=self.pages.can_go_back,
+                forward=self.pages.can_go_forward,
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
@@ -372,6 +385,26 @@ class Window(Shell):
         else:
             self.columns.use(is_server(path))
         self._show_owners()
+
+    # Pages.
+
+    def show_page(self, ident: str) -> QWidget:
+        """Go to a page."""
+        return self.pages.go(ident)
+
+    def go_back(self) -> None:
+        """Show the page that was shown before."""
+        self.pages.back()
+
+    def go_forward(self) -> None:
+        """Show the page again from which one came back."""
+        self.pages.forward()
+
+    def _page_changed(self, ident: str) -> None:
+        self.settings.setValue(PAGE, ident)
+        self.wing.stand_by(ident == ENTRIES)
+        # At once: what is about entries must not be asked for where none are seen.
+        self._update()
 
     def _wants_times(self) -> bool:
         """Whether what is shown depends on when entries of a server expire or were used."""
@@ -532,14 +565,22 @@ class Window(Shell):
             self.actions_[action].trigger()
 
     def refresh(self) -> None:
-        """Read the place, and the list of places, again."""
+        """Look again at what the page that is shown is about; on the entries', at the place and
+        the list of places.
+        """
         self.error_bar.clear()
+        if (page := self.pages.page) is not None:
+            page.refresh()
+            return
         self.refresh_places()
         self._ask_protected()
         self.listing.refresh()
 
     def go_to_filter(self) -> None:
-        """Go to the filter."""
+        """Go to the search field of the page that is shown; where it has none, to the filter."""
+        if (page := self.pages.page) is not None and page.search():
+            return
+        self.show_page(ENTRIES)
         self.head.box.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.head.box.selectAll()
 
@@ -581,6 +622,7 @@ class Window(Shell):
 
         False where none of them is there.
         """
+        self.show_page(ENTRIES)
         self.entries.expand_to(identities)
         rows = self.entries.rows_of(identities)
         if len(rows) < len(identities):
@@ -649,13 +691,15 @@ class Window(Shell):
                 self._leaving.open()
             return
         self.settings.setValue("window/geometry", self.saveGeometry())
+        self.pages.let_go()
         self.columns.keep_if_changed()
         self.engines.stop()
         super().closeEvent(event)
 
     def _kept_open(self, then: Callable[[], object]) -> bool:
-        """Whether a dialog has something unsaved, about which it asks now; ``then``: what goes on
-        once that is answered and it is closed.
+        """Whether a dialog or a page has something unsaved, about which it asks now.
+
+        then: what goes on once that is answered and it is closed.
         """
         from torchkeeper.gui.dialogs.base import Dialog
 
@@ -664,6 +708,10 @@ class Window(Shell):
                 dialog.activateWindow()
                 # Not while it and its question are still being closed.
                 dialog.leave(lambda: QTimer.singleShot(0, self, then))
+                return True
+        for page in self.pages.made():
+            if page.unsaved:
+                page.leave(lambda: QTimer.singleShot(0, self, then))
                 return True
         return False
 

@@ -23,6 +23,9 @@ class Wing(QFrame):
         self.setObjectName("pane")
         self._settings = settings
         self._splitter: QSplitter | None = None
+        #: Whether it is wanted, and whether the page that is shown has one.
+        self._wanted = False
+        self._here = True
         self._inside = forms.column(gap=0)
         self.setLayout(self._inside)
 
@@ -39,13 +42,20 @@ class Wing(QFrame):
     def restore(self, width: int) -> None:
         """As it was left; where it never was, shown if the window is wide enough."""
         kept = str(self._settings.value("inspector/shown") or "")
-        self._show(kept == "true" if kept else width >= WIDE)
+        self._wanted = kept == "true" if kept else width >= WIDE
+        self._show(self._wanted and self._here)
 
     def toggle(self) -> None:
         """Show or hide it."""
-        shown = self.isHidden()
-        self._show(shown)
-        self._settings.setValue("inspector/shown", "true" if shown else "false")
+        self._wanted = self.isHidden()
+        self._show(self._wanted)
+        self._settings.setValue("inspector/shown", "true" if self._wanted else "false")
+
+    def stand_by(self, here: bool) -> None:
+        """Whether the page that is shown has an inspector; where not, it waits for one that has."""
+        if here != self._here:
+            self._here = here
+            self._show(self._wanted and here)
 
     def _show(self, shown: bool) -> None:
         self.setVisible(shown)

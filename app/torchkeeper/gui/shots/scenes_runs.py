@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.runs.page import RunsPage
 from torchkeeper.gui.shots.sample_engines import SampleEngines
-from torchkeeper.gui.shots.stage import Stage, turn
+from torchkeeper.gui.shots.stage import Stage
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.words import user_error
 
@@ -12,25 +13,27 @@ from torchkeeper.link.words import user_error
 def _runs(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
-    stage.dialog("runs", window.flows.show_runs())
-    engines.silent = {"runs"}
-    stage.dialog("runs-reading", window.flows.show_runs())
-    engines.silent = set()
+    page = window.show_page("runs")
+    assert isinstance(page, RunsPage)
+    stage.take("runs", window)
+    page.forget.click()
+    stage.opened("runs-forget", window)
     engines.failing["runs"] = user_error(
         "runs-unwritable", {"folder": "~/.local/share/torchkeeper/runs", "why": "read-only"}
     )
-    dialog = window.flows.show_runs()
-    turn(0.1)
-    dialog.forget.click()
-    dialog.findChildren(ConfirmDialog)[-1].go.click()
-    stage.dialog("runs-failed", dialog)
-    dialog = window.flows.show_runs()
-    turn(0.1)
-    dialog.forget.click()
-    stage.opened("runs-forget", window)
-    dialog.reject()
+    page.forget.click()
+    page.findChildren(ConfirmDialog)[-1].go.click()
+    stage.take("runs-failed", window)
+    del engines.failing["runs"]
     engines.kept = Kept([], 0)
-    stage.dialog("runs-empty", window.flows.show_runs())
+    page.refresh()
+    stage.take("runs-empty", window)
+    stage.close(window)
+    engines = SampleEngines()
+    engines.silent = {"runs"}
+    window = stage.window(engines)
+    window.show_page("runs")
+    stage.take("runs-reading", window)
     stage.close(window)
 
 

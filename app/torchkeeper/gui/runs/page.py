@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QShortcut
@@ -19,13 +19,17 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import forms, theme, trees
 from torchkeeper.gui.blank import Blank, Notice
-from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, confirm
-from torchkeeper.gui.dialogs.history import History
-from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.matrix.words import outcome_words
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.runs.history import History
 from torchkeeper.link import causes, say
 from torchkeeper.link.runs import TOTALS, Kept, Run
 from torchkeeper.link.words import UserError, printable
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
@@ -36,19 +40,14 @@ _WHEN, _COMMAND, _HITS, _MISSES, _BYPASSES, _SPENT, _SAVED, _EXIT = range(8)
 _OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
 
 
-class RunsDialog(Dialog):
-    """Reads the runs in the worker's thread and shows them; the window stays usable beside it."""
+class RunsPage(Page):
+    """Reads the runs in the worker's thread whenever it comes to be shown."""
 
-    grows = False
-
-    def __init__(self, parent: QWidget | None, engines: Engines) -> None:
-        super().__init__(parent, "", 720)
-        self.setWindowTitle(self.tr("Runs"))
-        self.setWindowModality(Qt.WindowModality.NonModal)
-        self._engines = engines
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
+        self._engines = window.engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
-        self.title = forms.label(self.tr("Runs"), "title")
         self.totals = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
@@ -80,7 +79,6 @@ class RunsDialog(Dialog):
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(COMMAND))
         self.forget = forms.button(self.tr("Forget…"), danger=True)
         self.again = forms.button(self.tr("Refresh"))
-        self.close_button = forms.button(self.tr("Close"))
         self._lay_out()
         self.list.itemSelectionChanged.connect(self._chosen)
         self.graphs.currentItemChanged.connect(lambda *_: self._explain())
@@ -88,18 +86,12 @@ class RunsDialog(Dialog):
             history.chosen.connect(self._choose_bar)
         self.forget.clicked.connect(self._forget)
         self.again.clicked.connect(self.refresh)
-        self.close_button.clicked.connect(self.reject)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Refresh), self, self.refresh)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
         theme.follow(self, self._paint, now=False)
-        self.resize(1080, 720)
         self._kept(Kept([], 0), known=False)
-        self.close_button.setFocus()
-        self.refresh()
 
     def _lay_out(self) -> None:
-        self.body.addWidget(self.title)
         self.body.addWidget(self.totals)
         self.body.addWidget(self.notice)
         bars = forms.row(gap=32)
@@ -139,15 +131,8 @@ class RunsDialog(Dialog):
         self.stack.addWidget(nothing)
         self.stack.addWidget(page)
         self.body.addWidget(self.stack, 1)
-        line = forms.row()
-        line.addWidget(self.forget)
-        line.addStretch(1)
-        line.addWidget(self.again)
-        line.addWidget(self.close_button)
-        self.body.addLayout(line)
-        for button in (self.forget, self.again, self.copy):
-            button.setAutoDefault(False)
-        self.close_button.setDefault(True)
+        self.tools.addWidget(self.forget)
+        self.tools.addWidget(self.again)
 
     # Asking.
 
@@ -158,9 +143,11 @@ class RunsDialog(Dialog):
             Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed)
         )
 
-    def done(self, result: int) -> None:
+    def entered(self) -> None:
+        self.refresh()
+
+    def let_go(self) -> None:
         self._engines.forget(self._ticket)
-        super().done(result)
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -179,7 +166,7 @@ class RunsDialog(Dialog):
             )  # fmt: skip
         elif not known:
             self.blank.say("", self.tr("Reading…"))
-        if kept.runs and not self.stack.currentIndex():
+        if kept.runs and not self.stack.currentIndex() and self.isVisible():
             self.list.setFocus()
         self.stack.setCurrentIndex(int(bool(kept.runs)))
         self.totals.setText(_totals(kept) if known else "")
@@ -303,7 +290,7 @@ def _tree(
 
 
 def _tr(text: str) -> str:
-    return QCoreApplication.translate("RunsDialog", text)
+    return QCoreApplication.translate("RunsPage", text)
 
 
 def _command(run: Run) -> str:

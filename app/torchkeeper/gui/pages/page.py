@@ -1,0 +1,60 @@
+"""What the pages of the window share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+
+from torchkeeper.gui import forms
+
+#: Pixels around what is on a page.
+MARGIN = 24
+
+
+class Page(QFrame):
+    """A page is made when it is first shown, and lives as long as the window.
+
+    heading: its name, and beside it, in ``tools``, what is done with all of it. body: the rest.
+    """
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pane")
+        self.setAccessibleName(title)
+        self.heading = forms.label(title, "title")
+        self.tools = forms.row()
+        head = forms.row(gap=16)
+        head.addWidget(self.heading)
+        head.addStretch(1)
+        head.addLayout(self.tools)
+        self.body: QVBoxLayout = forms.column(gap=forms.GAP)
+        whole = forms.column(margin=MARGIN, gap=12)
+        whole.addLayout(head)
+        whole.addLayout(self.body, 1)
+        self.setLayout(whole)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether something on it is lost when the window closes; it asks then before it does."""
+        return False
+
+    def leave(self, then: Callable[[], object]) -> None:
+        """Call ``then`` once nothing on it can be lost: where it asks before, perhaps never."""
+        then()
+
+    def entered(self) -> None:
+        """It is shown from now on."""
+
+    def left(self) -> None:
+        """Another page is shown from now on; what it was at may go on."""
+
+    def refresh(self) -> None:
+        """Look again at what it is about."""
+
+    def search(self) -> bool:
+        """Go to its search field; False where it has none."""
+        return False
+
+    def let_go(self) -> None:
+        """The window closes: nothing is waited for any more."""

@@ -1,0 +1,121 @@
+"""The pages one over the other: each is made when it is first shown, and the way back is known."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from torchkeeper.gui.pages.table import ENTRIES, PAGES
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.pages.page import Page
+    from torchkeeper.gui.window import Window
+
+#: Pages that the way back remembers.
+_MOST = 50
+
+
+class Pages(QStackedWidget):
+    """Shows one page of the window at a time; ``entries`` is the one that is there from the start.
+
+    Emits ``changed`` with the id of the page that is shown from now on.
+    """
+
+    changed = Signal(str)
+
+    def __init__(self, entries: QWidget) -> None:
+        super().__init__()
+        self._window: Window | None = None
+        self._made: dict[str, QWidget] = {ENTRIES: entries}
+        self._specs = {spec.id: spec for spec in PAGES}
+        self._way: list[str] = [ENTRIES]
+        self._at = 0
+        self.addWidget(entries)
+
+    def belong_to(self, window: Window) -> None:
+        """The window that pages are made for."""
+        self._window = window
+
+    @property
+    def current(self) -> str:
+        """The id of the page that is shown."""
+        return self._way[self._at]
+
+    @property
+    def page(self) -> Page | None:
+        """The page that is shown, None where that is the entries'."""
+        return self._as_page(self._made[self.current])
+
+    def made(self) -> Iterator[Page]:
+        """The pages that somebody has looked at."""
+        for widget in self._made.values():
+            if (page := self._as_page(widget)) is not None:
+                yield page
+
+    def of(self, ident: str) -> QWidget:
+        """A page by its id; made when it is first asked for. Raises KeyError where none is it."""
+        if ident not in self._made:
+            spec = self._specs[ident]
+            kind = getattr(importlib.import_module(spec.module), spec.name)
+            self._made[ident] = page = kind(self._window)
+            self.addWidget(page)
+        return self._made[ident]
+
+    def go(self, ident: str) -> QWidget:
+        """Show a page, from which there is a way back; one that is no page is the entries'."""
+        ident = ident if ident in self._specs else ENTRIES
+        if ident != self.current:
+            del self._way[self._at + 1 :]
+            self._way.append(ident)
+            del self._way[:-_MOST]
+            self._show(len(self._way) - 1)
+        elif (page := self.page) is not None:
+            page.entered()
+        return self.of(ident)
+
+    @property
+    def can_go_back(self) -> bool:
+        """Whether there is a page from which one came."""
+        return self._at > 0
+
+    @property
+    def can_go_forward(self) -> bool:
+        """Whether one has come back from a page."""
+        return self._at < len(self._way) - 1
+
+    def back(self) -> None:
+        """Show the page from which one came."""
+        if self.can_go_back:
+            self._show(self._at - 1)
+
+    def forward(self) -> None:
+        """Show the page from which one has come back."""
+        if self.can_go_forward:
+            self._show(self._at + 1)
+
+    def let_go(self) -> None:
+        """The window closes."""
+        for page in self.made():
+            page.let_go()
+
+    def _show(self, at: int) -> None:
+        before = self.page
+        self._at = at
+        shown = self.of(self.current)
+        self.setCurrentWidget(shown)
+        if before is not None:
+            before.left()
+        if (page := self.page) is not None:
+            page.entered()
+        self.changed.emit(self.current)
+
+    @staticmethod
+    def _as_page(widget: QWidget) -> Page | None:
+        # Loaded with the first page: the entries' is none.
+        from torchkeeper.gui.pages.page import Page
+
+        return widget if isinstance(widget, Page) else None

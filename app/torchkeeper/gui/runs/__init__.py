@@ -1,0 +1,1 @@
+"""The runs that are kept, and their page."""
