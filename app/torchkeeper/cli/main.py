@@ -271,6 +271,10 @@ COMMANDS = {
     "places": ("looking:places", "list the caches found on this machine"),
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
+    "overview": (
+        "overviewing:overview",
+        "sum up all places: what they hold, what is usable, what could go",
+    ),
     "show": ("looking:show", "show all that is known of an entry"),
     "check": (
         "checking:check",

@@ -320,6 +320,7 @@ class Window(Shell):
                 forward=self.pages.can_go_forward,
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
+                undoable=listing.undoable,
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -662,8 +663,10 @@ class Window(Shell):
         from torchkeeper.gui.notes import counted
 
         if job.kind == "purge" and job.place and job.result.get("receipt"):
-            text = self.tr("{} moved to the trash").format(counted(job.result))
-            self.undo_bar.offer(job.place, text)
+            purged = counted(job.result)
+            text = self.tr("{} moved to the trash").format(purged)
+            undoes = self.tr("Undo purge of {}").format(purged)
+            self.undo_bar.offer(job.place, text, undoes=undoes)
         elif job.kind in ("undo", "empty_trash") and job.place == self.undo_bar.place:
             self.undo_bar.hide()
 

@@ -346,7 +346,8 @@ class SampleEngines(Engines):
 
     def _listed(self, op: str, place: str) -> tuple[list[Any], dict[str, Any]]:
         rows = self.entries if op == "list" else self.entries[:12]
-        trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000}
+        last = {"entries": 5, "bytes": 1_204_000, "made": time.time() - 400}
+        trash = {"receipts": 1, "entries": 5, "files": 6, "bytes": 1_204_000, "last": last}
         more: dict[str, Any] = {"trash": trash, "plan": 1, "owners": self.owners}
         if place.endswith(_BUNDLES):
             rows = [entry for entry in rows if entry.kind != "lock"]
