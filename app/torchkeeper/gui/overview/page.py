@@ -47,7 +47,8 @@ class OverviewPage(Page):
         #: What was gone into, in this order: values by dimension.
         self.within: dict[str, str] = {}
         kept = str(window.settings.value(_BY) or "")
-        self._by = kept if kept in DIMENSIONS else "place"
+        #: What the user chose to group by; None where that was never chosen.
+        self._by = kept if kept in DIMENSIONS else None
         self._outdated = True
         self._make()
         self._lay_out()
@@ -157,13 +158,9 @@ class OverviewPage(Page):
         self._soon.start()
 
     def _look_if_seen(self) -> None:
-        environments = self._window.here.environments
         if not self.isVisible() or not self._window.places_known:
             return
-        # With the environment that is about to be known, everything would be looked at twice.
-        chosen = environments.chosen
-        if not environments.off and (not environments.found or (chosen and chosen.ticket)):
-            return
+        # It does not wait for an environment: what places hold is known before what is usable.
         if self._outdated or self.looking.differs(self._places()):
             self._look()
         else:
@@ -194,9 +191,12 @@ class OverviewPage(Page):
     @property
     def dimension(self) -> str | None:
         """What the parts that are shown differ in; None where nothing is left to differ in."""
-        if not self.within:
+        if self.within:
+            return words.further(self.within)
+        if self._by is not None:
             return self._by
-        return words.further(self.within)
+        # One place is one tile, which tells nothing.
+        return "place" if self._count("place") > 1 else "kind"
 
     def _choose_by(self) -> None:
         self._by = str(self.by.currentData())
@@ -315,8 +315,7 @@ class OverviewPage(Page):
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
         failed = [one for one in found.places.values() if one.failed]
         self.problems.setText("\n".join(
-            self.tr("{}: {}").format(printable(one.place, 200), one.problem.what)
-            for one in failed[:3] if one.problem is not None
+            one.problem.what for one in failed[:3] if one.problem is not None
         ))  # fmt: skip
         self.problems.setToolTip(forms.tip("\n".join(str(one.problem) for one in failed)))
         self.problems.setVisible(bool(failed))
@@ -384,7 +383,8 @@ class OverviewPage(Page):
             return ""
         environments = self._window.here.environments
         chosen = environments.chosen
-        torch = chosen.torch if chosen is not None and looking.python == chosen.python else ""
+        judged = chosen is not None and looking.python == chosen.python
+        torch = chosen.torch if chosen is not None and judged else ""
         when = self.tr("Looked {}").format(say.ago(looking.looked))
         return f"{when} · " + self.tr("usable in torch {}").format(torch) if torch else when
 

@@ -57,7 +57,7 @@ def _trouble(stage: Stage) -> None:
     engines.server_gone = True
     window, page = _opened(stage, engines)
     stage.take("overview-unreachable", window)
-    engines.failing["overview"] = user_error("engine-gone", {})
+    engines.failing["overview"] = user_error("engine-bug", {"why": "KeyError: place"})
     page.refresh()
     turn(5.0, lambda: page.looking.error is not None)
     stage.take("overview-failed", window)
@@ -68,7 +68,7 @@ def _trouble(stage: Stage) -> None:
         "overview": [{"looking": {"place": "/scratch/ada/cache-llama", "number": 2, "of": 4}}]
     }
     window = stage.window(engines, settings={PAGE: "overview"})
-    turn(1.0)
+    turn(2.5)
     stage.take("overview-looking", window)
     stage.close(window)
 
