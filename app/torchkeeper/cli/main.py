@@ -13,11 +13,15 @@ import importlib
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import torchkeeper
 from torchkeeper.cli import output
 from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.words import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.link.desktop.files import Draw
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 
@@ -27,6 +31,7 @@ _UNREACHABLE = frozenset(
         "place-not-folder",
         "place-unreadable",
         "file-missing",
+        "desktop-unreadable",
         "bundle-unreadable",
         "ssh-keygen-missing",
         "interpreter-unusable",
@@ -196,7 +201,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         if name == chosen:
             module, _, function = where.partition(":")
             loaded = importlib.import_module(f"torchkeeper.cli.{module}")
-            getattr(loaded, f"add_{name}")(command)
+            getattr(loaded, f"add_{name.replace('-', '_')}")(command)
             command.set_defaults(run=getattr(loaded, function))
     return parser
 
@@ -229,6 +234,29 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
+def add_install_desktop(command: argparse.ArgumentParser) -> None:
+    """Arguments of install-desktop."""
+    from torchkeeper.cli import desktop
+
+    desktop.add_install_desktop(command)
+
+
+def install_desktop(args: argparse.Namespace) -> int:
+    """torchkeeper install-desktop"""
+    from torchkeeper.cli import desktop
+
+    return desktop.install_desktop(args, _drawing)
+
+
+def _drawing() -> Draw | None:
+    """What makes pictures; None where Qt does not load."""
+    try:
+        from torchkeeper.gui.desktop.pictures import draw
+    except ImportError:  # a library of the system is missing
+        return None
+    return draw
+
+
 _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 
 #: Each command's module in this package and function there, and what it is for.
@@ -236,6 +264,10 @@ COMMANDS = {
     "places": ("looking:places", "list the caches found on this machine"),
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
+    "overview": (
+        "overviewing:overview",
+        "sum up all places: what they hold, what is usable, what could go",
+    ),
     "show": ("looking:show", "show all that is known of an entry"),
     "check": (
         "checking:check",
@@ -262,5 +294,9 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
     "config": ("config:config", "show, check and carry the settings of the caches, as profiles"),
+    "install-desktop": (
+        "main:install_desktop",
+        "put the app into the menus of the desktop, and have it open bundles",
+    ),
     "shots": ("main:shots", "save pictures of every window and dialog"),
 }

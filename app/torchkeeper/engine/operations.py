@@ -420,6 +420,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
     "suggest": _late("suggest", "suggesting"),
+    "overview": _late("overview", "overviewing"),
     "undo": _late("undo", "purging"),
     "trash": _trash,
     "empty_trash": _late("empty_trash", "purging"),

@@ -298,6 +298,9 @@ ACTIONS = (
     Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
          _n("Show the headings only"),
          lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
+    Spec("overview", _n("&Overview"), "overview", "Ctrl+1",
+         _n("What the caches of this machine hold and cost, and what of it could go"),
+         _always, "show_page", "go", 0, on=_shown("overview")),
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
          _always, "show_page", "go", 0, on=_shown("entries")),
@@ -376,8 +379,8 @@ class Actions(QObject):
             self._slot(spec.slot)()
 
     def _suit(self, spec: Spec, action: QAction) -> None:
-        # What is about entries is for the page that shows them: their table is not seen on others.
-        here = self._situation.page == ENTRIES or "entries" not in spec.context
+        # What is about entries alone is for the page that shows them: they are not seen on others.
+        here = self._situation.page == ENTRIES or spec.context != ("entries",)
         action.setEnabled(here and spec.when(self._situation))
         held = self._situation.read_only and not action.isEnabled()
         held = held and spec.when(self._situation._replace(read_only=False))

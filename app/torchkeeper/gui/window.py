@@ -57,6 +57,8 @@ _AT_LATEST_MS = 500
 class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
+    #: It is known which places there are.
+    places_listed = Signal()
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
@@ -284,6 +286,11 @@ class Window(Shell):
         self._update()
 
     @property
+    def places_known(self) -> bool:
+        """Whether it is known which places there are."""
+        return self._places_known
+
+    @property
     def place(self) -> str | None:
         """The path of the place that is shown."""
         return self.listing.place
@@ -475,6 +482,7 @@ class Window(Shell):
             self.places.found(found)
             self.places.told_owners(owners)
             self._places_known = True
+            self.places_listed.emit()
             self._choose_first()
             self.update_soon()
             self._opening.ready()
