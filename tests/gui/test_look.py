@@ -101,7 +101,8 @@ STATES = {
     "drag": "window-dragging drag",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
-    "inspector-several",
+    "inspector-several inspector-shared",
+    "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "
     "inspector-code",
     "nothing": "inspector-kernel-files inspector-no-graph inspector-no-source "

@@ -281,6 +281,11 @@ class SampleEngines(Engines):
             return self.entries[:6], sample_doctor.PLAN
         if op == "signature":
             return [], _signature(str(params["file"]))
+        if op == "leaks":
+            leaks = sample_leaks.of_entry(self.leaky)
+            if listener.findings:
+                listener.findings(leaks)
+            return [], dict(leaks[-1]["leaks"])
         if op == "runnable":
             return [], sample_leaks.runnable("strange" in place)
         if op == "suggest":
