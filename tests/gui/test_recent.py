@@ -21,7 +21,7 @@ def opened(window: Window) -> list[QAction]:
     """What File > Open recent offers, once it was looked whether it is there."""
     [file] = [a.menu() for a in window.menuBar().actions() if a.text() == "&File"]
     assert isinstance(file, QMenu)
-    [inner] = [a.menu() for a in file.actions() if a.text() == "Open &recent"]
+    [inner] = [a.menu() for a in file.actions() if a.text() == "O&pen recent"]
     assert isinstance(inner, QMenu)
     file.aboutToShow.emit()
     inner.aboutToShow.emit()

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
-from torchkeeper.gui import icons
+from torchkeeper.gui import icons, theme
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.link.words import printable
@@ -80,8 +80,8 @@ class Recent(QObject):
 
     def put_into(self, menu: QMenu, before: QAction) -> QMenu:
         """Have the bundles in a menu within another, in front of an action."""
-        inner = QMenu(self.tr("Open &recent"), menu)
-        inner.setIcon(icons.icon("box"))
+        inner = QMenu(self.tr("O&pen recent"), menu)
+        theme.follow(inner, lambda: inner.setIcon(icons.icon("box")))
         inner.setToolTipsVisible(True)
         inner.aboutToShow.connect(self._fill)
         # It is known by the time that somebody gets to them.
