@@ -243,6 +243,11 @@ def test_what_makes_no_sense_is_not_taken(line: bytes) -> None:
     assert handover.parse(line) is None
 
 
+def test_the_help_tells_of_another_window() -> None:
+    helped = subprocess.run([*ARGV, "--help"], capture_output=True, text=True, check=True)
+    assert "--new-window" in helped.stdout
+
+
 def test_a_token_that_is_none_is_left_out() -> None:
     for token in ("x\n", "ü", "x" * 600, 7):
         line = json.dumps({"torchkeeper": 1, "paths": ["/a"], "token": token}).encode()
