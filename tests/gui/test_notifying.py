@@ -253,7 +253,9 @@ def test_the_bus_itself_reads_what_is_sent(desktop: Desktop, bus: str) -> None:
     assert 'string "urgency" variant byte 1' in words
 
 
-@pytest.mark.parametrize("signature", ["a", "(", "(s", "aaaaaaaaaaaaaaaaaaaaaaaas", "z", "a{s"])
+@pytest.mark.parametrize(
+    "signature", ["a", "(", "(s", "aaaaaaaaaaaaaaaaaaaaaaaas", "z", "a{s", "a()"]
+)
 def test_no_type_is_read_that_is_none(signature: str) -> None:
     with pytest.raises(ValueError, match="type"):
         dbus._split(signature)
