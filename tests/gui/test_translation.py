@@ -157,10 +157,10 @@ def test_no_text_is_shown_as_it_is_written() -> None:
             for argument in node.args if name in SHOW else ():
                 parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
                 for part in parts:
-                    text = part.value if isinstance(part, ast.Constant) else None
-                    written = isinstance(text, str) and text not in NOTATIONS
+                    value = part.value if isinstance(part, ast.Constant) else None
+                    text = value if isinstance(value, str) and value not in NOTATIONS else ""
                     # What is no sentence is the name of an icon, a role or an action.
-                    if written and re.search(r"[A-Z][a-z]|[a-z]{2} [a-z]{2}", str(text)):
+                    if re.search(r"[A-Z][a-z]|[a-z]{2} [a-z]{2}", text):
                         found.append(f"{path.name}:{node.lineno}: {text}")
     assert found == []
 
