@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import listing, measure, streaming, table, verdicts, window
+from tests.bench import listing, measure, streaming, table, treemap, verdicts, window
 
 
 def main() -> int:
@@ -21,7 +21,7 @@ def main() -> int:
         figures = window.figures(Path(scratch), place) + listing.figures(Path(scratch), place)
         figures += verdicts.figures(Path(scratch), place, python)
     # The table last: its rows stay in this process.
-    figures += streaming.figures() + table.figures()
+    figures += treemap.figures() + streaming.figures() + table.figures()
     return 0 if measure.show(figures) else 1
 
 

@@ -1,0 +1,60 @@
+"""What a map says of its tiles: where the pointer rests, and to a screen reader.
+
+For a screen reader it is one control with a current tile.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleEvent
+from PySide6.QtWidgets import QWidget
+
+from torchkeeper.gui.treemap.tiles import Tile
+from torchkeeper.link import say
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Treemap", text)
+
+
+def share(tile: Tile, total: int) -> str:
+    """How much of all that is shown a tile is."""
+    part = tile.bytes / total if total else 0.0
+    return _tr("under 0.1%") if 0 < part < 0.001 else f"{part:.1%}"
+
+
+def told(tile: Tile, total: int) -> str:
+    """All there is to say of a tile, in lines."""
+    size = _tr("{} ({} bytes)").format(say.size(tile.bytes), f"{tile.bytes:,}")
+    part = _tr("{} of what is shown").format(share(tile, total))
+    numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
+    return "\n".join(filter(None, (tile.name, size, numbers, tile.detail)))
+
+
+def counted(count: int) -> str:
+    """How many tiles there are."""
+    return say.count(count, "tile", "tiles")
+
+
+def aloud(tile: Tile, total: int, at: int, count: int, *, chosen: bool, partly: bool) -> str:
+    """One tile for whoever listens: what it is, whether it is selected, and which of how many."""
+    said = (
+        tile.name,
+        say.size(tile.bytes),
+        say.count(tile.entries, "entry", "entries"),
+        share(tile, total),
+        tile.detail.replace("\n", ", "),
+        _tr("selected") if chosen else _tr("partly selected") if partly else "",
+        _tr("{} of {}").format(f"{at + 1:,}", f"{count:,}"),
+    )
+    return ", ".join(filter(None, said))
+
+
+def say_current(view: QWidget, said: str) -> None:
+    """The current tile is another, or is selected now."""
+    if not QAccessible.isActive():
+        return
+    told_anew = QAccessible.Event.DescriptionChanged
+    QAccessible.updateAccessibility(QAccessibleEvent(view, told_anew))
+    if view.hasFocus():
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(view, said))
