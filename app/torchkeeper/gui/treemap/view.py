@@ -47,6 +47,8 @@ class Treemap(QWidget):
     chosen = Signal(list)
     #: Out of what was gone into last: Backspace.
     up = Signal()
+    #: What is shown now is what was behind the tile of the smallest ones, or is not any more.
+    turned = Signal()
     #: A context menu is asked for, at this point of the map.
     menu_asked = Signal(QPoint)
 
@@ -86,6 +88,8 @@ class Treemap(QWidget):
         self._at = self._number(current.key) if current is not None else -1
         self._hovered = -1
         self._lay_out()
+        if self._at < 0 and self.hasFocus() and self._boxes:
+            self._at = 0
         self._tell()
 
     def select(self, keys: Iterable[Key], partly: Iterable[Key] = ()) -> None:
@@ -215,7 +219,10 @@ class Treemap(QWidget):
                 self._folded.tiles, self._boxes, self._grounds, strict=True
             ):
                 lines = writer.lines(tile, box, speaking.share(tile, self._total))
-                painting.paint_tile(painter, box, ground, ink, lines)
+                painting.paint_tile(painter, box, ground)
+                if self._folded.shrunk and tile is self._folded.tiles[-1]:
+                    painting.paint_shrunk(painter, box, theme.shades())
+                painting.write(painter, ink, lines)
         return picture
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -274,13 +281,16 @@ class Treemap(QWidget):
             self._at = 0
             self._show(self._folded.smaller, rest)
             self._go(0)
+            self.turned.emit()
         else:
             self.opened.emit(tile.key)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Out of what was gone into last, as Backspace does."""
         if self._above:
             self._show(*self._above.pop())
             self._go(len(self._folded.tiles) - 1)
+            self.turned.emit()
         else:
             self.up.emit()
 
@@ -289,7 +299,7 @@ class Treemap(QWidget):
         key, count = Qt.Key(event.key()), len(self._boxes)
         current = self.current
         if key == Qt.Key.Key_Backspace:
-            self._leave()
+            self.leave()
         elif not count:
             super().keyPressEvent(event)
         elif key in _ARROWS:
@@ -365,7 +375,9 @@ class Treemap(QWidget):
                 event.ignore()
             else:
                 where: QRect = self._boxes[number].toAlignedRect()
-                text = forms.tip(speaking.told(self._folded.tiles[number], self._total))
+                tile = self._folded.tiles[number]
+                shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
+                text = forms.tip(speaking.told(tile, self._total, shrunk=shrunk))
                 QToolTip.showText(event.globalPos(), text, self, where)
             return True
         return super().event(event)
