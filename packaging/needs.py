@@ -107,10 +107,30 @@ def servers(extras: list[str]) -> Iterator[tuple[str, str]]:
         yield "redis-server", "redis-server, which the tests start"
 
 
+#: The desktop's own tools, which the tests have look at what the app tells a desktop.
+DESKTOP = {
+    "desktop-file-validate": "desktop-file-utils",
+    "update-mime-database": "shared-mime-info",
+    "appstreamcli": "appstream",
+    "gio": "libglib2.0-bin",
+    "xdg-mime": "xdg-utils",
+    "dbus-daemon": "dbus",
+}
+
+
+def desktop(extras: list[str]) -> Iterator[tuple[str, str]]:
+    for name, package in DESKTOP.items():
+        if "test" in extras and not shutil.which(name):
+            yield package, f"{name}, with which the tests look at what desktops are told"
+
+
 def main() -> None:
     python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
     extras = sys.argv[2:]
-    groups = (venv(), compiler(), python_headers(python), libraries(), fonts(), servers(extras))
+    groups = (
+        *(venv(), compiler(), python_headers(python), libraries(), fonts()),
+        *(servers(extras), desktop(extras)),
+    )
     seen = set()
     for group in groups:
         for package, what in group:

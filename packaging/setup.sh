@@ -91,7 +91,8 @@ check_system() {
         all=$(sed -n 's/^    "lib.*": "\(.*\)",$/\1/p' "$root/packaging/needs.py" | sort -u)
         # shellcheck disable=SC2086
         install_debian python3 python3-venv python3-dev g++ fonts-dejavu-core $all \
-            ${for_tests:+redis-server openssh-client}
+            ${for_tests:+redis-server openssh-client desktop-file-utils shared-mime-info} \
+            ${for_tests:+appstream libglib2.0-bin xdg-utils dbus}
         find_python || fail "finding python3" "this Debian's Python is older than 3.11" \
             "use Debian 12 or newer, or put a newer python3 on PATH"
     fi

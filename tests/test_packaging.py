@@ -48,7 +48,7 @@ def without_comment(line: str) -> str:
     return re.sub(r"\s+# .*", "", line)
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, "packaging/setup.sh"])
+@pytest.mark.parametrize("name", [*COMMANDS, "packaging/setup.sh", "packaging/pytest.sh"])
 def test_shell_is_well_formed(name: str) -> None:
     checked = call("bash", "-n", ROOT / name)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -117,6 +117,121 @@ def test_qt_returns_none_without_using_it_up() -> None:
     for _ in range(1000):
         parentless.parent()
     assert sys.getrefcount(None) > before - 500
+
+
+# What packaging/test does with pytest. Each test here says in a file that it has run.
+TESTS = """
+import os, pathlib, pytest
+
+def ran(name):
+    note = pathlib.Path(__file__).with_name(name)
+    note.open("a").write("x")
+    return len(note.read_text())
+
+@pytest.mark.parametrize("what", ["a b", "c]", "d::e [f"])
+def test_unsteady(what):
+    assert ran("unsteady" + str(len(what))) > 1, f"was {what}"
+
+def test_bad():
+    ran("bad")
+    assert "a wall\\nof text" * 50 == "", "why\\nnot"
+
+def test_good():
+    ran("good")
+
+def test_ends():
+    os._exit(3)
+
+def test_interrupted():
+    raise KeyboardInterrupt
+"""
+
+
+def came_of(
+    folder: Path, *arguments: str, also: str = ""
+) -> tuple[int, list[str], dict[str, int], str]:
+    """What came of some TESTS: the status, the summary, how often each ran, and all that was said.
+
+    ``also`` is another file of tests.
+    """
+    (folder / "test_some.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    if also:
+        (folder / "test_also.py").write_text(also)
+    script = """
+        set -eu; cd "$1"; shift; say() { printf '== %s\\n' "$*"; }
+        . "$root/packaging/pytest.sh"
+        status=0; run_pytest "$@" || status=$?
+        echo Summary; tell_of_pytest; exit "$status"
+    """
+    told = call("bash", "-c", script, "test", folder, *arguments,
+                root=str(ROOT), python=sys.executable, private=str(folder), LC_ALL="C.UTF-8",
+                PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+                PYTEST_PLUGINS="xdist.plugin")  # fmt: skip
+    assert told.stderr == ""
+    ran = {
+        path.name: len(path.read_text()) for path in folder.iterdir() if path.read_text()[:1] == "x"
+    }
+    return told.returncode, told.stdout.partition("Summary\n")[2].splitlines(), ran, told.stdout
+
+
+def test_tests_that_failed_are_run_again_alone_and_named(tmp_path: Path) -> None:
+    status, said, ran, _ = came_of(tmp_path, "-k", "unsteady or bad or good")
+    assert status == 1
+    assert ran == {"unsteady3": 2, "unsteady2": 2, "unsteady7": 2, "bad": 2, "good": 1}
+    assert re.fullmatch(r"pytest at first: =+ 4 failed, 1 passed, 2 deselected in .*", said[0])
+    assert said[1:-1] == [
+        "unsteady: passed alone: test_some.py::test_unsteady[a b]",
+        "        AssertionError: was a b",
+        "unsteady: passed alone: test_some.py::test_unsteady[c]]",
+        "        AssertionError: was c]",
+        "unsteady: passed alone: test_some.py::test_unsteady[d::e [f]",
+        "        AssertionError: was d::e [f",
+        "failed: test_some.py::test_bad",
+        "        AssertionError: why",
+    ]
+    assert re.fullmatch(r"=+ 1 failed, 3 passed in .*", said[-1])
+
+
+def test_tests_that_pass_alone_pass(tmp_path: Path) -> None:
+    status, said, ran, _ = came_of(tmp_path, "-k", "unsteady or good", "-n", "1")
+    assert (status, ran["good"]) == (0, 1)
+    assert [line.partition(": test_")[0] for line in said[1:-1:2]] == ["unsteady: passed alone"] * 3
+    assert re.fullmatch(r"=+ 3 passed in .*", said[-1])
+
+
+def test_tests_that_pass_are_not_run_again(tmp_path: Path) -> None:
+    status, said, ran, _ = came_of(tmp_path, "-k", "good")
+    assert (status, ran, len(said)) == (0, {"good": 1}, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "named", "also"),
+    [
+        # A process that ended, in the middle of its tests and as the only one.
+        (("-n", "1", "-k", "ends or unsteady"), 1, "failed: test_some.py::test_ends", ""),
+        (("-k", "ends"), 3, "", ""),
+        (("-k", "interrupted or unsteady"), 2, "failed: test_some.py::test_unsteady", ""),
+        # What follows was not run at all.
+        (("-x",), 1, "failed: test_some.py::test_unsteady[a b]", ""),
+        (("-n", "1", "-x"), 2, "failed: test_some.py::test_unsteady[a b]", ""),
+        (("-k", "good"), 2, "failed: test_also.py", "import nowhere"),
+        (("-n", "1", "-k", "good"), 1, "failed: test_also.py", "import nowhere"),
+        # Too many.
+        (
+            ("-k", "many"), 1, "failed: test_also.py::test_many[0]",
+            "import pytest\n@pytest.mark.parametrize('a', range(6))\ndef test_many(a): assert 0",
+        ),
+    ],
+)  # fmt: skip
+def test_runs_that_say_too_little_are_not_mended(
+    tmp_path: Path, arguments: tuple[str, ...], status: int, named: str, also: str
+) -> None:
+    ended, said, ran, output = came_of(tmp_path, *arguments, also=also)
+    assert ended == status, output
+    assert any(line.startswith(named) for line in said), output
+    assert not any("unsteady: passed" in line for line in said)
+    assert set(ran.values()) <= {1}
 
 
 def test_readme_sets_up_with_two_commands() -> None:

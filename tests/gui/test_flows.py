@@ -204,12 +204,19 @@ def test_purges_to_the_trash_and_undoes(
     assert "12 entries" in window.undo_bar.text.text()
     assert "moved to the trash" in window.undo_bar.text.text()
     assert window.trash_label.text().startswith("Trash ")
+    undo, purged = window.actions_["undo"], window.undo_bar.text.text().partition(" moved")[0]
+    settle(qtbot)
+    assert undo.text() == f"&Undo purge of {purged}"
+    assert undo.toolTip().startswith(f"Undo purge of {purged}: Put back")
+    assert window.undo_bar.button.accessibleName() == f"Undo purge of {purged}"
     click(qtbot, window.undo_bar.button)
     idle(qtbot, window)
     assert window.entries.total == total
     assert not window.undo_bar.isVisible()
     assert window.trash_label.text() == ""
     assert tree(fixture_cache) == before
+    settle(qtbot)
+    assert undo.text() == "&Undo purge"
 
 
 def test_purges_all_that_the_filter_shows_then_empties_the_trash(

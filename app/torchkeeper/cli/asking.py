@@ -15,6 +15,9 @@ from torchkeeper.stores.names import is_server
 
 Answer = dict[str, Any]
 
+#: Problems of a server that another password may solve.
+LOCKED = frozenset({"password-needed", "password-wrong"})
+
 
 class Asker:
     """Sends requests of one command to one engine and sorts what comes back.
@@ -41,6 +44,9 @@ class Asker:
         self.on_finding: Callable[[Answer], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
+        #: Servers that were tried with the password for any, and of which one was typed.
+        self._tried: set[str] = set()
+        self._typed: set[str] = set()
         #: Whether bundles are taken only from the user's signers, whatever is required.
         self.only_signed = False
 
@@ -50,7 +56,8 @@ class Asker:
         protected.guard(op, params)
         params |= signers.vouched(op, self.only_signed)
         places = [str(params.get(name) or "") for name in ("place", "into")]
-        places += map(str, params.get("nearest") or ())
+        for several in ("nearest", "places"):
+            places += map(str, params.get(several) or ())
         servers = [place for place in dict.fromkeys(places) if is_server(place)]
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
@@ -62,30 +69,39 @@ class Asker:
 
     def _ask_servers(self, servers: list[str], op: str, params: Answer) -> Answer:
         """The same, with the passwords of servers, each asked for once where it is needed."""
+        self._log_in(servers)
+        while True:
+            try:
+                return self._call(op, params)
+            except UserError as error:
+                place = str(error.params.get("server"))
+                if error.code not in LOCKED or place not in servers or not self.unlock(place):
+                    raise
+
+    def _log_in(self, servers: list[str]) -> None:
+        """Tell the engine the passwords that are known."""
         from torchkeeper.link import secrets
 
         for place in servers:
             if password := secrets.own_password_of(place):
                 self._call("secret", {"place": place, "password": password})
-        asked: set[str] = set()
-        untried = set(servers) if secrets.for_any() else set[str]()
-        while True:
-            try:
-                return self._call(op, params)
-            except UserError as error:
-                wanted = error.code in ("password-needed", "password-wrong")
-                place = str(error.params.get("server"))
-                if not wanted or place not in servers:
-                    raise
-                if place not in untried and (place in asked or not output.can_ask()):
-                    raise
-            password = secrets.for_any() if place in untried else None
-            untried.discard(place)
-            if password is None:
-                asked.add(place)
-                password = output.ask_password(f"Password for {printable(place)}: ")
-            secrets.give(place, password)
-            self._call("secret", {"place": place, "password": password})
+
+    def unlock(self, place: str) -> bool:
+        """Tell the engine another password of a server: that which is for any, then what the user
+        types, once; whether there was one to try.
+        """
+        from torchkeeper.link import secrets
+
+        password = None if place in self._tried else secrets.for_any()
+        if password is None:
+            if place in self._typed or not output.can_ask():
+                return False
+            self._typed.add(place)
+            password = output.ask_password(f"Password for {printable(place)}: ")
+        self._tried.add(place)
+        secrets.give(place, password)
+        self._call("secret", {"place": place, "password": password})
+        return True
 
     def _take(self, message: Message) -> None:
         if message.type == "rows":

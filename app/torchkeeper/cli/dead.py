@@ -26,7 +26,9 @@ _HELP = (
 )
 
 
-def _measure(parse: Callable[[str], float]) -> Callable[[str], float]:
+def measure(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """The type of an argument that is a number with a unit."""
+
     def measured(text: str) -> float:
         try:
             return parse(text)
@@ -46,10 +48,10 @@ def add_flags(command: argparse.ArgumentParser) -> None:
     flags.add_argument("--broken", action="store_true",
                        help="what cannot be read, or lacks what it needs")  # fmt: skip
     flags.add_argument("--orphans", action="store_true", help="what nothing needs")
-    flags.add_argument("--older", metavar="AGE", type=_measure(query.seconds_in),
+    flags.add_argument("--older", metavar="AGE", type=measure(query.seconds_in),
                        help="what was not used for so long: 30d, 12h; days without a "
                        "unit")  # fmt: skip
-    flags.add_argument("--keep", metavar="SIZE", type=_measure(query.bytes_in),
+    flags.add_argument("--keep", metavar="SIZE", type=measure(query.bytes_in),
                        help="what was used longest ago, until all the rest takes so much at most: "
                        "10G, 500M; counts what the other flags leave")  # fmt: skip
     flags.add_argument("--suggest", action="store_true",
@@ -90,7 +92,7 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
         found = everywhere(args.env)
         if (refusal := found.refusal()) is not None:
             raise refusal
-        _know(engine, found)
+        know_all(engine, found)
         return Chosen({**flags, "envs": [python for python, _ in found.envs]}, found)
     wanted = bool(args.env) or asks_verdicts(args.filter or "")
     pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
@@ -103,7 +105,8 @@ def chosen(args: argparse.Namespace, engine: Engine) -> Chosen:
     return Chosen({**flags, "envs": envs}, Everywhere([], []))
 
 
-def _know(engine: Engine, found: Everywhere) -> None:
+def know_all(engine: Engine, found: Everywhere) -> None:
+    """Tell an engine of environments."""
     for python, facts in found.envs:
         engine.call("know", {"python": python, "env": facts})
 
@@ -156,7 +159,7 @@ def suggest(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json)
         envs = [] if refusal else [python for python, _ in found.envs]
-        _know(engine, found)
+        know_all(engine, found)
         answer = asker.ask("suggest", place=args.place, envs=envs, older=older, keep=args.keep,
                            filter=args.filter or "")  # fmt: skip
     reasons: dict[str, Answer] = answer["reasons"]
@@ -168,15 +171,15 @@ def suggest(args: argparse.Namespace) -> int:
         "stale": "--stale",
         "broken": "--broken",
         "orphan": "--orphans",
-        "unused": f"--older {_age(older)}",
-        "budget": f"--keep {_short(args.keep)}",
+        "unused": f"--older {age(older)}",
+        "budget": f"--keep {short(args.keep)}",
     }
     counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
     if args.json:
         for code, one in reasons.items():
             output.emit({"reason": code, **one})
     else:
-        names = {"unused": f"unused for {_age(older)}", "budget": f"over {_short(args.keep)}"}
+        names = {"unused": f"unused for {age(older)}", "budget": f"over {short(args.keep)}"}
         _print(reasons, names, how)
         if found.envs:
             output.note(f"environments: {dead.environments(found)}")
@@ -208,12 +211,13 @@ def _print(reasons: dict[str, Answer], names: dict[str, str], how: dict[str, str
         output.note(error)
 
 
-def _age(seconds: float) -> str:
+def age(seconds: float) -> str:
+    """Seconds as --older takes them: 30d."""
     days = seconds / dead.DAY
     return f"{days:g}d" if days >= 1 else f"{seconds:g}s"
 
 
-def _short(size: int | None) -> str:
+def short(size: int | None) -> str:
     """Bytes as --keep takes them: 10G."""
     if not size:
         return "0"

@@ -13,11 +13,15 @@ import importlib
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import torchkeeper
 from torchkeeper.cli import output
 from torchkeeper.link.ending import Ended, signals_as_interrupts
 from torchkeeper.link.words import UserError
+
+if TYPE_CHECKING:
+    from torchkeeper.link.desktop.files import Draw
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 
@@ -27,6 +31,7 @@ _UNREACHABLE = frozenset(
         "place-not-folder",
         "place-unreadable",
         "file-missing",
+        "desktop-unreadable",
         "bundle-unreadable",
         "ssh-keygen-missing",
         "interpreter-unusable",
@@ -91,6 +96,9 @@ _WRONG = frozenset(
     }
 )
 
+#: Asks for a window besides the one that is open.
+ALONE = "--new-window"
+
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
     "age>30d, compile>5, is:broken, is:orphan; is:foreign, owner:bob for what is of other "
@@ -108,8 +116,8 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
-    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
-        return _window(argv)
+    if not argv or argv[0] == ALONE or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
+        return _window([word for word in argv if word != ALONE], ALONE in argv)
     args = _parser(argv[0]).parse_args(argv if argv[0] == "run" else _joined(argv))
     try:
         with signals_as_interrupts():
@@ -148,7 +156,7 @@ def _joined(argv: list[str]) -> list[str]:
     return joined
 
 
-def _window(files: list[str]) -> int:
+def _window(files: list[str], alone: bool) -> int:
     from torchkeeper.link.paths import what_at_once
     from torchkeeper.stores.names import is_server
 
@@ -174,7 +182,7 @@ def _window(files: list[str]) -> int:
         return USAGE
     from torchkeeper.gui.start import run as run_window
 
-    return run_window(files)
+    return run_window(files, alone)
 
 
 def _parser(chosen: str) -> argparse.ArgumentParser:
@@ -187,6 +195,10 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     )
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
+    parser.add_argument(
+        ALONE, action="store_true",
+        help="open a window of its own, where else the one that is open opens the files",
+    )  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (where, help_text) in COMMANDS.items():
         command = commands.add_parser(
@@ -196,7 +208,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         if name == chosen:
             module, _, function = where.partition(":")
             loaded = importlib.import_module(f"torchkeeper.cli.{module}")
-            getattr(loaded, f"add_{name}")(command)
+            getattr(loaded, f"add_{name.replace('-', '_')}")(command)
             command.set_defaults(run=getattr(loaded, function))
     return parser
 
@@ -229,6 +241,29 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, args.place, args.scale, args.scene)
 
 
+def add_install_desktop(command: argparse.ArgumentParser) -> None:
+    """Arguments of install-desktop."""
+    from torchkeeper.cli import desktop
+
+    desktop.add_install_desktop(command)
+
+
+def install_desktop(args: argparse.Namespace) -> int:
+    """torchkeeper install-desktop"""
+    from torchkeeper.cli import desktop
+
+    return desktop.install_desktop(args, _drawing)
+
+
+def _drawing() -> Draw | None:
+    """What makes pictures; None where Qt does not load."""
+    try:
+        from torchkeeper.gui.desktop.pictures import draw
+    except ImportError:  # a library of the system is missing
+        return None
+    return draw
+
+
 _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 
 #: Each command's module in this package and function there, and what it is for.
@@ -236,6 +271,10 @@ COMMANDS = {
     "places": ("looking:places", "list the caches found on this machine"),
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),
+    "overview": (
+        "overviewing:overview",
+        "sum up all places: what they hold, what is usable, what could go",
+    ),
     "show": ("looking:show", "show all that is known of an entry"),
     "check": (
         "checking:check",
@@ -262,5 +301,9 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
     "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
     "config": ("config:config", "show, check and carry the settings of the caches, as profiles"),
+    "install-desktop": (
+        "main:install_desktop",
+        "put the app into the menus of the desktop, and have it open bundles",
+    ),
     "shots": ("main:shots", "save pictures of every window and dialog"),
 }

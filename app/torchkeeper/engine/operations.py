@@ -153,13 +153,16 @@ def _count(totals: dict[str, int], entries: list[Entry]) -> None:
     totals["orphans"] += sum(entry.orphan is not None for entry in entries)
 
 
-def _trash_totals(place: str) -> dict[str, int]:
+def _trash_totals(place: str) -> dict[str, Any]:
+    """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
     found = receipts.in_trash(place)
+    last = next((one for one in reversed(found) if one.files or one.entries), None)
     return {
         "receipts": len(found),
         "entries": sum(receipt.entries for receipt in found),
         "files": sum(receipt.files for receipt in found),
         "bytes": sum(receipt.bytes for receipt in found),
+        "last": last and {"entries": last.entries, "bytes": last.bytes, "made": last.made},
     }
 
 
@@ -417,6 +420,7 @@ OPERATIONS: dict[str, Callable[[Session, dict[str, Any], Report], dict[str, Any]
     "plan_purge": _late("plan_purge", "purging"),
     "purge": _late("purge", "purging"),
     "suggest": _late("suggest", "suggesting"),
+    "overview": _late("overview", "overviewing"),
     "undo": _late("undo", "purging"),
     "trash": _trash,
     "empty_trash": _late("empty_trash", "purging"),

@@ -86,27 +86,31 @@ def suggest(session: Session, params: dict[str, Any], report: Report) -> dict[st
         finally:
             store.close()
     dead, may = look.dead, picker(session, {"filter": asked.text})
-    tries = {
-        "stale": Wanted(stale=True) if look.judged else None,
-        "broken": Wanted(broken=True),
-        "orphan": Wanted(orphans=True),
-        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
-        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
-    }
     reasons: dict[str, Any] = {}
-    for reason, one in tries.items():
+    for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
-        if one is None:
-            continue
         if look.rests is None and reason in ("unused", "budget"):
-            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": _unknown(look.place)}
+            reasons[reason] = {"entries": 0, "files": 0, "bytes": 0, "why": unknown_use(look.place)}
         else:
             reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
     total = dead.told(range(len(dead.found)))
     return {**total, "look": look.number, "rests": look.rests, "reasons": reasons}
 
 
-def _unknown(place: str) -> dict[str, Any]:
+def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
+    """What goes for each reason by itself; stale: whether that can be known."""
+    tries = {
+        "stale": Wanted(stale=True) if stale else None,
+        "broken": Wanted(broken=True),
+        "orphan": Wanted(orphans=True),
+        "unused": Wanted(older=wanted.older) if wanted.older is not None else None,
+        "budget": Wanted(keep=wanted.keep) if wanted.keep is not None else None,
+    }
+    return {reason: one for reason, one in tries.items() if one is not None}
+
+
+def unknown_use(place: str) -> dict[str, Any]:
+    """Why nobody can say when what a server has was used last."""
     return {"code": "use-unknown", "params": {"server": place}}
 
 
@@ -179,28 +183,34 @@ def _look(
     if not isinstance(store, Folder) and not is_server(store.place):
         raise Problem("place-not-folder", place=store.place)
     _environments(session, params)  # before anything that takes long
+    found, used, rests = with_uses(session, store, timed, report)
+    dead = Dead(found, used, store.whole, isinstance(store, Folder))
+    session.look = look = Look(next(session.numbers), store.place, dead, rests)
+    _judge(session, store, look, params, report)
+    return look
+
+
+def with_uses(
+    session: Session, store: Store, timed: bool, report: Report
+) -> tuple[list[Described], list[float | None], str | None]:
+    """All entries of a folder or a server, when each was last used, and what that rests on, as
+    ``Look``. timed: whether they are to have the times that a server knows.
+    """
     items = items_of(store, report)
-    rests: str | None
-    used: list[float | None]
     if isinstance(store, Folder):
         # First of all: to read a file of somebody else's is to use it.
         times, rests = uses(store, items, report)
         by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
         found = [one for batch in entries_of(session, store, report, items) for one in batch]
-        used = [by_item.get(one.item.identity) for one in found]
-    else:
-        from torchkeeper.stores.redis.store import Redis
-        from torchkeeper.stores.redis.times import knows_use
+        return found, [by_item.get(one.item.identity) for one in found], rests
+    from torchkeeper.stores.redis.store import Redis
+    from torchkeeper.stores.redis.times import knows_use
 
-        assert isinstance(store, Redis)
-        rests = "server" if knows_use(store) else None
-        batches = with_times(store, entries_of(session, store, report, items), bool(rests or timed))
-        found = [one for batch in batches for one in batch]
-        used = [one.entry.used for one in found]
-    dead = Dead(found, used, store.whole, isinstance(store, Folder))
-    session.look = look = Look(next(session.numbers), store.place, dead, rests)
-    _judge(session, store, look, params, report)
-    return look
+    assert isinstance(store, Redis)
+    known = "server" if knows_use(store) else None
+    batches = with_times(store, entries_of(session, store, report, items), bool(known or timed))
+    found = [one for batch in batches for one in batch]
+    return found, [one.entry.used for one in found], known
 
 
 def _judge(

@@ -7,7 +7,7 @@ their graphs. So all entries of a place are judged at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
@@ -50,24 +50,32 @@ def judged(
 
     found: all entries of the store, which is open.
     """
-    factors = _factors(session, store, found, report)
     best: list[Verdict] | None = None
+    for said in in_each(session, store, found, envs, report):
+        best = said if best is None else list(map(better, best, said))
+    return [_NONE] * len(found) if best is None else best
+
+
+def in_each(
+    session: Session, store: Store, found: list[Described], envs: Sequence[Env], report: Report
+) -> Iterator[list[Verdict]]:
+    """The verdicts of the entries as ``judged``, in one environment after the other."""
+    factors = _factors(session, store, found, report)
     # A scan of a server may miss what is written meanwhile, and a folder what cannot be read.
     sure = time.time() - YOUNG if store.whole and not is_server(store.place) else None
     if is_server(store.place):
         envs = [autograd.looking_remotely(env) for env in envs]
     for env in envs:
         report.check()
-        said = _Judge(factors, env, sure).all(found)
-        best = said if best is None else list(map(_better, best, said))
-    return [_NONE] * len(found) if best is None else best
+        yield _Judge(factors, env, sure).all(found)
 
 
 def _rank(said: Verdict) -> int:
     return _RANKS.get(said.verdict, len(_RANKS))
 
 
-def _better(one: Verdict, other: Verdict) -> Verdict:
+def better(one: Verdict, other: Verdict) -> Verdict:
+    """The better of two verdicts of one entry."""
     return other if _rank(other) < _rank(one) else one
 
 
@@ -154,7 +162,7 @@ class _Judge:
             if one.entry.kind == "fxgraph":
                 # Any payload of a key may be the one that is taken.
                 known = graphs.get(one.entry.key)
-                graphs[one.entry.key] = said if known is None else _better(known, said)
+                graphs[one.entry.key] = said if known is None else better(known, said)
         return [
             self._with_graphs(one, said, graphs) if one.entry.kind == "aotautograd" else said
             for one, said in zip(found, own, strict=True)

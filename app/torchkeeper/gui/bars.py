@@ -150,15 +150,24 @@ class UndoBar(QFrame):
         return text
 
     def offer(
-        self, place: str, text: str, verb: str = "", then: Callable[[], object] | None = None
+        self,
+        place: str,
+        text: str,
+        verb: str = "",
+        then: Callable[[], object] | None = None,
+        undoes: str = "",
     ) -> None:
-        """Offer to undo the last purge of a place, or to do something else that undoes."""
+        """Offer to undo the last purge of a place, or to do something else that undoes.
+
+        undoes: what is undone then, where the button does not say it.
+        """
         self.place, self._then = place, then
         self.text.setText(text)
         self._purged.setVisible(then is None)
         self._expiring.setVisible(then is not None)
         self.button.setText(verb or self.tr("Undo"))
-        self.button.setAccessibleName(self.button.text())
+        self.button.setAccessibleName(undoes or self.button.text())
+        self.button.setToolTip(undoes)
         self.setAccessibleName(text)
         self.show()
         _announce(self)

@@ -95,10 +95,21 @@ class Listing(QObject):
         return "" if not self.result else "file" if self.result.get("format") else "folder"
 
     @property
-    def trash(self) -> dict[str, int]:
+    def trash(self) -> dict[str, Any]:
         """What lies in the place's trash."""
         trash = self.result.get("trash")
         return trash if isinstance(trash, dict) else {}
+
+    @property
+    def undoable(self) -> str:
+        """What undo puts back, in words: 12 entries (3.4 MB); empty where that is not known."""
+        last = self.trash.get("last")
+        if not isinstance(last, dict):
+            return ""
+        # Loaded here: the window starts without it.
+        from torchkeeper.gui.notes import counted
+
+        return counted(last)
 
     @property
     def can_poll(self) -> bool:

@@ -83,6 +83,17 @@ CATALOGUE: dict[str, Words] = {
     "place-unreadable": Words(
         "{place} cannot be read.", "{why}.", "Check its owner and permissions."
     ),
+    "place-stuck": Words(
+        "{place} does not answer.",
+        "It gave no sign of life for {seconds} seconds; its disk or server may hang.",
+        "Look again when it answers. “mount” and “df” tell which disk it is on.",
+    ),
+    "place-same": Words(
+        "{place} is another name of {other}.", "It is counted there.", "Look at {other}."
+    ),
+    "place-within": Words(
+        "{place} lies in {other}.", "What it holds is counted there.", "Look at {other}."
+    ),
     "place-no-cache": Words(
         "{place} does not look like a cache.",
         "Nothing in it is anything that PyTorch or Triton writes.",

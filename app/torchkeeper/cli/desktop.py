@@ -1,0 +1,134 @@
+"""The app in the menus of the desktop, and its bundles a type of file: install-desktop."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+from torchkeeper.cli import looking, output
+from torchkeeper.link import say
+from torchkeeper.link.desktop import entry, files, placing
+from torchkeeper.link.desktop.files import Draw
+from torchkeeper.link.desktop.placing import Placed
+from torchkeeper.link.words import printable
+
+#: Where a system has what its administrator, and not its packages, installed.
+SYSTEM = "/usr/local"
+#: What is said of each part, and where its files stand.
+_PARTS = (
+    ("desktop entry", "applications/"),
+    ("file type", "mime/packages/"),
+    ("description", "metainfo/"),
+)
+
+
+def add_install_desktop(command: argparse.ArgumentParser) -> None:
+    """Arguments of install-desktop."""
+    where = command.add_mutually_exclusive_group()
+    where.add_argument(
+        "--user", action="store_true",
+        help="for this user, in XDG_DATA_HOME or ~/.local/share (the default)",
+    )  # fmt: skip
+    where.add_argument("--system", action="store_true",
+                       help=f"for all users of this machine, in {SYSTEM}/share")  # fmt: skip
+    where.add_argument("--prefix", metavar="DIR", help="in DIR/share")
+    command.add_argument("--remove", action="store_true",
+                         help="take away exactly what this command has written")  # fmt: skip
+    command.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    looking.add_json(command)
+
+
+def install_desktop(args: argparse.Namespace, drawing: Callable[[], Draw | None]) -> int:
+    """torchkeeper install-desktop; 1 where something could not be done.
+
+    drawing: finds what makes pictures.
+    """
+    root = _root(args)
+    if args.remove:
+        placed, command, draws = placing.remove(root, args.dry_run), [], True
+    else:
+        command, draw = entry.program(), drawing()
+        draws = draw is not None
+        placed = placing.install(root, files.made(command, draw), args.dry_run)
+    if args.json:
+        output.emit({"result": _result(args, placed, command, draws)})
+    else:
+        _tell(args, placed, command, draws)
+    return int(bool(placed.left or placed.refreshed.failed))
+
+
+def _root(args: argparse.Namespace) -> str:
+    """The folder of shared data."""
+    if args.prefix or args.system:
+        return os.path.join(os.path.abspath(args.prefix or SYSTEM), "share")
+    named = os.environ.get("XDG_DATA_HOME", "")
+    # The specification: what is no absolute path is as if it were not set.
+    return named if os.path.isabs(named) else os.path.expanduser("~/.local/share")
+
+
+def _result(
+    args: argparse.Namespace, placed: Placed, command: list[str], draws: bool
+) -> dict[str, Any]:
+    done = placed.refreshed
+    return {
+        "root": placed.root,
+        "dry_run": args.dry_run,
+        "command": command,
+        "written": placed.written,
+        "unchanged": placed.unchanged,
+        "removed": placed.removed,
+        "left": placed.left,
+        "pictures": draws,
+        "ran": done.ran,
+        "missing": done.missing,
+        "failed": done.failed,
+    }
+
+
+def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: bool) -> None:
+    would = "would be " if args.dry_run else ""
+    if not args.remove:
+        words = " ".join(printable(part) for part in command)
+        output.line(f"{'Would start' if args.dry_run else 'Starts'}: {words}")
+    for verb, names in (
+        ("written", placed.written), ("removed", placed.removed), ("as before", placed.unchanged)
+    ):  # fmt: skip
+        for what, top in _PARTS:
+            for name in names:
+                if name.startswith(top):
+                    _line(verb if verb == "as before" else would + verb, what, placed.root, name)
+        if icons := sum(name.startswith("icons/") for name in names):
+            many = say.count(icons, "picture", "pictures")
+            _line(verb if verb == "as before" else would + verb, "icons", placed.root,
+                  "icons/hicolor", f": {many}")  # fmt: skip
+    if not placed.written and not placed.unchanged and not placed.removed:
+        output.line(f"Nothing of Torchkeeper's is in {printable(placed.root)}.")
+    for name, why in placed.left.items():
+        output.line(f"left: {printable(os.path.join(placed.root, name))}: {why}.")
+    if not draws:
+        output.line("No pictures were made besides the SVGs: Qt does not load here.")
+    done = placed.refreshed
+    if done.ran:
+        output.line(f"ran: {', '.join(done.ran)}")
+    for name, why in done.failed.items():
+        output.line(f"failed: {name}: {printable(why)}")
+    if done.missing:
+        output.line(
+            f"not here: {', '.join(done.missing)}; the desktop may see the change only after the "
+            "next login."
+        )
+    if args.prefix and not args.remove and not _looked_into(placed.root):
+        output.line(f"Desktops look there only where XDG_DATA_DIRS names {printable(placed.root)}.")
+
+
+def _line(verb: str, what: str, root: str, name: str, more: str = "") -> None:
+    output.line(f"{verb}: {what}, {printable(os.path.join(root, name))}{more}")
+
+
+def _looked_into(root: str) -> bool:
+    """Whether desktops look into a folder of shared data."""
+    named = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.abspath(root) in map(os.path.abspath, filter(None, [home, *named.split(":")]))

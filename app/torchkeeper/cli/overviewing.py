@@ -1,0 +1,280 @@
+"""``overview``: what the caches of this machine hold and cost, and what of it could go."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import shlex
+
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import LOCKED, Answer, Asker
+from torchkeeper.cli.dead import age, know_all, short
+from torchkeeper.cli.dead import measure as measured
+from torchkeeper.link import dead, interpreters, say
+from torchkeeper.link.everywhere import Everywhere, everywhere
+from torchkeeper.link.interpreters import VARIABLE
+from torchkeeper.link.knowing import environment
+from torchkeeper.link.overviewing import Overview, Part, PlaceTold, Reclaim, Totals
+from torchkeeper.link.process import Engine
+from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores import query
+from torchkeeper.stores.names import is_server
+
+_FAILED, _UNREACHABLE = 1, 3
+
+
+def add_overview(command: argparse.ArgumentParser) -> None:
+    """Arguments of overview."""
+    command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
+                         help="cache folders, bundles or redis:// servers; by default all that "
+                         "“torchkeeper places” finds")  # fmt: skip
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked "
+                         f"what is usable, and what is stale; by default {VARIABLE}, else the "
+                         "app's own, and for what is stale all that are known")  # fmt: skip
+    command.add_argument("--older", metavar="AGE", type=measured(query.seconds_in),
+                         help="what was not used for so long counts as unused, by default "
+                         f"{dead.DAYS}d")  # fmt: skip
+    command.add_argument("--keep", metavar="SIZE", type=measured(query.bytes_in),
+                         help="how much each place may keep: what was used longest ago could "
+                         "go")  # fmt: skip
+    command.add_argument("--facts", action="store_true",
+                         help="also what the keys of servers do not tell, which takes long: "
+                         "torch, what is usable, what could go")  # fmt: skip
+    looking.add_json(command)
+
+
+def overview(args: argparse.Namespace) -> int:
+    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could."""
+    own = _own(args.env)
+    found = everywhere([args.env] if args.env else [])
+    older = dead.DAYS * dead.DAY if args.older is None else args.older
+    heard = Overview()
+    with Engine() as engine:
+        asker = Asker(engine, args.json, heard.add)
+        asker.on_finding = functools.partial(_follow, asker)
+        places = args.places or _found(asker)
+        know_all(engine, found)
+        if isinstance(own, dict):
+            engine.call("know", own)
+        ask = functools.partial(
+            asker.ask, "overview", envs=[own["python"]] if isinstance(own, dict) else [],
+            everywhere=[] if found.refusal() else [python for python, _ in found.envs],
+            older=older, keep=args.keep, facts=args.facts,
+        )  # fmt: skip
+        waiting = list(places)
+        while waiting:
+            for place in ask(places=waiting)["places"]:
+                heard.told(place)
+            waiting = [
+                p.place for p in heard.places.values() if _locked(p) and asker.unlock(p.place)
+            ]
+    told = [heard.places[place] for place in dict.fromkeys(places) if place in heard.places]
+    how = _How(args, older)
+    failed = [one for one in told if one.failed]
+    none = bool(told) and len(failed) == len(told)
+    if args.json:
+        _emit(heard, told, how)
+    elif not none:
+        _print(heard, told, how)
+        _notes(heard, told, found, own)
+    for one in failed:
+        if one.problem:
+            output.complain(one.problem)
+    if args.json or not none:
+        output.result(args, _result(heard, own, found), _said(heard, told, own))
+    if failed:
+        return _UNREACHABLE if none else _FAILED
+    return int(asker.unreadable)
+
+
+def _own(python: str | None) -> Answer | UserError:
+    """The environment in which is said what is usable, or why there is none. Raises UserError for
+    one that was named.
+    """
+    try:
+        chosen = interpreters.chosen(python)
+        return {"python": chosen, "env": environment(chosen)}
+    except UserError as error:
+        if python is not None:
+            raise
+        return error
+
+
+def _found(asker: Asker) -> list[str]:
+    asker.ask("places")
+    return [str(row["path"]) for row in asker.rows if row.get("exists")]
+
+
+def _locked(place: PlaceTold) -> bool:
+    return place.problem is not None and place.problem.code in LOCKED
+
+
+def _follow(asker: Asker, finding: Answer) -> None:
+    """Say on a terminal at which place the engine is."""
+    if isinstance(at := finding.get("looking"), dict):
+        place = printable(str(at.get("place")), 60)
+        asker.aside = lambda: f"{place} ({at.get('number')} of {at.get('of')})"
+
+
+class _How:
+    """What each reason is called, and the command that removes what there is for it."""
+
+    def __init__(self, args: argparse.Namespace, older: float) -> None:
+        self._flags = {
+            "stale": ["--stale", *(["--env", args.env] if args.env else [])],
+            "broken": ["--broken", *(["--env", args.env] if args.env else [])],
+            "orphan": ["--orphans"],
+            "unused": ["--older", age(older)],
+            "budget": ["--keep", short(args.keep)],
+        }
+        self._names = {
+            "unused": f"unused for {age(older)}", "budget": f"over {short(args.keep)}",
+            "trash": "in the trash", "stale": "stale there" if args.env else "",
+        }  # fmt: skip
+
+    def name(self, reason: str) -> str:
+        """A reason as it stands in the table."""
+        return self._names.get(reason) or dead.reason(reason)
+
+    def command(self, reason: str, place: str) -> str:
+        """What a shell takes."""
+        words = ["purge", place, *self._flags.get(reason, ())]
+        if reason == "trash":
+            words = ["trash", place, "--empty"]
+        return shlex.join(["torchkeeper", *words])
+
+
+def _emit(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+    """Groups, what could go, and places, each in a line."""
+    for (place, kind, torch, changed, verdict), one in heard.groups_of.items():
+        output.emit({
+            "place": place, "kind": kind, "torch": torch or None, "age": changed or None,
+            "verdict": verdict or None, "entries": one.entries, "bytes": one.bytes,
+            "compile_s": one.compile_s, "timed": one.timed,
+        })  # fmt: skip
+    for at in told:
+        for reason, could in heard.reclaim(at.place).items():
+            output.emit({
+                "place": at.place, "reason": reason, "entries": could.entries,
+                "bytes": could.bytes, "why": _json(could.why),
+                "command": how.command(reason, at.place),
+            })  # fmt: skip
+    for at in told:
+        output.emit({
+            "place": at.place, "entries": at.entries, "bytes": at.bytes,
+            "trash_bytes": at.trash_bytes, "free_bytes": at.free_bytes,
+            "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": _json(at.problem),
+        })  # fmt: skip
+
+
+def _json(error: UserError | None) -> Answer | None:
+    return None if error is None else {"code": error.code, "params": error.params}
+
+
+def _result(heard: Overview, own: Answer | UserError, found: Everywhere) -> Answer:
+    totals, could = heard.totals, heard.reclaimable()
+    env = None
+    if isinstance(own, dict):
+        env = {"interpreter": own["python"], "torch": own["env"].get("torch")}
+    return {
+        **{name: getattr(totals, name) for name in Totals.__dataclass_fields__},
+        "reclaimable": {"entries": could.entries, "bytes": could.bytes},
+        "environment": env,
+        "environments": [
+            {"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs
+        ],
+    }
+
+
+def _print(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+    parts = {part.value: part.totals for part in heard.groups("place")}
+    head = ["PLACE", "ENTRIES", "SIZE", "COMPILE", "USABLE", "TRASH", "FREE"]
+    rows = []
+    for place in told:
+        if place.problem is not None:
+            said = "counted above" if place.left_out else "cannot be looked at"
+            rows.append([place.place, *"-----", said])
+            continue
+        trash = say.size(place.trash_bytes) if place.trash_bytes else "-"
+        rows.append([place.place, *_cells(parts.get(place.place, Totals())), trash, _free(place)])
+    if len(rows) > 1:
+        size = sum(place.trash_bytes for place in told)
+        rows.append(["total", *_cells(heard.totals), say.size(size) if size else "-", ""])
+    if rows:
+        output.table(head, rows, frozenset({1, 2, 3, 4, 5, 6}))
+    kinds = heard.groups("kind")
+    if kinds:
+        output.line()
+        every = [*kinds, Part("total", heard.totals)]
+        cells = [[part.value, *_cells(part.totals)] for part in every]
+        output.table(["KIND", *head[1:5]], cells, frozenset({1, 2, 3, 4}))
+    _print_reclaim(heard, told, how)
+
+
+def _cells(one: Totals) -> list[str]:
+    usable = f"{one.usable:,} of {one.judged:,}" if one.judged else "-"
+    compiled = say.seconds(one.compile_s) if one.timed else "-"
+    return [f"{one.entries:,}", say.size(one.bytes), compiled, usable]
+
+
+def _free(place: PlaceTold) -> str:
+    if place.free_bytes is None or place.total_bytes is None:
+        return "-"
+    return f"{say.size(place.free_bytes)} of {say.size(place.total_bytes)}"
+
+
+def _print_reclaim(heard: Overview, told: list[PlaceTold], how: _How) -> None:
+    """For each reason and place what could go, and by what command."""
+    rows = [
+        [how.name(reason), f"{one.entries:,}", say.size(one.bytes), how.command(reason, at.place)]
+        for reason in heard.reclaim()
+        for at in told
+        if (one := heard.reclaim(at.place).get(reason, Reclaim(0, 0))).entries or one.bytes
+    ]
+    if rows:
+        could = heard.reclaimable()
+        rows.append(["total", f"{could.entries:,}", say.size(could.bytes), ""])
+        output.line()
+        output.table(["COULD GO", "ENTRIES", "FREES", "BY"], rows, frozenset({1, 2}))
+
+
+def _notes(
+    heard: Overview, told: list[PlaceTold], found: Everywhere, own: Answer | UserError
+) -> None:
+    """What the figures rest on, and what is not in them."""
+    for place in told:
+        if place.left_out and place.problem:
+            output.note(f"left out: {place.problem.what} {place.problem.why}")
+    if (refusal := found.refusal()) is not None:
+        output.note(f"stale: {refusal.what} {refusal.why}")
+    elif heard.reclaim().get("stale"):
+        output.note(f"stale: in {dead.environments(found)}")
+    if isinstance(own, UserError):
+        output.note(f"usable: {own.what} {own.why}")
+    elif heard.totals.judged:
+        env = Everywhere([(own["python"], own["env"])], [])
+        output.note(f"usable: in {dead.environments(env)}")
+    for rests in dict.fromkeys(place.rests for place in told if heard.reclaim(place.place)):
+        if text := dead.rests(rests):
+            output.note(text)
+    with contextlib.suppress(StopIteration):
+        server = next(x for x in told if is_server(x.place) and not x.problem)
+        if not heard.reclaim(server.place):
+            output.note("Of servers only what their keys tell; --facts looks into the values.")
+
+
+def _said(heard: Overview, told: list[PlaceTold], own: Answer | UserError) -> str:
+    """The figures in a sentence or two."""
+    totals, could = heard.totals, heard.reclaimable()
+    places = sum(place.problem is None for place in told)
+    said = f"{say.count(totals.entries, 'entry', 'entries')}, {say.size(totals.bytes)} in "
+    said += say.count(places, "place", "places")
+    if totals.timed:
+        said += f"; {say.seconds(totals.compile_s)} of compiling, as {totals.timed:,} of them tell"
+    if totals.judged and isinstance(own, dict):
+        share, sizes = (f"{100 * (one or 0):.0f}%" for one in (totals.share, totals.share_bytes))
+        said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their bytes)"
+    if could.bytes:
+        said += f"; {say.size(could.bytes)} could go"
+    return said + "."

@@ -1,0 +1,1 @@
+"""What the window has to do with the desktop around it."""

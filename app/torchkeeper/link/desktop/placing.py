@@ -1,0 +1,249 @@
+"""Puts files for desktops into a folder of shared data, and takes away exactly what it has put.
+
+A receipt beside them names each with its sha256. What somebody else wrote, or has changed since, is
+neither replaced nor removed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from torchkeeper.link import whole
+from torchkeeper.link.desktop import refreshing
+from torchkeeper.link.desktop.refreshing import Refreshed
+from torchkeeper.link.words import UserError, printable
+from torchkeeper.stores.appearing import appearing
+
+RECEIPT = "torchkeeper/desktop-files.json"
+#: Where our files stand: nothing else in a receipt is believed.
+_TOPS = ("applications/", "mime/packages/", "metainfo/", "icons/hicolor/")
+#: Bytes of a receipt, and of a file that may be ours.
+_MOST = 1 << 20
+
+
+@dataclass
+class Placed:
+    """What was done, or would be; ``left``: why a file is left as it is."""
+
+    root: str
+    written: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+    refreshed: Refreshed = field(default_factory=lambda: Refreshed([], [], {}))
+
+
+@dataclass
+class _Receipt:
+    """Files by path, with their sha256, and folders that were made for them."""
+
+    files: dict[str, str]
+    folders: list[str]
+
+
+def install(root: str, files: Mapping[str, bytes], dry_run: bool = False) -> Placed:
+    """Write the files; what an earlier one wrote and this one does not is taken away.
+
+    Raises UserError where one cannot be written; what is there by then can be removed.
+    """
+    placed = Placed(root)
+    before = _read(root)
+    wanted: dict[str, bytes] = {}
+    kept: dict[str, str] = {}
+    for name, data in files.items():
+        there, digest = _digest(root, name), hashlib.sha256(data).hexdigest()
+        ours = before.files.get(name)
+        if there == digest:
+            placed.unchanged.append(name)
+            if ours is not None:
+                kept[name] = digest
+        elif there is None or there == ours:
+            placed.written.append(name)
+            wanted[name], kept[name] = data, digest
+        else:
+            placed.left[name] = _why(ours)
+    stale = [name for name in before.files if name not in files]
+    if dry_run:
+        placed.removed = [n for n in stale if _digest(root, n) == before.files[n]]
+        return placed
+    if wanted or stale:
+        try:
+            _write(root, wanted, kept, before)
+        except OSError as e:
+            raise _unwritable(root, e) from e
+        _unlink(root, {name: before.files[name] for name in stale}, placed)
+        placed.refreshed = refreshing.refresh(root)
+    return placed
+
+
+def _why(ours: str | None) -> str:
+    return "somebody else wrote it" if ours is None else "it was changed since"
+
+
+def _write(root: str, wanted: Mapping[str, bytes], kept: dict[str, str], before: _Receipt) -> None:
+    """Write the receipt first: what is cut off can be removed all the same."""
+    made = {
+        folder for name in (*wanted, RECEIPT) for folder in _above(name)
+        if not os.path.isdir(os.path.join(root, folder))
+    }  # fmt: skip
+    folders = sorted(made | set(before.folders))
+    stale = {name: digest for name, digest in before.files.items() if name not in kept}
+    os.makedirs(os.path.join(root, os.path.dirname(RECEIPT)), exist_ok=True)
+    # Where a file is replaced, its old digest is in nobody's hands for a moment; the new one is.
+    _note(root, _Receipt({**stale, **kept}, folders))
+    for name, data in wanted.items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with appearing(path, 0o644) as stream:
+            stream.write(data)
+    _note(root, _Receipt(kept, folders))
+
+
+def _note(root: str, receipt: _Receipt) -> None:
+    said = {"version": 1, "files": receipt.files, "folders": receipt.folders}
+    whole.write(os.path.join(root, RECEIPT), said)
+
+
+def remove(root: str, dry_run: bool = False) -> Placed:
+    """Take away what was put there; a second time nothing. Raises UserError."""
+    placed = Placed(root)
+    receipt = _read(root)
+    if dry_run:
+        for name, digest in receipt.files.items():
+            there = _digest(root, name)
+            if there == digest:
+                placed.removed.append(name)
+            elif there is not None:
+                placed.left[name] = _why(digest)
+        return placed
+    _unlink(root, receipt.files, placed)
+    if placed.removed:
+        placed.refreshed = refreshing.refresh(root)
+    try:
+        os.unlink(os.path.join(root, RECEIPT))
+    except FileNotFoundError:
+        return placed
+    except OSError as e:
+        raise _unwritable(root, e) from e
+    _clear(root, receipt.folders)
+    return placed
+
+
+def _unlink(root: str, files: Mapping[str, str], placed: Placed) -> None:
+    for name, digest in files.items():
+        there = _digest(root, name)
+        if there is None:
+            continue
+        if there != digest:
+            placed.left[name] = _why(digest)
+            continue
+        try:
+            os.unlink(os.path.join(root, name))
+        except OSError as e:
+            raise _unwritable(root, e) from e
+        placed.removed.append(name)
+
+
+def _clear(root: str, folders: Iterable[str]) -> None:
+    """Take away the folders that were made, where nobody else has put anything by now; what the
+    programs made of our files goes with them.
+    """
+    makes = {one.folder: one.makes for one in refreshing.ALL}
+    for folder in sorted(folders, key=len, reverse=True):
+        path = os.path.join(root, folder)
+        try:
+            within = set(os.listdir(path))
+            if within and within <= makes.get(folder, frozenset()):
+                # Folders first: one that is not empty is somebody else's, as is then all of it.
+                inner = {name for name in within if os.path.isdir(os.path.join(path, name))}
+                for name in inner:
+                    os.rmdir(os.path.join(path, name))
+                for name in within - inner:
+                    os.unlink(os.path.join(path, name))
+            os.rmdir(path)
+        except OSError:
+            continue  # somebody else uses it, or it is gone
+
+
+def _above(name: str) -> list[str]:
+    """The folders that a file is in, as far as the root."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[: n + 1]) for n in range(len(parts))]
+
+
+def _digest(root: str, name: str) -> str | None:
+    """The sha256 of a file; None where nothing is; "" for what can be none of ours."""
+    path = os.path.join(root, name)
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return ""
+        return hashlib.sha256(whole.read(path, _MOST)).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as e:
+        if e.errno == errno.EFBIG:
+            return ""
+        raise _unreadable(path, e) from e
+
+
+def _read(root: str) -> _Receipt:
+    """The receipt, checked: it decides what is removed."""
+    path = os.path.join(root, RECEIPT)
+    try:
+        said = json.loads(whole.read(path, _MOST))
+    except (FileNotFoundError, NotADirectoryError):
+        return _Receipt({}, [])
+    except OSError as e:
+        raise _unreadable(path, e) from e
+    except (ValueError, RecursionError) as e:
+        raise _senseless(path) from e
+    files = said.get("files") if isinstance(said, dict) else None
+    folders = said.get("folders") if isinstance(said, dict) else None
+    if not (isinstance(files, dict) and isinstance(folders, list) and said.get("version") == 1):
+        raise _senseless(path)
+    names = [*files, *(f"{folder}/" for folder in folders)]
+    if not all(_known(name) for name in names):
+        raise _senseless(path)
+    if not all(isinstance(digest, str) for digest in files.values()):
+        raise _senseless(path)
+    return _Receipt(files, folders)
+
+
+def _known(name: str) -> bool:
+    """Whether a file, or a folder with a slash behind it, can be one of ours."""
+    above = {f"{folder}/" for top in (*_TOPS, RECEIPT) for folder in _above(top)}
+    if name in above:
+        return True
+    parts = name.removesuffix("/").split("/")
+    return name.startswith(_TOPS) and not {"", ".", ".."} & set(parts) and "\0" not in name
+
+
+def _unwritable(root: str, e: OSError) -> UserError:
+    return UserError(
+        f"{printable(e.filename or root)} cannot be written.",
+        f"{e.strerror or e}.",
+        "Check its owner and permissions; without --system it is your own folder.",
+        code="desktop-unwritable",
+    )
+
+
+def _unreadable(path: str, e: OSError) -> UserError:
+    return UserError(
+        f"{printable(path)} cannot be read.", f"{e.strerror or e}.",
+        "Check its owner and permissions.", code="desktop-unreadable",
+    )  # fmt: skip
+
+
+def _senseless(path: str) -> UserError:
+    return UserError(
+        f"{printable(path)} makes no sense.",
+        "It says what install-desktop wrote, and was changed since.",
+        "Remove that file to begin anew; what was written stays.",
+        code="desktop-receipt",
+    )

@@ -1,0 +1,278 @@
+"""What the caches of a machine hold and cost, added up from the rows of ``engine.overviewing``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.link.words import UserError, user_error
+
+#: What entries can be grouped by.
+DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
+#: How long ago entries were last changed, the newest first; "" where no time is kept.
+AGES = ("day", "week", "month", "quarter", "older", "")
+#: Why something could go, in the order in which it is told; "trash" is what has gone before.
+REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
+#: Problems of places that are counted with another.
+LEFT_OUT = frozenset({"place-same", "place-within"})
+#: Verdicts of what a program finds, if it asks for it as it was made.
+_USABLE = ("usable", "conditional")
+_TOTAL = "total"
+
+
+@dataclass
+class Totals:
+    """So many entries. compile_s: seconds that the ``timed`` of them say they took to compile;
+    judged: those that have a verdict; usable: of these the usable and the conditional ones.
+    """
+
+    entries: int = 0
+    bytes: int = 0
+    compile_s: float = 0.0
+    timed: int = 0
+    judged: int = 0
+    judged_bytes: int = 0
+    usable: int = 0
+    usable_bytes: int = 0
+
+    def add(self, other: Totals) -> None:
+        """As many more."""
+        self.entries += other.entries
+        self.bytes += other.bytes
+        self.compile_s += other.compile_s
+        self.timed += other.timed
+        self.judged += other.judged
+        self.judged_bytes += other.judged_bytes
+        self.usable += other.usable
+        self.usable_bytes += other.usable_bytes
+
+    @property
+    def share(self) -> float | None:
+        """Which part of the judged entries is usable; None where none was judged."""
+        return self.usable / self.judged if self.judged else None
+
+    @property
+    def share_bytes(self) -> float | None:
+        """The same of their bytes."""
+        return self.usable_bytes / self.judged_bytes if self.judged_bytes else None
+
+
+class Part(NamedTuple):
+    """The entries that have one value of a dimension."""
+
+    value: str
+    totals: Totals
+
+
+class Reclaim(NamedTuple):
+    """What could go for a reason; bytes as they come free. why: for what nobody can know, in the
+    words for it.
+    """
+
+    entries: int
+    bytes: int
+    why: UserError | None = None
+
+
+@dataclass
+class PlaceTold:
+    """What the engine said of a place. None of bytes where that is not known."""
+
+    place: str
+    entries: int = 0
+    bytes: int = 0
+    trash_bytes: int = 0
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+    rests: str | None = None
+    problem: UserError | None = None
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it is counted with another."""
+        return self.problem is not None and self.problem.code in LEFT_OUT
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be looked at."""
+        return self.problem is not None and not self.left_out
+
+
+#: A group: its value in each of DIMENSIONS.
+_Key = tuple[str, str, str, str, str]
+
+
+@dataclass
+class Overview:
+    """The sums of what was heard so far. Rows may come in any order."""
+
+    groups_of: dict[_Key, Totals] = field(default_factory=dict, repr=False)
+    _reclaim: dict[tuple[str, str], Reclaim] = field(default_factory=dict, repr=False)
+    #: What was said of each place, in the order in which it was.
+    places: dict[str, PlaceTold] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[object]) -> None:
+        """Rows of ``overview``. What is no such is passed over."""
+        for row in rows:
+            if not isinstance(row, dict):
+                continue
+            if "reclaim" in row:
+                self._add_reclaim(row)
+            elif "entries" in row:
+                self._add_group(row)
+
+    def _add_group(self, row: Mapping[str, Any]) -> None:
+        kind, age, verdict = _text(row, "kind"), _text(row, "age"), _text(row, "verdict")
+        key = (
+            _text(row, "place"),
+            kind if kind in KINDS else "unknown",
+            _text(row, "torch"),
+            age if age in AGES else "",
+            verdict if verdict in VERDICTS or not verdict else "unknown",
+        )
+        entries, size = _count(row, "entries") or 0, _count(row, "bytes") or 0
+        judged, usable = bool(key[4]), key[4] in _USABLE
+        more = Totals(
+            entries, size, _seconds(row.get("compile_s")), _count(row, "timed") or 0,
+            entries * judged, size * judged, entries * usable, size * usable,
+        )  # fmt: skip
+        known = self.groups_of.get(key)
+        if known is None:
+            self.groups_of[key] = more
+        else:
+            known.add(more)
+
+    def _add_reclaim(self, row: Mapping[str, Any]) -> None:
+        reason = _text(row, "reclaim")
+        if reason in REASONS or reason == _TOTAL:
+            why = _problem(row.get("why"))
+            found = Reclaim(_count(row, "entries") or 0, _count(row, "bytes") or 0, why)
+            self._reclaim[_text(row, "place"), reason] = found
+
+    def told(self, place: object) -> PlaceTold | None:
+        """What a ``looked`` says, or a place of the result; may be told twice."""
+        if not isinstance(place, dict) or not _text(place, "place"):
+            return None
+        rests = place.get("rests")
+        one = PlaceTold(
+            _text(place, "place"),
+            _count(place, "entries") or 0,
+            _count(place, "bytes") or 0,
+            _count(place, "trash_bytes") or 0,
+            _count(place, "free_bytes"),
+            _count(place, "total_bytes"),
+            rests if isinstance(rests, str) else None,
+            _problem(place.get("problem")),
+        )
+        self.places[one.place] = one
+        return one
+
+    def forget(self, place: str) -> None:
+        """As if a place had not been looked at."""
+        self.places.pop(place, None)
+        self.groups_of = {key: one for key, one in self.groups_of.items() if key[0] != place}
+        self._reclaim = {key: one for key, one in self._reclaim.items() if key[0] != place}
+
+    @property
+    def totals(self) -> Totals:
+        """Of all."""
+        return self.total()
+
+    def total(self, within: Mapping[str, str] | None = None) -> Totals:
+        """Of the entries that have some values: {dimension: value}."""
+        found, picks = Totals(), _picks(within or {})
+        for key, one in self.groups_of.items():
+            if picks(key):
+                found.add(one)
+        return found
+
+    def groups(self, by: str, within: Mapping[str, str] | None = None) -> list[Part]:
+        """The parts by a dimension, of the entries that have some values: {dimension: value}.
+
+        Places, kinds, ages and verdicts in their order, torch versions by name, unknown ones last.
+        """
+        at, picks = DIMENSIONS.index(by), _picks(within or {})
+        found: dict[str, Totals] = {}
+        for key, one in self.groups_of.items():
+            if picks(key):
+                if key[at] not in found:
+                    found[key[at]] = Totals()
+                found[key[at]].add(one)
+        values = sorted(found, key=lambda value: _order(by, value, self.places))
+        return [Part(value, found[value]) for value in values]
+
+    def reclaim(self, place: str | None = None) -> dict[str, Reclaim]:
+        """For each reason what could go, of one place or of all; no such that was not asked for.
+
+        What is not known of any place is not known; of some places the others count.
+        """
+        found: dict[str, Reclaim] = {}
+        for reason in REASONS:
+            some = self._reclaims(reason, place)
+            if some:
+                known = [one for one in some if one.why is None]
+                found[reason] = Reclaim(
+                    sum(one.entries for one in known),
+                    sum(one.bytes for one in known),
+                    None if known else some[0].why,
+                )
+        return found
+
+    def reclaimable(self, place: str | None = None) -> Reclaim:
+        """All that could go, the trash among it; what has several reasons counts once."""
+        some = [*self._reclaims(_TOTAL, place), *self._reclaims("trash", place)]
+        return Reclaim(sum(one.entries for one in some), sum(one.bytes for one in some))
+
+    def _reclaims(self, reason: str, place: str | None) -> list[Reclaim]:
+        return [
+            one
+            for (where, why), one in self._reclaim.items()
+            if why == reason and place in (None, where)
+        ]
+
+    @property
+    def disks(self) -> list[tuple[int, int]]:
+        """(free, total) bytes of the file systems and servers that places are on, each once as far
+        as their figures tell them apart.
+        """
+        return list(dict.fromkeys(
+            (one.free_bytes, one.total_bytes)
+            for one in self.places.values()
+            if one.free_bytes is not None and one.total_bytes is not None
+        ))  # fmt: skip
+
+
+def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:
+    wanted = [(DIMENSIONS.index(name), value) for name, value in within.items()]
+    return lambda key: all(key[at] == value for at, value in wanted)
+
+
+def _order(by: str, value: str, places: Iterable[str]) -> tuple[int, str]:
+    known: dict[str, Sequence[str]] = {"kind": KINDS, "age": AGES, "verdict": (*VERDICTS, "")}
+    order = known.get(by, list(places) if by == "place" else ())
+    return order.index(value) if value in order else len(order) + (not value), value
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _count(row: Mapping[str, Any], name: str) -> int | None:
+    value = row.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _seconds(value: object) -> float:
+    good = isinstance(value, (int, float)) and 0 <= value < math.inf
+    return float(value) if isinstance(value, (int, float)) and good else 0.0
+
+
+def _problem(value: object) -> UserError | None:
+    if isinstance(value, dict) and isinstance(value.get("code"), str):
+        params = value.get("params")
+        return user_error(value["code"], params if isinstance(params, dict) else {})
+    return None
