@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
@@ -222,7 +223,17 @@ class Shell(QMainWindow):
         made = MapPane(self.table, self.group_by.group_by_kind)
         made.closed.connect(lambda: self.shelf.want(False))
         made.menu_asked.connect(lambda at: self.context("entries", made.view, at))
+        self.shelf.placed.connect(
+            lambda: self._put_in_order(
+                self.head.box, made.up_button, made.close_button, made.view, self.table
+            )
+        )
         return made
+
+    def _put_in_order(self, *widgets: QWidget) -> None:
+        """Have Tab go from one to the next."""
+        for before, after in pairwise(widgets):
+            QWidget.setTabOrder(before, after)
 
     @property
     def activity(self) -> ActivityPane:

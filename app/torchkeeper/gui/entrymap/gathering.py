@@ -131,7 +131,8 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     if left > 0:
         size -= sum(map(_SIZE, kept))
         text = _tr("{} smaller").format(f"{left:,}")
-        shown.rest = Tile(("", "smaller"), text, size, left)
+        hint = _tr("A double click, or Enter, shows the largest of them")
+        shown.rest = Tile(("", "smaller"), text, size, left, detail=hint)
     return shown
 
 

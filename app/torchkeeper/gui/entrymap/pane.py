@@ -68,18 +68,19 @@ class MapPane(QFrame):
         self.up_button = forms.icon_button("back", self.tr("Up to the groups (Backspace)"))
         self.title = forms.label("", "heading")
         self.about = forms.label("", "muted")
-        close = forms.icon_button("close", self.tr("Hide the map"))
-        close.clicked.connect(self.closed)
+        self.close_button = forms.icon_button("close", self.tr("Hide the map (Ctrl+M)"))
+        self.close_button.setAccessibleName(self.tr("Hide the map"))
+        self.close_button.clicked.connect(self.closed)
         self.view = Treemap()
         self.view.setAccessibleName(self.tr("Map of the entries"))
         self.view.nothing = self.tr("Nothing here takes any room")
         head = forms.row(gap=8)
-        head.setContentsMargins(12, 4, 8, 0)
+        head.setContentsMargins(16, 4, 8, 0)
         head.addWidget(self.up_button)
         head.addWidget(self.title)
         head.addWidget(self.about)
         head.addStretch(1)
-        head.addWidget(close)
+        head.addWidget(self.close_button)
         whole = forms.column(gap=2)
         whole.addLayout(head)
         inner = forms.column(gap=0)
@@ -214,6 +215,10 @@ class MapPane(QFrame):
             return
         wanted = set(keys)
         found = {row.entry.identity for row, key in self._shown.rows.items() if key in wanted}
+        if keys and not found:
+            # What is smaller is not selected from here.
+            self._mark()
+            return
         self._model.expand_to(found)
         self._table.select(found)
         rows = self._model.rows_of(found)

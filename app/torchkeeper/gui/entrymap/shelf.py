@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QSplitter, QWidget
 
 #: Where it is kept whether the map is wanted, and how high it is.
@@ -15,6 +15,9 @@ _HIGH = 240
 
 class Shelf(QSplitter):
     """Remembers whether the map is shown, and how high. It is made when it is first wanted."""
+
+    #: The map was made and stands where it belongs.
+    placed = Signal()
 
     def __init__(self, settings: QSettings, table: QWidget, make: Callable[[], QWidget]) -> None:
         super().__init__(Qt.Orientation.Vertical)
@@ -62,6 +65,7 @@ class Shelf(QSplitter):
             self.setStretchFactor(1, 1)
             high = self._kept_height()
             self.setSizes([high, max(1, self.height() - high)])
+            self.placed.emit()
         self._map.setVisible(shown)
 
     def _kept_height(self) -> int:

@@ -71,11 +71,12 @@ class Writer:
         left, top = box.left() + beside, box.top() + min(beside - 2, (high - self._lowest) / 2)
         found = [Line(name, QPointF(left, top + metrics.ascent()), font)]
         top += math.ceil(metrics.height()) + 1
+        metrics = self._metrics[id(self._plain)]
         more = [say.size(tile.bytes)]
         if box.width() >= _ROOMY[0] and high >= _ROOMY[1]:
-            entries = say.count(tile.entries, "entry", "entries")
-            more += [f"{entries} · {share}" if tile.entries != 1 else share]
-        metrics = self._metrics[id(self._plain)]
+            entries = say.count(tile.entries, "entry", "entries") if tile.entries != 1 else ""
+            both = " · ".join(filter(None, (entries, share)))
+            more += [both] if metrics.horizontalAdvance(both) <= room else [entries, share]
         for text in more:
             if top + metrics.height() > box.bottom() - 4 or metrics.horizontalAdvance(text) > room:
                 break

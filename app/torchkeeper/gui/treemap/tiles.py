@@ -49,11 +49,14 @@ class Folded(NamedTuple):
     shrunk: bool = False
 
 
-def fold(tiles: Sequence[Tile], area: float, rest: Tile | None = None, name: str = "{}") -> Folded:
+def fold(
+    tiles: Sequence[Tile], area: float, rest: Tile | None = None, name: str = "{}", detail: str = ""
+) -> Folded:
     """Those of some tiles, the largest first, that can be seen on so many square pixels.
 
     rest: stands for what is smaller than all of them, as far as whoever made them knows it.
-    name: what the tile of the rest is called, with a place for how many there are.
+    name, detail: what the tile of the rest is called, with a place for how many there are, and what
+        else there is to say of it.
     """
     drawn = _seen(tiles, area, rest)
     shown, smaller = list(tiles[:drawn]), list(tiles[drawn:])
@@ -67,7 +70,7 @@ def fold(tiles: Sequence[Tile], area: float, rest: Tile | None = None, name: str
         entries = sum(tile.entries for tile in smaller) + (rest.entries if rest else 0)
         size = sum(tile.bytes for tile in smaller) + (rest.bytes if rest else 0)
         key = rest.key if rest else (*smaller[0].key[:-1], REST)
-        last = Tile(key, name.format(f"{count:,}"), size, entries)
+        last = Tile(key, name.format(f"{count:,}"), size, entries, detail=detail)
     if last is None:
         return Folded(shown, sizes, smaller)
     shown.append(last)

@@ -169,9 +169,11 @@ class Treemap(QWidget):
         asked = (room, scale, theme.shades().dark)
         if self._laid_for == asked:
             return
+        moved = self._laid_for is None or self._laid_for[:2] != asked[:2]
         current = self._folded.tiles[self._at].key if self.current is not None else None
         tiles, rest = self._given
-        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"))
+        hint = self.tr("A double click, or Enter, shows them")
+        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"), hint)
         self._total = sum(tile.bytes for tile in folded.tiles)
         # What stands for the rest may be the largest.
         order = sorted(range(len(folded.sizes)), key=lambda n: -folded.sizes[n])
@@ -185,14 +187,17 @@ class Treemap(QWidget):
         self._laid_for, self._picture = asked, None
         if current is not None:
             self._at = next((n for n, t in enumerate(folded.tiles) if t.key == current), -1)
-        self._hovered = -1
+        if moved:
+            self._hovered = -1
 
     def _forget(self) -> None:
         self._laid_for = self._picture = None
         self.update()
 
     def _dress(self) -> None:
-        self._forget()
+        # Where tiles are stays the same.
+        self._picture = None
+        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
