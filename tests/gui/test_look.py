@@ -99,6 +99,9 @@ STATES = {
     "menus": "menu-file menu-edit menu-cache menu-view menu-go menu-show menu-group menu-columns "
     "menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
+    "treemap": "treemap-five treemap-selected treemap-kinds treemap-versions treemap-many "
+    "treemap-nothing",
+    "map": "window-map window-map-selected window-map-inside window-map-by-torch",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",

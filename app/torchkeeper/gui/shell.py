@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
@@ -27,6 +28,7 @@ from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.bars import ErrorBar, NoteBar, UndoBar
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.owning import OwnersBar
@@ -104,7 +106,8 @@ class Shell(QMainWindow):
         entries = forms.column(gap=0)
         entries.addWidget(self.head)
         entries.addWidget(self.owners_bar)
-        entries.addWidget(self.stack, 1)
+        self.shelf = Shelf(self.settings, self.stack, self._make_map)
+        entries.addWidget(self.shelf, 1)
         self.pages = Pages(forms.frame("pane", entries))
         main = forms.column(gap=0)
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
@@ -131,7 +134,7 @@ class Shell(QMainWindow):
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
-        self.later.add(lambda: self.inspector, lambda: self.activity)
+        self.later.add(lambda: self.inspector, lambda: self.activity, self.shelf.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: forms.clearable(self.head.box))
 
@@ -213,6 +216,24 @@ class Shell(QMainWindow):
             self.wing.hold(self._inspector)
             self.inspector_made.emit()
         return self._inspector
+
+    def _make_map(self) -> QWidget:
+        from torchkeeper.gui.entrymap.pane import MapPane
+
+        made = MapPane(self.table, self.group_by.group_by_kind)
+        made.closed.connect(lambda: self.shelf.want(False))
+        made.menu_asked.connect(lambda at: self.context("entries", made.view, at))
+        self.shelf.placed.connect(
+            lambda: self._put_in_order(
+                self.head.box, made.up_button, made.close_button, made.view, self.table
+            )
+        )
+        return made
+
+    def _put_in_order(self, *widgets: QWidget) -> None:
+        """Have Tab go from one to the next."""
+        for before, after in pairwise(widgets):
+            QWidget.setTabOrder(before, after)
 
     @property
     def activity(self) -> ActivityPane:

@@ -347,6 +347,7 @@ class Window(Shell):
         else:
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
+        self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
@@ -621,6 +622,13 @@ class Window(Shell):
     def toggle_activity(self) -> None:
         """Show or hide the jobs."""
         self.activity.setVisible(not self.activity.isVisible())
+
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        elsewhere = self.pages.current != ENTRIES
+        if elsewhere:
+            self.show_page(ENTRIES)
+        self.shelf.want(elsewhere or not self.shelf.wanted)
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
