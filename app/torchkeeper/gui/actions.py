@@ -35,6 +35,8 @@ class Situation(NamedTuple):
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
+    #: Whether the desktop is told of long jobs that have ended.
+    notify: bool = True
     #: The page that is shown, and whether there is a way back from it, and forward.
     page: str = ENTRIES
     back: bool = False
@@ -262,6 +264,10 @@ ACTIONS = (
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
          _always, "add_interpreter", "view", 1),
+    Spec("notify", _n("&Notify when a job ends"), "", "",
+         _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
+            "in front"),
+         _always, "toggle_notify", "view", 2, on=lambda s: s.notify),
     Spec("only-usable", _n("&Usable"), "verdict-usable", "",
          _n("Show what a program with the environment's defaults finds"),
          lambda s: s.place, "show_usable", "only", 0),

@@ -25,6 +25,8 @@ from torchkeeper.stores.names import is_server
 STYLE = "Fusion"
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.
 _LAST_WAIT = 10.0
+#: Seconds it waits until the desktop has taken the last notification.
+_LAST_NOTE = 2.0
 
 
 def application(*, dressed: bool = True) -> QApplication:
@@ -85,6 +87,7 @@ def run(
         seat.leave()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
+    window.notifier.notifications.join(_LAST_NOTE)
     for end in wakeup:
         os.close(end)
     return status

@@ -175,12 +175,17 @@ class Shell(QMainWindow):
     def _fill_menu(self, name: str, menu: QMenu) -> None:
         menu.setToolTipsVisible(True)
         self.actions_.fill(menu, self.actions_.menu(name))
+        if name == "file":
+            self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
+
+    def put_recent(self, menu: QMenu) -> None:
+        """Put what was opened lately into the File menu, where that is kept."""
 
     def _make_reachable(self, bar: QToolBar) -> None:
         for spec in self.actions_.toolbar():

@@ -28,7 +28,7 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMenu, QWidget
 
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
+    from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
@@ -91,6 +93,8 @@ class Window(Shell):
         self._here: Here | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self._recent: Recent | None = None
+        self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -100,7 +104,7 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -255,6 +259,28 @@ class Window(Shell):
             self._look_verified()
         return self._verifications
 
+    @property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+        if self._recent is None:
+            from torchkeeper.gui.recent import Recent
+
+            self._recent = Recent(self)
+        return self._recent
+
+    def put_recent(self, menu: QMenu) -> None:
+        self.recent.put_into(menu, self.actions_["import"])
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            from torchkeeper.gui.notifying import Notifier
+
+            self._notifier = Notifier(self)
+            self.update_soon()
+        return self._notifier
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -274,7 +300,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here)  # fmt: skip
+                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
+                  self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -328,6 +355,7 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
                 forward=self.pages.can_go_forward,
