@@ -105,6 +105,7 @@ class Window(Shell):
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
+        self.later.add(self._explain)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -168,6 +169,12 @@ class Window(Shell):
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
+
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
 
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
@@ -689,6 +696,21 @@ class Window(Shell):
         from torchkeeper.gui.dialogs.about import ShortcutsDialog
 
         ShortcutsDialog(self).open()
+
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
 
     def show_about(self) -> None:
         """Version and licence."""
