@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 
 from PySide6.QtCore import QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
@@ -17,6 +18,7 @@ from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.handover import Seat
 from torchkeeper.stores.names import is_server
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
@@ -52,12 +54,20 @@ def _kept_theme() -> Theme:
         return Theme.SYSTEM
 
 
-def run(files: list[str], ahead: Ahead | None = None, first: str | None = None) -> int:
+def run(
+    files: list[str],
+    ahead: Ahead | None = None,
+    first: str | None = None,
+    seat: Seat | None = None,
+) -> int:
     """Open the window on these files and folders; returns when it is closed.
 
     ahead: an engine that was started meanwhile, to browse with. first: the place to show first.
+    seat: where other starts hand over what they would open.
     """
     window = opened(files, ahead, first)
+    if seat is not None and seat.first:
+        window.later.add(partial(_listen, window, seat))
     app = application()
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
@@ -66,6 +76,8 @@ def run(files: list[str], ahead: Ahead | None = None, first: str | None = None) 
     bugs.install(window)
     wakeup = _close_on_signals(window)
     status = app.exec()
+    if seat is not None:
+        seat.leave()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
     for end in wakeup:
@@ -89,6 +101,12 @@ def opened(files: list[str], ahead: Ahead | None = None, first: str | None = Non
     if paths:
         window.open_paths(paths)
     return window
+
+
+def _listen(window: Window, seat: Seat) -> None:
+    from torchkeeper.gui.desktop.door import Door
+
+    Door(window, seat)
 
 
 def _close_on_signals(window: Window) -> tuple[int, int]:

@@ -244,6 +244,10 @@ QPushButton:disabled {{ color: {dim}; background: {s.window}; }}
 QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_accent};
     border-color: {s.accent}; font-weight: 600; }}
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
+QPushButton[link="true"] {{ background: transparent; border: 1px solid transparent;
+    color: {s.accent}; padding: 2px 6px; min-width: 0; }}
+QPushButton[link="true"]:hover {{ background: {s.hover}; }}
+QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
 QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
     border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
@@ -331,8 +335,10 @@ QFrame#ownersBar {{ background: {s.raised}; border: none;
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
+QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}
 QLabel[role="heading"] {{ font-weight: 600; }}
 QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
 QLabel[role="muted"] {{ color: {s.muted}; }}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.here import Here
+    from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
     from torchkeeper.gui.operations import Operations
@@ -56,6 +57,8 @@ _AT_LATEST_MS = 500
 class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
+    #: It is known which places there are.
+    places_listed = Signal()
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
@@ -86,6 +89,7 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
@@ -170,7 +174,10 @@ class Window(Shell):
         self.facts = Facts(self.engines, self.listing, self.entries, self.table)
 
     def _connect_inspector(self) -> None:
+        from torchkeeper.gui.inspecting import Inspecting
+
         self.inspector.followed.connect(self._follow)
+        self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
 
     def _connect_activity(self) -> None:
@@ -264,6 +271,7 @@ class Window(Shell):
     def _show_verified(self) -> None:
         self.places.told_verified(self.verifications.known)
         self.head.beside.tell(self.verifications.of(self.place or ""))
+        self.update_soon()
 
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
@@ -279,6 +287,11 @@ class Window(Shell):
         """Take the rows that came while the window was made: its first picture shows them."""
         QCoreApplication.sendPostedEvents(self.engines, QEvent.Type.MetaCall)
         self._update()
+
+    @property
+    def places_known(self) -> bool:
+        """Whether it is known which places there are."""
+        return self._places_known
 
     @property
     def place(self) -> str | None:
@@ -340,8 +353,8 @@ class Window(Shell):
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
-        if self._inspector is not None:
-            self._inspector.select(listing.place, listing.is_folder, selected)
+        if self._inspecting is not None:
+            self._inspecting.tell(selected, self._here, self._verifications)
         self.trash_label.setText(trash_text(listing.trash))
         if self._watch is not None:
             self._watch.update()
@@ -473,6 +486,7 @@ class Window(Shell):
             self.places.found(found)
             self.places.told_owners(owners)
             self._places_known = True
+            self.places_listed.emit()
             self._choose_first()
             self.update_soon()
             self._opening.ready()

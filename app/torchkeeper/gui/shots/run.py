@@ -26,6 +26,7 @@ from torchkeeper.gui.shots import (
     scenes_dialogs,
     scenes_doctor,
     scenes_inspector,
+    scenes_overview,
     scenes_profiles,
     scenes_recipes,
     scenes_runs,
@@ -45,6 +46,7 @@ _PATIENCE = 60.0
 SCENES = {
     **scenes_window.SCENES,
     **scenes_inspector.SCENES,
+    **scenes_overview.SCENES,
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
