@@ -343,6 +343,11 @@ _BY_ID = {spec.id: spec for spec in ACTIONS}
 _HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 
 
+def spec(ident: str) -> Spec:
+    """An action of the table by its id. Raises KeyError where there is none."""
+    return _BY_ID[ident]
+
+
 def tr(text: str) -> str:
     """The translation of a text of the table."""
     return QCoreApplication.translate("Actions", text)

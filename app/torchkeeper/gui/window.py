@@ -127,6 +127,7 @@ class Window(Shell):
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -153,7 +154,9 @@ class Window(Shell):
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.places_pane.offer(
+            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+        )
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch
@@ -451,6 +454,7 @@ class Window(Shell):
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
+        self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
