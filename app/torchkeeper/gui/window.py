@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -93,6 +94,7 @@ class Window(Shell):
         self._here: Here | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
@@ -105,7 +107,7 @@ class Window(Shell):
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
-        self.later.add(self._explain)
+        self.later.add(self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -309,7 +311,7 @@ class Window(Shell):
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
+        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
                   flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
                   self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
