@@ -93,7 +93,9 @@ STATES = {
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
     "bars": "window-undo window-error window-engine window-partly window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
-    "jobs": "window-busy window-importing",
+    "jobs": "window-busy window-importing window-job-done window-job-failed",
+    "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
+    "activity-empty activity-no-match activity-unreadable activity-clear",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",

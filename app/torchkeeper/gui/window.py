@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
     from PySide6.QtWidgets import QMenu, QWidget
 
+    from torchkeeper.gui.activity.keeping import Keeper
+    from torchkeeper.gui.activity.page import ActivityPage
+    from torchkeeper.gui.activity.strip import JobStrip
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 
 #: The page that was shown last.
 PAGE = "pages/current"
+#: The page of the jobs.
+ACTIVITY = "activity"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -92,6 +97,10 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._activity: ActivityPage | None = None
+        self._keeper: Keeper | None = None
+        #: What says in the status bar how far jobs are; made for the first one.
+        self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
@@ -142,7 +151,6 @@ class Window(Shell):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
@@ -192,15 +200,6 @@ class Window(Shell):
         self.inspector.followed.connect(self._follow)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
-
-    def _connect_activity(self) -> None:
-        self.activity.cancel.connect(self.operations.cancel)
-        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
-        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self.update_soon)
-        self.activity.list.customContextMenuRequested.connect(
-            lambda at: self.context("jobs", self.activity.list.viewport(), at)
-        )
 
     def _restore(self) -> None:
         geometry = self.settings.value("window/geometry")
@@ -348,7 +347,7 @@ class Window(Shell):
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
         selected = self.table.selected()
-        job = self._activity.job if self._activity else None
+        job = self.chosen_job
         listing = self.listing
         self.actions_.update(
             Situation(
@@ -458,6 +457,13 @@ class Window(Shell):
         self.settings.setValue(PAGE, ident)
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
+        # They are about the place, which is not seen on other pages.
+        for label in (self.totals, self.trash_label):
+            label.setVisible(ident == ENTRIES)
+        if ident == ACTIVITY:
+            _ = self.activity  # somebody looks at it
+        if self._strip is not None:
+            self._strip.looked()
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
 
@@ -652,17 +658,13 @@ class Window(Shell):
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
-        if self.activity.job is not None:
-            self.operations.cancel(self.activity.job)
+        if self.chosen_job is not None:
+            self.operations.cancel(self.chosen_job)
 
     def show_log(self) -> None:
         """Go to the log of the chosen job."""
-        self.activity.show()
-        self.activity.log.setFocus()
-
-    def toggle_activity(self) -> None:
-        """Show or hide the jobs."""
-        self.activity.setVisible(not self.activity.isVisible())
+        self.show_page(ACTIVITY)
+        self.activity.show_log()
 
     def toggle_map(self) -> None:
         """Show or hide the map over the table; from another page, go to it."""
@@ -726,8 +728,42 @@ class Window(Shell):
 
     # Jobs.
 
+    @property
+    def activity(self) -> ActivityPage:
+        """The page of the jobs; made when it is first asked for."""
+        from torchkeeper.gui.activity.page import ActivityPage
+
+        if self._activity is None:
+            page = self.pages.of(ACTIVITY)
+            assert isinstance(page, ActivityPage)
+            self._activity = page
+            page.current_changed.connect(self.update_soon)
+            self.update_soon()
+        return self._activity
+
+    @property
+    def chosen_job(self) -> Job | None:
+        """The job that actions are about: the one that is chosen on its page, or the last."""
+        if self._activity is not None:
+            return self._activity.job
+        return self.jobs.jobs[0] if self.jobs.jobs else None
+
     def _job_added(self) -> None:
-        self.activity.show()
+        if self._keeper is not None:
+            return
+        from torchkeeper.gui.activity.keeping import Keeper
+        from torchkeeper.gui.activity.strip import JobStrip
+
+        self._keeper = Keeper(self.jobs, self.engines, self)
+        self._strip = strip = JobStrip(self.jobs)
+        strip.opened.connect(self._show_job)
+        strip.cancelled.connect(self.operations.cancel)
+        self.statusBar().addPermanentWidget(strip)
+        strip.refresh()
+
+    def _show_job(self, job: Job) -> None:
+        self.activity.choose(job)
+        self.show_page(ACTIVITY)
 
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
@@ -771,6 +807,8 @@ class Window(Shell):
         self.settings.setValue("window/geometry", self.saveGeometry())
         self.pages.let_go()
         self.columns.keep_if_changed()
+        if self._keeper is not None:
+            self._keeper.close()
         self.engines.stop()
         super().closeEvent(event)
 
