@@ -90,7 +90,8 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "bars": "window-undo window-error window-error-remedies window-engine window-partly "
+    "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
