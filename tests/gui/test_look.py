@@ -91,7 +91,8 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "bars": "window-undo window-error window-error-remedies window-engine window-partly "
+    "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing window-job-done window-job-failed",
     "activity": "activity activity-failed activity-cells activity-past activity-past-failed "

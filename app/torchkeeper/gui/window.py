@@ -373,6 +373,7 @@ class Window(Shell):
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
+                path=listing.place or "",
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -384,7 +385,7 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state)
+            self.empty.say(*state, error=listing.error)
             self.stack.setCurrentWidget(self.empty)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
@@ -771,6 +772,9 @@ class Window(Shell):
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
+            # Its log is a button away.
+            self.activity.choose(job)
+            self._update()
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
