@@ -33,8 +33,9 @@ from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.pages.stack import Pages
-from torchkeeper.gui.panes import Head, PlacesPane
+from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -91,7 +92,8 @@ class Shell(QMainWindow):
         self.table = EntryTable(self.entries)
         self.columns = Columns(self.table, self.settings)
         self.empty = EmptyState()
-        self.places_pane = PlacesPane(self.places)
+        self.sidebar = Sidebar(self.places, self.settings)
+        self.places_pane = self.sidebar.places
         self.head = Head()
         self.owners_bar = OwnersBar()
         self.error_bar = ErrorBar()
@@ -118,7 +120,7 @@ class Shell(QMainWindow):
         self.upright.setStretchFactor(0, 1)
         self.upright.setCollapsible(0, False)
         self.across = QSplitter(Qt.Orientation.Horizontal)
-        self.across.addWidget(self.places_pane)
+        self.across.addWidget(self.sidebar)
         self.across.addWidget(self.upright)
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
@@ -175,12 +177,17 @@ class Shell(QMainWindow):
     def _fill_menu(self, name: str, menu: QMenu) -> None:
         menu.setToolTipsVisible(True)
         self.actions_.fill(menu, self.actions_.menu(name))
+        if name == "file":
+            self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
+
+    def put_recent(self, menu: QMenu) -> None:
+        """Put what was opened lately into the File menu, where that is kept."""
 
     def _make_reachable(self, bar: QToolBar) -> None:
         for spec in self.actions_.toolbar():

@@ -28,7 +28,7 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMenu, QWidget
 
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
+    from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
@@ -91,6 +93,8 @@ class Window(Shell):
         self._here: Here | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self._recent: Recent | None = None
+        self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -100,7 +104,8 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
+        self.later.add(self._explain)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -122,6 +127,7 @@ class Window(Shell):
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -148,7 +154,9 @@ class Window(Shell):
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.places_pane.offer(
+            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+        )
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch
@@ -164,6 +172,12 @@ class Window(Shell):
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
+
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
 
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
@@ -255,6 +269,28 @@ class Window(Shell):
             self._look_verified()
         return self._verifications
 
+    @property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+        if self._recent is None:
+            from torchkeeper.gui.recent import Recent
+
+            self._recent = Recent(self)
+        return self._recent
+
+    def put_recent(self, menu: QMenu) -> None:
+        self.recent.put_into(menu, self.actions_["import"])
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            from torchkeeper.gui.notifying import Notifier
+
+            self._notifier = Notifier(self)
+            self.update_soon()
+        return self._notifier
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -274,7 +310,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here)  # fmt: skip
+                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
+                  self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -328,6 +365,7 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
                 forward=self.pages.can_go_forward,
@@ -416,6 +454,7 @@ class Window(Shell):
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
+        self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
@@ -661,6 +700,21 @@ class Window(Shell):
         from torchkeeper.gui.dialogs.about import ShortcutsDialog
 
         ShortcutsDialog(self).open()
+
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
 
     def show_about(self) -> None:
         """Version and licence."""
