@@ -254,6 +254,7 @@ class Window(Shell):
             from torchkeeper.gui.here import Here
 
             self._here = Here(self)
+            self._here.bar.setVisible(self.pages.current == ENTRIES)
         return self._here
 
     @property
@@ -459,7 +460,8 @@ class Window(Shell):
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
-        for label in (self.totals, self.trash_label):
+        verdicts = () if self._here is None else (self._here.bar,)
+        for label in (self.totals, self.trash_label, *verdicts):
             label.setVisible(ident == ENTRIES)
         if ident == ACTIVITY:
             _ = self.activity  # somebody looks at it
