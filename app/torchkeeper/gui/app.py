@@ -7,7 +7,7 @@ import signal
 import sys
 from functools import partial
 
-from PySide6.QtCore import QSettings, QSocketNotifier
+from PySide6.QtCore import QLocale, QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 import torchkeeper
@@ -42,6 +42,11 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
+    # It is written in English: then there is nothing to load.
+    if Look.current is None and not QLocale().name().startswith(("en", "C")):
+        from torchkeeper.gui import language
+
+        language.install(app)
     if Look.current is None:
         if dressed:
             app.setWindowIcon(icons.app_icon())

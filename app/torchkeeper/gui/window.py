@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
     from PySide6.QtWidgets import QMenu, QWidget
 
+    from torchkeeper.gui.activity.keeping import Keeper
+    from torchkeeper.gui.activity.page import ActivityPage
+    from torchkeeper.gui.activity.strip import JobStrip
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
 
 #: The page that was shown last.
 PAGE = "pages/current"
+#: The page of the jobs.
+ACTIVITY = "activity"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -91,8 +97,13 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._activity: ActivityPage | None = None
+        self._keeper: Keeper | None = None
+        #: What says in the status bar how far jobs are; made for the first one.
+        self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
@@ -105,6 +116,7 @@ class Window(Shell):
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
+        self.later.add(self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -126,6 +138,7 @@ class Window(Shell):
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -138,7 +151,6 @@ class Window(Shell):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
@@ -152,7 +164,9 @@ class Window(Shell):
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.places_pane.offer(
+            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+        )
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch
@@ -169,6 +183,12 @@ class Window(Shell):
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
 
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
+
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
 
@@ -180,15 +200,6 @@ class Window(Shell):
         self.inspector.followed.connect(self._follow)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
-
-    def _connect_activity(self) -> None:
-        self.activity.cancel.connect(self.operations.cancel)
-        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
-        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self.update_soon)
-        self.activity.list.customContextMenuRequested.connect(
-            lambda at: self.context("jobs", self.activity.list.viewport(), at)
-        )
 
     def _restore(self) -> None:
         geometry = self.settings.value("window/geometry")
@@ -243,6 +254,7 @@ class Window(Shell):
             from torchkeeper.gui.here import Here
 
             self._here = Here(self)
+            self._here.bar.setVisible(self.pages.current == ENTRIES)
         return self._here
 
     @property
@@ -299,7 +311,7 @@ class Window(Shell):
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
+        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
                   flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
                   self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
@@ -336,7 +348,7 @@ class Window(Shell):
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
         selected = self.table.selected()
-        job = self._activity.job if self._activity else None
+        job = self.chosen_job
         listing = self.listing
         self.actions_.update(
             Situation(
@@ -362,6 +374,7 @@ class Window(Shell):
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
+                path=listing.place or "",
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -373,8 +386,9 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state)
+            self.empty.say(*state, error=listing.error)
             self.stack.setCurrentWidget(self.empty)
+        self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
@@ -443,7 +457,16 @@ class Window(Shell):
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
+        self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
+        # They are about the place, which is not seen on other pages.
+        verdicts = () if self._here is None else (self._here.bar,)
+        for label in (self.totals, self.trash_label, *verdicts):
+            label.setVisible(ident == ENTRIES)
+        if ident == ACTIVITY:
+            _ = self.activity  # somebody looks at it
+        if self._strip is not None:
+            self._strip.looked()
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
 
@@ -638,17 +661,20 @@ class Window(Shell):
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
-        if self.activity.job is not None:
-            self.operations.cancel(self.activity.job)
+        if self.chosen_job is not None:
+            self.operations.cancel(self.chosen_job)
 
     def show_log(self) -> None:
         """Go to the log of the chosen job."""
-        self.activity.show()
-        self.activity.log.setFocus()
+        self.show_page(ACTIVITY)
+        self.activity.show_log()
 
-    def toggle_activity(self) -> None:
-        """Show or hide the jobs."""
-        self.activity.setVisible(not self.activity.isVisible())
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        elsewhere = self.pages.current != ENTRIES
+        if elsewhere:
+            self.show_page(ENTRIES)
+        self.shelf.want(elsewhere or not self.shelf.wanted)
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
@@ -682,6 +708,21 @@ class Window(Shell):
 
         ShortcutsDialog(self).open()
 
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
+
     def show_about(self) -> None:
         """Version and licence."""
         from torchkeeper.gui.dialogs.about import AboutDialog
@@ -690,8 +731,42 @@ class Window(Shell):
 
     # Jobs.
 
+    @property
+    def activity(self) -> ActivityPage:
+        """The page of the jobs; made when it is first asked for."""
+        from torchkeeper.gui.activity.page import ActivityPage
+
+        if self._activity is None:
+            page = self.pages.of(ACTIVITY)
+            assert isinstance(page, ActivityPage)
+            self._activity = page
+            page.current_changed.connect(self.update_soon)
+            self.update_soon()
+        return self._activity
+
+    @property
+    def chosen_job(self) -> Job | None:
+        """The job that actions are about: the one that is chosen on its page, or the last."""
+        if self._activity is not None:
+            return self._activity.job
+        return self.jobs.jobs[0] if self.jobs.jobs else None
+
     def _job_added(self) -> None:
-        self.activity.show()
+        if self._keeper is not None:
+            return
+        from torchkeeper.gui.activity.keeping import Keeper
+        from torchkeeper.gui.activity.strip import JobStrip
+
+        self._keeper = Keeper(self.jobs, self.engines, self)
+        self._strip = strip = JobStrip(self.jobs)
+        strip.opened.connect(self._show_job)
+        strip.cancelled.connect(self.operations.cancel)
+        self.statusBar().addPermanentWidget(strip)
+        strip.refresh()
+
+    def _show_job(self, job: Job) -> None:
+        self.activity.choose(job)
+        self.show_page(ACTIVITY)
 
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
@@ -699,6 +774,9 @@ class Window(Shell):
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
+            # Its log is a button away.
+            self.activity.choose(job)
+            self._update()
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
@@ -735,6 +813,8 @@ class Window(Shell):
         self.settings.setValue("window/geometry", self.saveGeometry())
         self.pages.let_go()
         self.columns.keep_if_changed()
+        if self._keeper is not None:
+            self._keeper.close()
         self.engines.stop()
         super().closeEvent(event)
 
