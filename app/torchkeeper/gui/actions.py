@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
+    #: The path of the place that is shown, or its name where it is a server.
+    path: str = ""
     #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
     undoable: str = ""
 
@@ -131,6 +133,9 @@ ACTIONS = (
     Spec("edit-server", _n("&Edit server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("enter-password", _n("Enter pass&word…"), "unlock", "",
+         _n("Give the password of the server that is shown, and read it again"),
+         lambda s: s.place_is_server, "enter_password", "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
@@ -235,7 +240,7 @@ ACTIONS = (
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
-         _n("Open the Activity pane at the log of the chosen job"),
+         _n("Go to the log of the chosen job"),
          lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
     Spec("show-result", _n("Show job &progress and result"), "info", "Ctrl+Shift+L",
          _n("How far the chosen export, import or copy is, or what came of it"),
@@ -249,9 +254,6 @@ ACTIONS = (
     Spec("refresh", _n("&Refresh"), "refresh", "F5",
          _n("Read the place again"),
          _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
-    Spec("activity", _n("Show or hide &activity"), "activity", "Ctrl+J",
-         _n("Show or hide the list of jobs"),
-         _always, "toggle_activity", "view", 0),
     Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
          _n("Show or hide the map of what takes how much room, over the table"),
          _always, "toggle_map", "view", 0),
@@ -316,12 +318,18 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
+         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
+         _always, "show_page", "go", 0, on=_shown("activity")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
          lambda s: s.forward, "go_forward", "go", 1),
+    Spec("first-steps", _n("&First steps"), "next", "",
+         _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
+         _always, "show_first_steps", "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
@@ -367,6 +375,11 @@ class Actions(QObject):
         self._choices: dict[str, QActionGroup] = {}
         self._situation = Situation()
         theme.follow(self, self._paint)
+
+    @property
+    def situation(self) -> Situation:
+        """What the window knew when it last decided which actions make sense."""
+        return self._situation
 
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""

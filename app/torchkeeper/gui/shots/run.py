@@ -20,6 +20,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
+    scenes_activity,
     scenes_bundles,
     scenes_cleaning,
     scenes_copying,
@@ -49,6 +50,7 @@ SCENES = {
     **scenes_map.SCENES,
     **scenes_inspector.SCENES,
     **scenes_overview.SCENES,
+    **scenes_activity.SCENES,
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,
