@@ -275,8 +275,8 @@ class Flows(QObject):
         self._window.settings.setValue(_IMPORTED_FROM, os.path.dirname(files[0]))
         self.open_import(files)
 
-    def open_import(self, files: Sequence[str]) -> ImportDialog:
-        """Look into files."""
+    def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
+        """Look into files; ``into``: the place to begin with, the one that is shown without."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         dialog = ImportDialog(
@@ -285,7 +285,7 @@ class Flows(QObject):
             self._window.jobs,
             files,
             self._window.places.places,
-            self._window.place,
+            into or self._window.place,
             self._window.operations.import_files,
             self._window.here.environments,
         )
