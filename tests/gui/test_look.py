@@ -98,9 +98,12 @@ STATES = {
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
-    "menus": "menu-file menu-edit menu-cache menu-view menu-go menu-show menu-group menu-columns "
-    "menu-theme menu-help menu-of-entries menu-of-places",
+    "menus": "menu-file menu-open menu-edit menu-cache menu-view menu-go menu-show menu-group "
+    "menu-columns menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
+    "treemap": "treemap-five treemap-selected treemap-kinds treemap-versions treemap-many "
+    "treemap-nothing",
+    "map": "window-map window-map-selected window-map-inside window-map-by-torch",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",
@@ -155,7 +158,7 @@ STATES = {
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
-    "help": "shortcuts about bug",
+    "help": "shortcuts ideas whats-this about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "
     "server-expiry server-page window-server-expiry "
     "window-server-reading window-server-empty window-server-refused window-server-locked "

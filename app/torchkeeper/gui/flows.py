@@ -289,6 +289,7 @@ class Flows(QObject):
             self._window.operations.import_files,
             self._window.here.environments,
         )
+        dialog.looked.connect(self._window.recent.note)
         self._open(dialog)
         return dialog
 

@@ -270,8 +270,9 @@ QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line};
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 6px; outline: none;
     alternate-background-color: {s.raised}; }}
-QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log,
-QPlainTextEdit#code, QTableView#rows {{ border: none; border-radius: 0; }}
+QTableView#entries, QListView#places, QListView#goto, QListView#environments,
+QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;
+    border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
@@ -282,7 +283,14 @@ QTabBar::tab:hover {{ color: {s.text}; }}
 QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }}
 QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabBar::tab:first {{ margin-left: 8px; }}
-QListView#places {{ background: {s.window}; }}
+QListView#places, QListView#goto, QListView#environments,
+QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
+QFrame#sideLine {{ background: {s.line}; border: none; }}
+QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
+QToolButton#fold:hover {{ color: {s.text}; }}
+QToolButton#fold:focus {{ border-color: {s.accent}; }}
+QToolButton#adder {{ padding: 4px; }}
+QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}

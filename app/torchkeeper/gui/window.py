@@ -28,7 +28,7 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMenu, QWidget
 
     from torchkeeper.gui.activity.keeping import Keeper
     from torchkeeper.gui.activity.page import ActivityPage
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
+    from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
@@ -100,6 +102,8 @@ class Window(Shell):
         self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self._recent: Recent | None = None
+        self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -109,7 +113,8 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
+        self.later.add(self._explain)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -131,6 +136,7 @@ class Window(Shell):
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -156,7 +162,9 @@ class Window(Shell):
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.places_pane.offer(
+            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+        )
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch
@@ -172,6 +180,12 @@ class Window(Shell):
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
+
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
 
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
@@ -254,6 +268,28 @@ class Window(Shell):
             self._look_verified()
         return self._verifications
 
+    @property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+        if self._recent is None:
+            from torchkeeper.gui.recent import Recent
+
+            self._recent = Recent(self)
+        return self._recent
+
+    def put_recent(self, menu: QMenu) -> None:
+        self.recent.put_into(menu, self.actions_["import"])
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            from torchkeeper.gui.notifying import Notifier
+
+            self._notifier = Notifier(self)
+            self.update_soon()
+        return self._notifier
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -273,7 +309,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here)  # fmt: skip
+                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
+                  self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -327,6 +364,7 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
                 forward=self.pages.can_go_forward,
@@ -346,6 +384,7 @@ class Window(Shell):
         else:
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
+        self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
@@ -414,10 +453,11 @@ class Window(Shell):
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
+        self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
-        for label in (self.totals, self.trash_label):
-            label.setVisible(ident == ENTRIES)
+        for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
+            widget.setVisible(ident == ENTRIES)
         if ident == ACTIVITY:
             _ = self.activity  # somebody looks at it
         if self._strip is not None:
@@ -624,6 +664,13 @@ class Window(Shell):
         self.show_page(ACTIVITY)
         self.activity.show_log()
 
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        elsewhere = self.pages.current != ENTRIES
+        if elsewhere:
+            self.show_page(ENTRIES)
+        self.shelf.want(elsewhere or not self.shelf.wanted)
+
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
         self.wing.toggle()
@@ -655,6 +702,21 @@ class Window(Shell):
         from torchkeeper.gui.dialogs.about import ShortcutsDialog
 
         ShortcutsDialog(self).open()
+
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
 
     def show_about(self) -> None:
         """Version and licence."""

@@ -103,8 +103,10 @@ class SampleEngines(Engines):
         return ticket
 
     def look(self, paths: Any, listener: Listener) -> int:
-        """Every path is a folder, or a bundle."""
-        there = [{"path": p, "what": "file" if p.endswith(_BUNDLES) else "folder"} for p in paths]
+        """Every path is a folder, or a bundle; what is called gone is."""
+        kinds = ("missing" if "/gone." in p else "file" if p.endswith(_BUNDLES) else "folder"
+                 for p in paths)  # fmt: skip
+        there = [{"path": p, "what": what} for p, what in zip(paths, kinds, strict=True)]
         return self._tell({"paths": there}, listener)
 
     def look_at_offered(self, paths: Any, listener: Listener) -> int:
