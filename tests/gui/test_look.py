@@ -83,6 +83,7 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
 STATES = {
+    "guide": "guide guide-over",
     "overview": "overview overview-selected overview-place overview-torch overview-by-kind "
     "overview-by-age overview-by-verdict",
     "overview-few": "overview-few overview-empty",
@@ -90,7 +91,8 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "bars": "window-undo window-error window-error-remedies window-engine window-partly "
+    "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing window-job-done window-job-failed",
     "activity": "activity activity-failed activity-cells activity-past activity-past-failed "

@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
+    #: The path of the place that is shown, or its name where it is a server.
+    path: str = ""
     #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
     undoable: str = ""
 
@@ -131,6 +133,9 @@ ACTIONS = (
     Spec("edit-server", _n("&Edit server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("enter-password", _n("Enter pass&word…"), "unlock", "",
+         _n("Give the password of the server that is shown, and read it again"),
+         lambda s: s.place_is_server, "enter_password", "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
@@ -322,6 +327,9 @@ ACTIONS = (
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
          lambda s: s.forward, "go_forward", "go", 1),
+    Spec("first-steps", _n("&First steps"), "next", "",
+         _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
+         _always, "show_first_steps", "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
@@ -367,6 +375,11 @@ class Actions(QObject):
         self._choices: dict[str, QActionGroup] = {}
         self._situation = Situation()
         theme.follow(self, self._paint)
+
+    @property
+    def situation(self) -> Situation:
+        """What the window knew when it last decided which actions make sense."""
+        return self._situation
 
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""

@@ -107,7 +107,7 @@ class Shell(QMainWindow):
         self.shelf = Shelf(self.settings, self.stack, self._make_map)
         entries.addWidget(self.shelf, 1)
         self.pages = Pages(forms.frame("pane", entries))
-        main = forms.column(gap=0)
+        self.top = main = forms.column(gap=0)
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -102,6 +103,7 @@ class Window(Shell):
         self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
@@ -114,7 +116,7 @@ class Window(Shell):
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
-        self.later.add(self._explain)
+        self.later.add(self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -308,7 +310,7 @@ class Window(Shell):
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
+        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
                   flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
                   self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
@@ -371,6 +373,7 @@ class Window(Shell):
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
+                path=listing.place or "",
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -382,7 +385,7 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state)
+            self.empty.say(*state, error=listing.error)
             self.stack.setCurrentWidget(self.empty)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
@@ -769,6 +772,9 @@ class Window(Shell):
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
+            # Its log is a button away.
+            self.activity.choose(job)
+            self._update()
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:

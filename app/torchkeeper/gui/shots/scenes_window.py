@@ -62,6 +62,8 @@ def _bars(stage: Stage) -> None:
         user_error("place-unwritable", {"place": samples.PLACE, "why": "Permission denied"})
     )
     stage.take("window-error", window)
+    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    stage.take("window-error-remedies", window)
     window.error_bar.clear()
     window.engines.trouble.emit(
         UserError(
