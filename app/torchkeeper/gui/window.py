@@ -483,9 +483,8 @@ class Window(Shell):
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
-        verdicts = () if self._here is None else (self._here.bar,)
-        for label in (self.totals, self.trash_label, *verdicts):
-            label.setVisible(ident == ENTRIES)
+        for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
+            widget.setVisible(ident == ENTRIES)
         if ident == ACTIVITY:
             _ = self.activity  # somebody looks at it
         if self._strip is not None:
