@@ -191,10 +191,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("doctor", _n("&Doctor…"), "doctor", "Ctrl+H",
-         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
-            "mend it"),
-         _always, "show_doctor", "cache", 0, ("places",)),
     Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
@@ -304,6 +300,10 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
+         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
+            "mend it"),
+         _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),

@@ -30,9 +30,19 @@ class Blank(QWidget):
             centred.addWidget(label)
             centred.addStretch(1)
             middle.addLayout(centred)
+        self._buttons = forms.row(gap=12)
+        middle.addLayout(self._buttons)
         middle.addStretch(3)
         self.setLayout(middle)
         theme.follow(self, self._paint)
+
+    def offer(self, *buttons: QWidget) -> None:
+        """What to do next: buttons under the words."""
+        self._buttons.setContentsMargins(0, 8, 0, 0)
+        self._buttons.addStretch(1)
+        for button in buttons:
+            self._buttons.addWidget(button)
+        self._buttons.addStretch(1)
 
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show."""

@@ -266,7 +266,7 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here)  # fmt: skip
+                  flows.signing, flows.profiles, self.servers, self.here)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 

@@ -25,4 +25,5 @@ class PageSpec(NamedTuple):
 PAGES = (
     PageSpec(ENTRIES, "", ""),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
 )  # fmt: skip
