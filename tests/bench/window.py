@@ -31,6 +31,9 @@ FIRST_ROWS = """
 import gc, os, sys
 gc.set_threshold(200_000, 10, 10)
 from torchkeeper.gui import start
+from torchkeeper.link import handover
+seat = handover.claim()
+assert seat.first
 first = start.folder_of(sys.argv[1:])
 ahead = start.started(first)
 from torchkeeper.gui import app

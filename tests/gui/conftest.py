@@ -18,7 +18,8 @@ from pytestqt.qtbot import QtBot
 
 from torchkeeper.gui.app import application
 from torchkeeper.gui.environments import KEY, NONE
-from torchkeeper.gui.window import Window
+from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.link import probes
 
 #: Milliseconds a real engine may take on a busy machine.
@@ -117,6 +118,7 @@ def settings(tmp_path: Path) -> QSettings:
     """Settings of this test only. No verdicts: to ask a torch takes seconds."""
     made = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     made.setValue(KEY, NONE)
+    made.setValue(PAGE, ENTRIES)  # what most tests are about
     return made
 
 

@@ -351,7 +351,7 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
     real = window.engines.ask
 
     def ask(op: str, params: dict[str, Any], listener: Listener, **more: Any) -> int:
-        if op != "needs":  # which follows the detail
+        if op in ("detail", "text"):
             asked.append(str(params.get("path")))
         return real(op, params, listener, **more)
 

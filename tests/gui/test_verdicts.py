@@ -112,7 +112,9 @@ def test_what_another_torch_made_is_stale(
     window.entries.group("none")
     window.table.select({graphs(window)[0].identity})
     window.wing.show()
-    qtbot.waitUntil(lambda: why in window.inspector.facts.toPlainText(), timeout=PATIENCE)
+    qtbot.waitUntil(
+        lambda: why in window.inspector.summary.verdict.why.toPlainText(), timeout=PATIENCE
+    )
     window.copier.copy_json()
     copied = json.loads(QGuiApplication.clipboard().text())
     assert (copied["verdict"], copied["why"]) == ("stale", why)

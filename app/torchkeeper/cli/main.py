@@ -96,6 +96,9 @@ _WRONG = frozenset(
     }
 )
 
+#: Asks for a window besides the one that is open.
+ALONE = "--new-window"
+
 FILTER_HELP = (
     "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
     "age>30d, compile>5, is:broken, is:orphan; is:foreign, owner:bob for what is of other "
@@ -113,8 +116,8 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
-    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
-        return _window(argv)
+    if not argv or argv[0] == ALONE or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
+        return _window([word for word in argv if word != ALONE], ALONE in argv)
     args = _parser(argv[0]).parse_args(argv if argv[0] == "run" else _joined(argv))
     try:
         with signals_as_interrupts():
@@ -153,7 +156,7 @@ def _joined(argv: list[str]) -> list[str]:
     return joined
 
 
-def _window(files: list[str]) -> int:
+def _window(files: list[str], alone: bool) -> int:
     from torchkeeper.link.paths import what_at_once
     from torchkeeper.stores.names import is_server
 
@@ -179,7 +182,7 @@ def _window(files: list[str]) -> int:
         return USAGE
     from torchkeeper.gui.start import run as run_window
 
-    return run_window(files)
+    return run_window(files, alone)
 
 
 def _parser(chosen: str) -> argparse.ArgumentParser:
@@ -192,6 +195,10 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     )
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
+    parser.add_argument(
+        ALONE, action="store_true",
+        help="open a window of its own, where else the one that is open opens the files",
+    )  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (where, help_text) in COMMANDS.items():
         command = commands.add_parser(

@@ -17,9 +17,11 @@ from torchkeeper.engine.session import Session, entries_of, place_of, tell_left
 from torchkeeper.stores.beforehand import what_is
 from torchkeeper.stores.bundles.building import Makers
 from torchkeeper.stores.copying import be_patient, for_bundle
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.screening import CHOICES, Left, Screen
+from torchkeeper.stores.store import Store, read
 
 #: Names that say nothing of anybody.
 _COMMON = frozenset({
@@ -106,8 +108,8 @@ def _texts(said: object) -> list[str]:
 
 
 def leaks(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
-    """What of ``place`` nobody else should read: findings ``secret={…}``, and the summary of
-    ``screening.Told``. Nothing of it is changed.
+    """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
+    findings ``secret={…}``, and the summary of ``screening.Told``. Nothing of it is changed.
     """
 
     def left(item: Item, problem: Problem) -> None:
@@ -116,10 +118,24 @@ def leaks(session: Session, params: dict[str, Any], report: Report) -> dict[str,
     store = session.store(place_of(params, "place"), report)
     try:
         be_patient(store)
-        every = [one for batch in entries_of(session, store, report) for one in batch]
+        if "path" in params:
+            every = _entry(session, store, params, report)
+        else:
+            every = [one for batch in entries_of(session, store, report) for one in batch]
         quiet = Screen(report, left, session.reader, "allow", own_names())
         some, source = for_bundle(store, every, lambda *_: None)
         quiet.described(some, source)
         return quiet.told.to_json()
     finally:
         store.close()
+
+
+def _entry(
+    session: Session, store: Store, params: Mapping[str, Any], report: Report
+) -> list[Described]:
+    """Raises Problem("entry-gone")."""
+    named = params["kind"], params["path"]
+    items = [item for item in store.items_beside(named[1], report) if item.identity == named]
+    if not items:
+        raise Problem("entry-gone", path=named[1])
+    return [one for batch in read(store, items, session.reader, report) for one in batch]

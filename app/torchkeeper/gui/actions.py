@@ -35,6 +35,8 @@ class Situation(NamedTuple):
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
+    #: Whether the desktop is told of long jobs that have ended.
+    notify: bool = True
     #: The page that is shown, and whether there is a way back from it, and forward.
     page: str = ENTRIES
     back: bool = False
@@ -246,6 +248,9 @@ ACTIONS = (
     Spec("activity", _n("Show or hide &activity"), "activity", "Ctrl+J",
          _n("Show or hide the list of jobs"),
          _always, "toggle_activity", "view", 0),
+    Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
+         _n("Show or hide the map of what takes how much room, over the table"),
+         _always, "toggle_map", "view", 0),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
@@ -255,6 +260,10 @@ ACTIONS = (
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
          _always, "add_interpreter", "view", 1),
+    Spec("notify", _n("&Notify when a job ends"), "", "",
+         _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
+            "in front"),
+         _always, "toggle_notify", "view", 2, on=lambda s: s.notify),
     Spec("only-usable", _n("&Usable"), "verdict-usable", "",
          _n("Show what a program with the environment's defaults finds"),
          lambda s: s.place, "show_usable", "only", 0),
@@ -294,6 +303,9 @@ ACTIONS = (
     Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
          _n("Show the headings only"),
          lambda s: s.grouping != "none" and s.shown > 0, "collapse_all", "group", 1),
+    Spec("overview", _n("&Overview"), "overview", "Ctrl+1",
+         _n("What the caches of this machine hold and cost, and what of it could go"),
+         _always, "show_page", "go", 0, on=_shown("overview")),
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
          _always, "show_page", "go", 0, on=_shown("entries")),
@@ -310,9 +322,18 @@ ACTIONS = (
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
          lambda s: s.forward, "go_forward", "go", 1),
+    Spec("first-steps", _n("&First steps"), "next", "",
+         _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
+         _always, "show_first_steps", "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
+    Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1",
+         _n("What the words of this window mean: verdict, key factor, mega-cache and others"),
+         _always, "show_ideas", "help", 0),
+    Spec("whats-this", _n("&What’s this?"), "help", "Shift+F1",
+         _n("Then click on anything to learn what it means"),
+         _always, "ask_whats_this", "help", 0),
     Spec("about", _n("&About Torchkeeper"), "info", "",
          _n("Version and licence"),
          _always, "show_about", "help", 0),
@@ -323,6 +344,11 @@ _BY_ID = {spec.id: spec for spec in ACTIONS}
 
 #: Said of an action that the switch of the place keeps from being used.
 _HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+
+
+def spec(ident: str) -> Spec:
+    """An action of the table by its id. Raises KeyError where there is none."""
+    return _BY_ID[ident]
 
 
 def tr(text: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 
-from PySide6.QtCore import QSettings, QSocketNotifier
+from PySide6.QtCore import QLocale, QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 import torchkeeper
@@ -17,12 +18,15 @@ from torchkeeper.gui.start import NAME
 from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.link.ahead import Ahead
+from torchkeeper.link.handover import Seat
 from torchkeeper.stores.names import is_server
 
 #: Qt's style under our own sheet: the one that looks the same on every desktop.
 STYLE = "Fusion"
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.
 _LAST_WAIT = 10.0
+#: Seconds it waits until the desktop has taken the last notification.
+_LAST_NOTE = 2.0
 
 
 def application(*, dressed: bool = True) -> QApplication:
@@ -38,6 +42,11 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
+    # It is written in English: then there is nothing to load.
+    if Look.current is None and not QLocale().name().startswith(("en", "C")):
+        from torchkeeper.gui import language
+
+        language.install(app)
     if Look.current is None:
         if dressed:
             app.setWindowIcon(icons.app_icon())
@@ -52,12 +61,20 @@ def _kept_theme() -> Theme:
         return Theme.SYSTEM
 
 
-def run(files: list[str], ahead: Ahead | None = None, first: str | None = None) -> int:
+def run(
+    files: list[str],
+    ahead: Ahead | None = None,
+    first: str | None = None,
+    seat: Seat | None = None,
+) -> int:
     """Open the window on these files and folders; returns when it is closed.
 
     ahead: an engine that was started meanwhile, to browse with. first: the place to show first.
+    seat: where other starts hand over what they would open.
     """
     window = opened(files, ahead, first)
+    if seat is not None and seat.first:
+        window.later.add(partial(_listen, window, seat))
     app = application()
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
@@ -66,8 +83,11 @@ def run(files: list[str], ahead: Ahead | None = None, first: str | None = None) 
     bugs.install(window)
     wakeup = _close_on_signals(window)
     status = app.exec()
+    if seat is not None:
+        seat.leave()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
+    window.notifier.notifications.join(_LAST_NOTE)
     for end in wakeup:
         os.close(end)
     return status
@@ -89,6 +109,12 @@ def opened(files: list[str], ahead: Ahead | None = None, first: str | None = Non
     if paths:
         window.open_paths(paths)
     return window
+
+
+def _listen(window: Window, seat: Seat) -> None:
+    from torchkeeper.gui.desktop.door import Door
+
+    Door(window, seat)
 
 
 def _close_on_signals(window: Window) -> tuple[int, int]:

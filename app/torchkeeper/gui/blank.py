@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
 from torchkeeper.link.words import UserError
 
 
 class Blank(QWidget):
-    """A picture and a few words in the middle of a pane."""
+    """A picture and a few words in the middle of a pane, and perhaps a button."""
+
+    pressed = Signal()
 
     def __init__(self, icon: str, width: int = 280, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,19 +32,11 @@ class Blank(QWidget):
             centred.addWidget(label)
             centred.addStretch(1)
             middle.addLayout(centred)
-        self._buttons = forms.row(gap=12)
-        middle.addLayout(self._buttons)
+        self.button: QPushButton | None = None
+        self._middle = middle
         middle.addStretch(3)
         self.setLayout(middle)
         theme.follow(self, self._paint)
-
-    def offer(self, *buttons: QWidget) -> None:
-        """What to do next: buttons under the words."""
-        self._buttons.setContentsMargins(0, 8, 0, 0)
-        self._buttons.addStretch(1)
-        for button in buttons:
-            self._buttons.addWidget(button)
-        self._buttons.addStretch(1)
 
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show."""
@@ -52,6 +46,19 @@ class Blank(QWidget):
         self.title.setVisible(bool(title))
         self.text.setVisible(bool(text))
         self._paint()
+
+    def offer(self, text: str) -> None:
+        """Have a button of this text; without one where it is empty."""
+        if self.button is None:
+            if not text:
+                return
+            self.button = forms.button("")
+            self.button.clicked.connect(self.pressed)
+            at = self._middle.count() - 1
+            self._middle.insertWidget(at, self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.button.setText(text)
+        self.button.setAccessibleName(text.rstrip("…"))
+        self.button.setVisible(bool(text))
 
     def _paint(self) -> None:
         scale = self.devicePixelRatioF()

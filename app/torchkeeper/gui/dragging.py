@@ -19,10 +19,10 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.dropping import PlaceList, Takes
 from torchkeeper.gui.engines import Engines, Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import Place
+from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError
@@ -144,7 +144,7 @@ class DragOut(QObject):
             text = self.tr("Let go to copy {} to {}: you are asked first")
             self.said.emit(text.format(self._count, aim.title), 0)
         elif (refusing := self._places.refusing) is not None:
-            self.said.emit(_why_not(refusing), 0)
+            self.said.emit(why_not(refusing), 0)
         elif self._waits:
             text = self.tr("Preparing a bundle of {}: keep the button held…")
             self.said.emit(text.format(self._count), 0)
@@ -174,7 +174,7 @@ class DragOut(QObject):
             self.dropped.emit(onto.path)
             return
         if refusing is not None:
-            self._quiet(_why_not(refusing))
+            self._quiet(why_not(refusing))
             return
         self._quiet(
             self.tr("Let go of before the bundle was ready: nothing was written. "
@@ -224,7 +224,7 @@ class DragOut(QObject):
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
             nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
-            self._quiet(nowhere if refusing is None else _why_not(refusing))
+            self._quiet(nowhere if refusing is None else why_not(refusing))
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""
@@ -235,7 +235,7 @@ def _others(place: str) -> Takes:
     return lambda other: other.takes and other.exists and other.path != place
 
 
-def _why_not(place: Place) -> str:
+def why_not(place: Place) -> str:
     """Why rows cannot be dropped on a place."""
     if place.bundle:
         text = _tr("{} is a bundle: a copy makes a new one with Copy to…")

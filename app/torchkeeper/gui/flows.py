@@ -287,6 +287,7 @@ class Flows(QObject):
             self._window.operations.import_files,
             self._window.here.environments,
         )
+        dialog.looked.connect(self._window.recent.note)
         self._open(dialog)
         return dialog
 
@@ -344,11 +345,14 @@ class Flows(QObject):
 
     def clean_up(self) -> CleanDialog | None:
         """Show what is dead in the place that is shown, and how much each reason would free."""
+        place = self._window.place
+        return None if place is None else self.clean_up_place(place)
+
+    def clean_up_place(self, place: str) -> CleanDialog:
+        """Show the same of any place."""
         from torchkeeper.gui.dialogs.cleaning import CleanDialog
 
-        window, place = self._window, self._window.place
-        if place is None:
-            return None
+        window = self._window
         read_only = window.places.read_only(place)
         dialog = CleanDialog(window, window.engines, window.settings, place, read_only)
         dialog.decided.connect(
@@ -364,20 +368,21 @@ class Flows(QObject):
             self._window.operations.undo(self._window.place)
 
     def empty_trash(self) -> None:
-        """Ask, then delete for good."""
+        """Ask, then delete for good what was purged from the place that is shown."""
+        place, trash = self._window.place, self._window.listing.trash
+        if place is not None:
+            self.empty_trash_of(place, trash.get("entries", 0), trash.get("bytes", 0))
+
+    def empty_trash_of(self, place: str, entries: int, size: int) -> None:
+        """The same of any place, in whose trash there are so many entries and bytes."""
         from torchkeeper.gui.dialogs.base import confirm
 
-        place, trash = self._window.place, self._window.listing.trash
-        if place is None:
-            return
         confirm(
             self._window,
             self.tr("Empty trash"),
-            self.tr("Delete {} for good?").format(
-                say.count(trash.get("entries", 0), "entry", "entries")
-            ),
+            self.tr("Delete {} for good?").format(say.count(entries, "entry", "entries")),
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
-                say.size(trash.get("bytes", 0)), printable(place)
+                say.size(size), printable(place)
             ),
             self.tr("Empty trash"),
             lambda: self._window.operations.empty_trash(place),

@@ -1,176 +1,28 @@
-"""The parts around the table: the places on the left, and the head with the filter."""
+"""The head over the table: the name of the place, and the filter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPen
-from PySide6.QtWidgets import (
-    QFrame,
-    QLineEdit,
-    QMenu,
-    QStyledItemDelegate,
-    QWidget,
-)
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.dropping import PlaceList
-from torchkeeper.gui.places import Place, PlacesModel
 from torchkeeper.link.words import printable
 from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QModelIndex, QPersistentModelIndex
-    from PySide6.QtGui import QAction, QKeyEvent, QPaintEvent, QResizeEvent
-    from PySide6.QtWidgets import (
-        QStyleOptionViewItem,
-    )
+    from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
 
     from torchkeeper.gui.besideline import BesideLine
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
-#: Pixels that the mark of a verification is wide.
-_BADGE = 16
 #: Pixels that the mark of the filter box is wide, and the box itself, at most and at least.
 _MARK = 16
 _BOX, _NARROW_BOX = 380, 200
-
-
-class PlaceDelegate(QStyledItemDelegate):
-    """A place in two lines: the name of its folder, and where that is."""
-
-    def __init__(self, view: PlaceList) -> None:
-        super().__init__(view)
-        self._view = view
-
-    def sizeHint(
-        self, option: QStyleOptionViewItem, _: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
-        return QSize(160, 2 * option.fontMetrics.height() + 18)
-
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
-        place = index.data(PlacesModel.PlaceRole)
-        if not isinstance(place, Place):
-            return
-        shades = theme.shades()
-        box = option.rect.adjusted(8, 1, -8, -1)
-        metrics = option.fontMetrics
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        if self._view.selectionModel().isSelected(index):
-            painter.setBrush(QColor(shades.selected))
-            painter.drawRoundedRect(box, 6, 6)
-        elif self._view.underMouse() and _hovered(option):
-            painter.setBrush(QColor(shades.hover))
-            painter.drawRoundedRect(box, 6, 6)
-        if self._view.aim == place:
-            painter.setBrush(QColor(shades.hover))
-            painter.setPen(QPen(QColor(shades.accent), 2))
-            painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), 6, 6)
-        colour = shades.text if place.exists else shades.muted
-        scale = self._view.devicePixelRatioF()
-        painter.drawPixmap(
-            box.left() + 8, box.center().y() - 9, icons.pixmap(place.icon, 20, colour, scale)
-        )
-        words = box.adjusted(38, 6, -8, -6)
-        line = metrics.height()
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.setPen(QColor(colour))
-        room = words.width()
-        if (beside := index.data(PlacesModel.VerifiedRole)) is not None:
-            room -= _BADGE + 6
-            mark = icons.pixmap(beside.icon, _BADGE, getattr(shades, beside.role), scale)
-            top = words.top() + (line - _BADGE) // 2
-            painter.drawPixmap(words.right() - _BADGE + 1, top, mark)
-        if index.data(PlacesModel.WarnedRole):
-            mark = icons.pixmap("warning", _BADGE, shades.warning, scale)
-            painter.drawPixmap(words.left() + room - _BADGE + 1, words.top() + (line - _BADGE) // 2,
-                               mark)  # fmt: skip
-            room -= _BADGE + 6
-        title = metrics.elidedText(place.title, Qt.TextElideMode.ElideMiddle, room)
-        painter.drawText(words.left(), words.top(), room, line, left, title)
-        painter.setPen(QColor(shades.muted))
-        where = metrics.elidedText(place.where, Qt.TextElideMode.ElideMiddle, words.width())
-        painter.drawText(words.left(), words.top() + line + 2, words.width(), line, left, where)
-        painter.restore()
-
-
-def _hovered(option: QStyleOptionViewItem) -> bool:
-    # Loaded here: to make all that QStyle names takes 4 ms, which the first picture needs not.
-    from PySide6.QtWidgets import QStyle
-
-    return bool(option.state & QStyle.StateFlag.State_MouseOver)
-
-
-class PlacesPane(QFrame):
-    """The list of places and the button that adds one."""
-
-    chosen = Signal(str)
-    #: Somebody wants to see what the chosen place holds.
-    picked = Signal()
-
-    def __init__(self, model: PlacesModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("side")
-        self._model = model
-        title = forms.label(self.tr("Places"), "section")
-        title.setContentsMargins(16, 12, 16, 4)
-        self.list = PlaceList()
-        self.list.setObjectName("places")
-        self.list.setAccessibleName(self.tr("Places"))
-        self.list.setModel(model)
-        self.list.setItemDelegate(PlaceDelegate(self.list))
-        self.list.setMouseTracking(True)
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        # Not the current item: a list that gets the focus makes its first item current.
-        self.list.selectionModel().selectionChanged.connect(lambda *_: self._chosen())
-        self.list.clicked.connect(lambda *_: self.picked.emit())
-        self.list.activated.connect(lambda *_: self.picked.emit())
-        self.add_button = forms.button(self.tr("Add place"))
-        foot = forms.row()
-        foot.setContentsMargins(12, 8, 12, 12)
-        foot.addWidget(self.add_button, 1)
-        whole = forms.column(gap=0)
-        whole.addWidget(title)
-        whole.addWidget(self.list, 1)
-        whole.addLayout(foot)
-        self.setLayout(whole)
-        self.setMinimumWidth(200)
-        title.setBuddy(self.list)
-        theme.follow(self, model.repaint)
-
-    @property
-    def place(self) -> Place | None:
-        """The chosen place."""
-        chosen = self.list.selectionModel().selectedIndexes()
-        return self._model.place_at(chosen[0]) if chosen else None
-
-    def offer(self, actions: Sequence[QAction]) -> None:
-        """What can be added."""
-        menu = QMenu(self.add_button)
-        menu.addActions(list(actions))
-        self.add_button.setMenu(menu)
-
-    def choose(self, path: str) -> None:
-        """Choose a place by its path."""
-        row = self._model.row_of(path)
-        if row >= 0:
-            self.list.setCurrentIndex(self._model.index(row))
-
-    def _chosen(self) -> None:
-        place = self.place
-        self.chosen.emit(place.path if place else "")
 
 
 class FilterBox(QLineEdit):

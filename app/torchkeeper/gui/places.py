@@ -25,6 +25,7 @@ from torchkeeper.link.words import printable
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.sidebar.standing import Standing
     from torchkeeper.gui.verifications import Beside
 
 Index = QModelIndex | QPersistentModelIndex
@@ -33,6 +34,8 @@ Index = QModelIndex | QPersistentModelIndex
 SETTING = "places/added"
 #: Where the user's own names of servers are kept, as JSON: an object of names by place.
 NAMES = "places/names"
+#: With more places than these they stand under headings, where they are of several kinds.
+FEW = 5
 #: Where the folder of the last export is remembered.
 EXPORTED_TO = "export/folder"
 
@@ -60,6 +63,11 @@ class Place(NamedTuple):
     def server(self) -> bool:
         """Whether it is a Redis, and no path."""
         return is_server(self.path)
+
+    @property
+    def group(self) -> int:
+        """Where it stands on the list: found, added, a server, or a bundle."""
+        return 2 if self.server else 3 if self.bundle else int(self.added)
 
     @property
     def takes(self) -> bool:
@@ -161,13 +169,17 @@ def _names(settings: QSettings) -> dict[str, str]:
 
 
 class PlacesModel(QAbstractListModel):
-    """The places, those found first."""
+    """The places: those found, those added, servers, and bundles."""
 
     PlaceRole = Qt.ItemDataRole.UserRole + 1
     #: The last verification of it, a ``verifications.Beside``, or None.
     VerifiedRole = Qt.ItemDataRole.UserRole + 2
     #: Whether there are warnings about who else can change it.
     WarnedRole = Qt.ItemDataRole.UserRole + 3
+    #: A ``sidebar.standing.Standing``, or None where nothing is known.
+    StandingRole = Qt.ItemDataRole.UserRole + 4
+    #: The heading over it; empty where it has none.
+    HeadingRole = Qt.ItemDataRole.UserRole + 5
 
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -177,7 +189,9 @@ class PlacesModel(QAbstractListModel):
         self._names = _names(settings)
         #: Who else can change what lies in a place, as engines have found.
         self._owners: dict[str, list[Any]] = {}
+        self._standing: dict[str, Standing] = {}
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
+        self._places.sort(key=lambda place: place.group)
 
     def _marked(self, place: Place) -> Place:
         name = self._names.get(place.path, "")
@@ -207,6 +221,12 @@ class PlacesModel(QAbstractListModel):
             return self._verified.get(place.path)
         if role == PlacesModel.WarnedRole:
             return bool(owned.grave(self._owners.get(place.path)))
+        if role == PlacesModel.StandingRole:
+            return self._standing.get(place.path)
+        if role == PlacesModel.HeadingRole:
+            return self._heading(index.row())
+        if role == Qt.ItemDataRole.EditRole:
+            return place.name or place.title
         beside = self._verified.get(place.path)
         if role == Qt.ItemDataRole.ToolTipRole:
             lines = [printable(place.path), reason_words(place)]
@@ -217,6 +237,8 @@ class PlacesModel(QAbstractListModel):
             lines += [one.what for one in owned.told(self._owners.get(place.path))]
             if beside is not None:
                 lines += [line for line in (beside.line, beside.more) if line]
+            if (standing := self._standing.get(place.path)) is not None:
+                lines += standing.lines
             return "\n".join(line for line in lines if line)
         if role == Qt.ItemDataRole.DecorationRole:
             colour = None if place.exists else theme.shades().muted
@@ -226,8 +248,38 @@ class PlacesModel(QAbstractListModel):
             state += _tr(", read-only") if place.read_only else ""
             state += f", {beside.line}" if beside is not None else ""
             state += "".join(f", {one.short}" for one in owned.told(self._owners.get(place.path)))
+            if (standing := self._standing.get(place.path)) is not None:
+                state += "".join(f", {line}" for line in standing.lines)
             return f"{place.title}, {printable(place.path)}{state}"
         return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        made = super().flags(index)
+        place = self.place_at(index)
+        named = place is not None and place.server
+        return made | Qt.ItemFlag.ItemIsEditable if named else made
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """Call a server otherwise."""
+        place = self.place_at(index)
+        if place is None or not place.server or role != Qt.ItemDataRole.EditRole:
+            return False
+        name = str(value).strip()
+        if name != place.title:
+            self.rename(place.path, name)
+        return True
+
+    def _heading(self, row: int) -> str:
+        group = self._places[row].group
+        if (row and self._places[row - 1].group == group) or not self._grouped:
+            return ""
+        return (_tr("On this machine"), _tr("Added"), _tr("Servers"), _tr("Bundles"))[group]
+
+    @property
+    def _grouped(self) -> bool:
+        # In order, so that the first and the last are of one group where all are.
+        places = self._places
+        return len(places) > FEW and places[0].group != places[-1].group
 
     def place_at(self, index: Index) -> Place | None:
         """The place at an index."""
@@ -261,6 +313,7 @@ class PlacesModel(QAbstractListModel):
                 old = self._places[row]
                 self._set(row, self._marked(place._replace(added=old.added)))
                 at = max(at, row + 1) if not old.added else at
+        self._arrange()
 
     def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
         """Put a place on the list for good; returns its row."""
@@ -268,8 +321,31 @@ class PlacesModel(QAbstractListModel):
         if row < 0:
             row = len(self._places)
             self._insert(row, self._marked(Place(path, exists=exists, added=True, bundle=bundle)))
+            self._arrange()
             self._keep()
-        return row
+        return self.row_of(path)
+
+    def put_back(self, row: int, place: Place) -> None:
+        """A place that was taken off the list is where it was."""
+        if self.row_of(place.path) < 0:
+            self._insert(min(row, len(self._places)), self._marked(place))
+            self._arrange()
+            self._keep()
+
+    def may_shift(self, path: str, by: int) -> bool:
+        """Whether a place of the user's has one to change places with, above or below it."""
+        row = self.row_of(path)
+        if row < 0 or not 0 <= row + by < len(self._places):
+            return False
+        one, other = self._places[row], self._places[row + by]
+        return one.added and other.added and one.group == other.group
+
+    def shift(self, path: str, by: int) -> None:
+        """Have a place of the user's stand one higher, with -1, or lower, with 1."""
+        if self.may_shift(path, by):
+            row = self.row_of(path)
+            self._move(row, row + by)
+            self._keep()
 
     def set_read_only(self, path: str, read_only: bool) -> None:
         """Show a place as one that nothing is changed in, or no longer. Window.protect keeps it."""
@@ -297,6 +373,13 @@ class PlacesModel(QAbstractListModel):
             self._owners[path] = kept
             row = self.row_of(path)
             if row >= 0:
+                self.dataChanged.emit(self.index(row), self.index(row))
+
+    def told_standing(self, known: dict[str, Standing]) -> None:
+        """How these places stand; of others nothing is known."""
+        before, self._standing = self._standing, known
+        for row, place in enumerate(self._places):
+            if before.get(place.path) != known.get(place.path):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
     def owners(self, path: str) -> list[Any]:
@@ -347,6 +430,7 @@ class PlacesModel(QAbstractListModel):
             old = self._places[row]
             bundle = old.bundle if what == "missing" else what == "file"
             self._set(row, old._replace(exists=what != "missing", bundle=bundle))
+            self._arrange()
 
     def repaint(self) -> None:
         """The colours have changed."""
@@ -357,6 +441,18 @@ class PlacesModel(QAbstractListModel):
         if self._places[row] != place:
             self._places[row] = place
             self.dataChanged.emit(self.index(row), self.index(row))
+
+    def _arrange(self) -> None:
+        """Have each stand with its like, in the order in which they came."""
+        for row, place in enumerate(sorted(self._places, key=lambda place: place.group)):
+            at = self.row_of(place.path)
+            if at != row:
+                self._move(at, row)
+
+    def _move(self, row: int, to: int) -> None:
+        self.beginMoveRows(QModelIndex(), row, row, QModelIndex(), to + (to > row))
+        self._places.insert(to, self._places.pop(row))
+        self.endMoveRows()
 
     def _insert(self, row: int, place: Place) -> None:
         self.beginInsertRows(QModelIndex(), row, row)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
@@ -27,12 +28,14 @@ from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.bars import ErrorBar, NoteBar, UndoBar
 from torchkeeper.gui.emptystate import EmptyState
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.entrymap.shelf import Shelf
 from torchkeeper.gui.jobs import JobsModel
 from torchkeeper.gui.later import Later
 from torchkeeper.gui.owning import OwnersBar
 from torchkeeper.gui.pages.stack import Pages
-from torchkeeper.gui.panes import Head, PlacesPane
+from torchkeeper.gui.panes import Head
 from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
@@ -89,7 +92,8 @@ class Shell(QMainWindow):
         self.table = EntryTable(self.entries)
         self.columns = Columns(self.table, self.settings)
         self.empty = EmptyState()
-        self.places_pane = PlacesPane(self.places)
+        self.sidebar = Sidebar(self.places, self.settings)
+        self.places_pane = self.sidebar.places
         self.head = Head()
         self.owners_bar = OwnersBar()
         self.error_bar = ErrorBar()
@@ -104,9 +108,10 @@ class Shell(QMainWindow):
         entries = forms.column(gap=0)
         entries.addWidget(self.head)
         entries.addWidget(self.owners_bar)
-        entries.addWidget(self.stack, 1)
+        self.shelf = Shelf(self.settings, self.stack, self._make_map)
+        entries.addWidget(self.shelf, 1)
         self.pages = Pages(forms.frame("pane", entries))
-        main = forms.column(gap=0)
+        self.top = main = forms.column(gap=0)
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)
@@ -115,7 +120,7 @@ class Shell(QMainWindow):
         self.upright.setStretchFactor(0, 1)
         self.upright.setCollapsible(0, False)
         self.across = QSplitter(Qt.Orientation.Horizontal)
-        self.across.addWidget(self.places_pane)
+        self.across.addWidget(self.sidebar)
         self.across.addWidget(self.upright)
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
@@ -131,7 +136,7 @@ class Shell(QMainWindow):
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
-        self.later.add(lambda: self.inspector, lambda: self.activity)
+        self.later.add(lambda: self.inspector, lambda: self.activity, self.shelf.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: forms.clearable(self.head.box))
 
@@ -172,12 +177,17 @@ class Shell(QMainWindow):
     def _fill_menu(self, name: str, menu: QMenu) -> None:
         menu.setToolTipsVisible(True)
         self.actions_.fill(menu, self.actions_.menu(name))
+        if name == "file":
+            self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
+
+    def put_recent(self, menu: QMenu) -> None:
+        """Put what was opened lately into the File menu, where that is kept."""
 
     def _make_reachable(self, bar: QToolBar) -> None:
         for spec in self.actions_.toolbar():
@@ -213,6 +223,24 @@ class Shell(QMainWindow):
             self.wing.hold(self._inspector)
             self.inspector_made.emit()
         return self._inspector
+
+    def _make_map(self) -> QWidget:
+        from torchkeeper.gui.entrymap.pane import MapPane
+
+        made = MapPane(self.table, self.group_by.group_by_kind)
+        made.closed.connect(lambda: self.shelf.want(False))
+        made.menu_asked.connect(lambda at: self.context("entries", made.view, at))
+        self.shelf.placed.connect(
+            lambda: self._put_in_order(
+                self.head.box, made.up_button, made.close_button, made.view, self.table
+            )
+        )
+        return made
+
+    def _put_in_order(self, *widgets: QWidget) -> None:
+        """Have Tab go from one to the next."""
+        for before, after in pairwise(widgets):
+            QWidget.setTabOrder(before, after)
 
     @property
     def activity(self) -> ActivityPane:

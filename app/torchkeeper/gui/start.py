@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 
+from torchkeeper.link import handover
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.paths import what_at_once
 from torchkeeper.link.process import Engine
@@ -15,16 +17,23 @@ NAME = "torchkeeper"
 CURRENT = "places/current"
 
 
-def run(files: list[str]) -> int:
+def run(files: list[str], alone: bool = False) -> int:
     """Open the window on these files and folders, without any on what was shown last.
 
-    Returns the exit code when it is closed.
+    Where a window is open they are opened in that, unless this one is to be ``alone``. Returns the
+    exit code when it is closed.
     """
+    seat = handover.claim()
+    if seat is not None and not seat.first and not alone:
+        if handover.hand_over(seat, handover.of(files)):
+            sys.stderr.write("torchkeeper: The window that is open has taken it.\n")
+            return 0
+        seat = handover.claim()  # it may have gone meanwhile
     first = folder_of(files)
     ahead = started(first)
     from torchkeeper.gui import app
 
-    return app.run(files, ahead, first)
+    return app.run(files, ahead, first, seat)
 
 
 def folder_of(files: list[str]) -> str | None:

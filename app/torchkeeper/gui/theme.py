@@ -244,6 +244,10 @@ QPushButton:disabled {{ color: {dim}; background: {s.window}; }}
 QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_accent};
     border-color: {s.accent}; font-weight: 600; }}
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
+QPushButton[link="true"] {{ background: transparent; border: 1px solid transparent;
+    color: {s.accent}; padding: 2px 6px; min-width: 0; }}
+QPushButton[link="true"]:hover {{ background: {s.hover}; }}
+QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
 QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
     border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
@@ -266,8 +270,9 @@ QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line};
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 6px; outline: none;
     alternate-background-color: {s.raised}; }}
-QTableView#entries, QListView#places, QListView#jobs, QPlainTextEdit#log,
-QPlainTextEdit#code, QTableView#rows {{ border: none; border-radius: 0; }}
+QTableView#entries, QListView#places, QListView#goto, QListView#environments,
+QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;
+    border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
@@ -278,7 +283,14 @@ QTabBar::tab:hover {{ color: {s.text}; }}
 QTabBar::tab:selected {{ color: {s.text}; border-bottom: 2px solid {s.accent}; }}
 QTabBar::tab:selected:focus {{ border-color: {s.accent}; }}
 QTabBar::tab:first {{ margin-left: 8px; }}
-QListView#places {{ background: {s.window}; }}
+QListView#places, QListView#goto, QListView#environments,
+QWidget#sideInside, QScrollArea#sideArea {{ background: {s.window}; border: none; }}
+QFrame#sideLine {{ background: {s.line}; border: none; }}
+QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
+QToolButton#fold:hover {{ color: {s.text}; }}
+QToolButton#fold:focus {{ border-color: {s.accent}; }}
+QToolButton#adder {{ padding: 4px; }}
+QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
@@ -321,10 +333,13 @@ QFrame#errorBar {{ background: {s.error_ground}; border: none;
 QFrame#ownersBar {{ background: {s.raised}; border: none;
     border-bottom: 1px solid {s.warning}; }}
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
+QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
+QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}
 QLabel[role="heading"] {{ font-weight: 600; }}
 QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
 QLabel[role="muted"] {{ color: {s.muted}; }}

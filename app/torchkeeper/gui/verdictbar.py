@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui import forms, icons, theme
-from torchkeeper.gui.inspector.pane import Elided
+from torchkeeper.gui.inspector.parts import Elided
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.link.words import printable
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -28,16 +29,19 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMenu, QWidget
 
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.here import Here
+    from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
+    from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
@@ -56,6 +60,8 @@ _AT_LATEST_MS = 500
 class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
+    #: It is known which places there are.
+    places_listed = Signal()
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
@@ -86,7 +92,11 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
+        self._recent: Recent | None = None
+        self._notifier: Notifier | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -96,7 +106,8 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
+        self.later.add(self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -118,6 +129,7 @@ class Window(Shell):
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
         self.places_pane.picked.connect(lambda: self.show_page(ENTRIES))
+        self.sidebar.pages.wanted.connect(self.show_page)
         self.pages.changed.connect(self._page_changed)
         self.places.dataChanged.connect(self._retitle)
         self.listing.locked.connect(self._ask_for_password)
@@ -144,7 +156,9 @@ class Window(Shell):
         )
 
     def _offer_places(self) -> None:
-        self.places_pane.offer([self.actions_["add-folder"], self.actions_["add-server"]])
+        self.places_pane.offer(
+            self.tr("Add a place"), [self.actions_["add-folder"], self.actions_["add-server"]]
+        )
 
     def _watch_place(self) -> None:
         from torchkeeper.gui.watching import Watch
@@ -161,13 +175,22 @@ class Window(Shell):
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
 
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
+
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
 
         self.facts = Facts(self.engines, self.listing, self.entries, self.table)
 
     def _connect_inspector(self) -> None:
+        from torchkeeper.gui.inspecting import Inspecting
+
         self.inspector.followed.connect(self._follow)
+        self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
 
     def _connect_activity(self) -> None:
@@ -248,6 +271,28 @@ class Window(Shell):
             self._look_verified()
         return self._verifications
 
+    @property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+        if self._recent is None:
+            from torchkeeper.gui.recent import Recent
+
+            self._recent = Recent(self)
+        return self._recent
+
+    def put_recent(self, menu: QMenu) -> None:
+        self.recent.put_into(menu, self.actions_["import"])
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            from torchkeeper.gui.notifying import Notifier
+
+            self._notifier = Notifier(self)
+            self.update_soon()
+        return self._notifier
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -261,12 +306,14 @@ class Window(Shell):
     def _show_verified(self) -> None:
         self.places.told_verified(self.verifications.known)
         self.head.beside.tell(self.verifications.of(self.place or ""))
+        self.update_soon()
 
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, self.servers, self.here)  # fmt: skip
+        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
+                  flows.signing, flows.profiles, self.servers, self.here,
+                  self.notifier)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -276,6 +323,11 @@ class Window(Shell):
         """Take the rows that came while the window was made: its first picture shows them."""
         QCoreApplication.sendPostedEvents(self.engines, QEvent.Type.MetaCall)
         self._update()
+
+    @property
+    def places_known(self) -> bool:
+        """Whether it is known which places there are."""
+        return self._places_known
 
     @property
     def place(self) -> str | None:
@@ -315,6 +367,7 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
                 forward=self.pages.can_go_forward,
@@ -334,11 +387,12 @@ class Window(Shell):
         else:
             self.empty.say(*state)
             self.stack.setCurrentWidget(self.empty)
+        self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
-        if self._inspector is not None:
-            self._inspector.select(listing.place, listing.is_folder, selected)
+        if self._inspecting is not None:
+            self._inspecting.tell(selected, self._here, self._verifications)
         self.trash_label.setText(trash_text(listing.trash))
         if self._watch is not None:
             self._watch.update()
@@ -402,6 +456,7 @@ class Window(Shell):
 
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, ident)
+        self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
@@ -469,6 +524,7 @@ class Window(Shell):
             self.places.found(found)
             self.places.told_owners(owners)
             self._places_known = True
+            self.places_listed.emit()
             self._choose_first()
             self.update_soon()
             self._opening.ready()
@@ -608,6 +664,13 @@ class Window(Shell):
         """Show or hide the jobs."""
         self.activity.setVisible(not self.activity.isVisible())
 
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        elsewhere = self.pages.current != ENTRIES
+        if elsewhere:
+            self.show_page(ENTRIES)
+        self.shelf.want(elsewhere or not self.shelf.wanted)
+
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
         self.wing.toggle()
@@ -639,6 +702,21 @@ class Window(Shell):
         from torchkeeper.gui.dialogs.about import ShortcutsDialog
 
         ShortcutsDialog(self).open()
+
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
 
     def show_about(self) -> None:
         """Version and licence."""

@@ -12,7 +12,7 @@ WIDE = 1500
 #: Pixels: of the inspector where nobody said otherwise, and at least.
 WIDTH, NARROWEST = 420, 380
 #: Pixels of the first part of the splitter, the places.
-_SIDE = 232
+_SIDE = 252
 
 
 class Wing(QFrame):
@@ -79,7 +79,8 @@ class Wing(QFrame):
             return otherwise
 
     def _moved(self) -> None:
-        if self._splitter is not None:
-            self._settings.setValue("places/width", self._splitter.sizes()[0])
+        # Of one that is hidden it stays as it was.
+        if self._splitter is not None and (width := self._splitter.sizes()[0]):
+            self._settings.setValue("places/width", width)
         if not self.isHidden():
             self._settings.setValue("inspector/width", self.width())

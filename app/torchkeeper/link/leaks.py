@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torchkeeper.link import say
@@ -58,22 +58,52 @@ def line(found: Mapping[str, Any], brief: bool = False) -> str:
     return f"{secret(found)} in {where}{shown}{fixed}"
 
 
+def of_entry(found: Mapping[str, Any]) -> str:
+    """The same, of an entry that needs no name: what it is, where, and what stands there, with
+    dots for the secret.
+    """
+    file = printable(str(found.get("file")), 60)
+    where = "its key" if found.get("file") == "key" else f"{file}, byte {found.get('offset'):,}"
+    times = found.get("times")
+    more = f", {times:,} times" if isinstance(times, int) and times > 1 else ""
+    excerpt = printable(str(found.get("excerpt")), 120)
+    shown = f": {excerpt}" if excerpt and excerpt != "…" else ""
+    fixed = "" if found.get("redactable") else " (cannot be redacted)"
+    return f"{secret(found)} in {where}{more}{shown}{fixed}"
+
+
+def in_one(facts: object) -> list[str]:
+    """Private facts of one entry, a line for each sort of them."""
+    return [_line(what, some, _value) for what, some in _sorted(facts).items()]
+
+
 def private(facts: object) -> list[str]:
     """Private facts, a line for each sort of them."""
+    return [_line(what, some, _named) for what, some in _sorted(facts).items()]
+
+
+def _sorted(facts: object) -> dict[str, list[Mapping[str, Any]]]:
     sorts: dict[str, list[Mapping[str, Any]]] = {}
     for one in facts if isinstance(facts, list) else []:
         if isinstance(one, Mapping):
             sorts.setdefault(str(one.get("what")), []).append(one)
-    lines = []
-    for what, some in sorts.items():
-        named = ", ".join(map(_named, some[:_NAMED]))
-        more = f" and {len(some) - _NAMED:,} more" if len(some) > _NAMED else ""
-        words = _FACTS.get(what, ("private fact", "private facts"))
-        lines.append(f"{say.count(len(some), *words)}: {named}{more}")
-    return lines
+    return sorts
+
+
+def _line(
+    what: str, some: Sequence[Mapping[str, Any]], said_as: Callable[[Mapping[str, Any]], str]
+) -> str:
+    named = ", ".join(map(said_as, some[:_NAMED]))
+    more = f" and {len(some) - _NAMED:,} more" if len(some) > _NAMED else ""
+    words = _FACTS.get(what, ("private fact", "private facts"))
+    return f"{say.count(len(some), *words)}: {named}{more}"
+
+
+def _value(one: Mapping[str, Any]) -> str:
+    return printable(str(one.get("value")), 80)
 
 
 def _named(one: Mapping[str, Any]) -> str:
     count = one.get("entries")
     entries = say.count(count if isinstance(count, int) else 0, "entry", "entries")
-    return f"{printable(str(one.get('value')), 80)} ({entries})"
+    return f"{_value(one)} ({entries})"

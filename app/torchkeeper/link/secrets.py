@@ -60,6 +60,11 @@ def give(place: str, password: str) -> None:
     _given[place] = password
 
 
+def given(place: str) -> str | None:
+    """What was given so."""
+    return _given.get(place)
+
+
 def password_of(place: str) -> str | None:
     """The password of a server: given in this run, of the environment, or of the keyring."""
     return _given.get(place) or for_any() or _named_by_environment(place) or _from_keyring(place)

@@ -5,6 +5,7 @@ What entries have comes from strangers: whoever shows these words makes them pri
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -36,6 +37,8 @@ _NAMES = {
 }
 #: What makes an entry broken that can be read.
 _DAMAGE = {"code": "PyTorch cannot load what was built of it:", "key": "it was written as"}
+#: A value that Python reads as it is written.
+_PLAIN = re.compile(r"True|False|None|-?[0-9]{1,9}(?:\.[0-9]{1,9})?|'[A-Za-z0-9_., -]{0,60}'")
 _MAX_NAMED = 3
 #: Characters of a value, and of the reasons of one verdict.
 _MAX_VALUE, _MAX_WHY = 200, 400
@@ -76,6 +79,18 @@ def remedy(one: dict[str, Any]) -> str:
     if name == _HEADERS and entry in ("True", "False"):
         value = int(entry == "True")
         return f"set {preparing.VARIABLE}={value} where the program runs"
+    return ""
+
+
+def must(one: dict[str, Any]) -> str:
+    """What a program must do to meet a condition, as a sentence; empty where nobody can say."""
+    if done := remedy(one):
+        return done[0].upper() + done[1:]
+    name, entry = str(one.get("factor")), one.get("entry")
+    if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(str(entry)):
+        return f"Set torch._inductor.config.{factor(name)} = {entry}"
+    if name == "cuda_matmul_settings" and entry in ("highest", "high", "medium"):
+        return f'Call torch.set_float32_matmul_precision("{entry}")'
     return ""
 
 
@@ -129,6 +144,12 @@ class Why(str):
     def conditions(self) -> list[str]:
         """Each condition in words that can be shown, and how a program meets it."""
         return _each(self.row.get("conditions"), condition)
+
+    @property
+    def to_meet(self) -> list[tuple[str, str]]:
+        """Each condition in words that can be shown, and what the program must do to meet it."""
+        every = self.row.get("conditions")
+        return list(zip(_each(every), _each(every, must), strict=True))
 
 
 def told(row: object) -> tuple[str, Why]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchkeeper.link import say
 from torchkeeper.link.recipewords import expectation
+from torchkeeper.link.tongue import tr
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
@@ -1460,16 +1461,16 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     words = catalogue.get(code)
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
-        return UserError(f"The engine reported “{code}”.", said, code=code)
+        return UserError(tr("The engine reported “{}”.").format(code), said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(
-        words.what.format_map(shown),
-        words.why.format_map(shown),
-        words.remedy.format_map(shown),
+        tr(words.what).format_map(shown),
+        tr(words.why).format_map(shown),
+        tr(words.remedy).format_map(shown),
         code=code,
         params=params,
     )
@@ -1486,7 +1487,7 @@ def _within(problem: str, shown: Mapping[str, str]) -> str:
     is.
     """
     words = CATALOGUE.get(problem)
-    what = words.what.format_map(_Shown({"server": "it", **shown})) if words else problem
+    what = tr(words.what).format_map(_Shown({"server": tr("it"), **shown})) if words else problem
     return what[:1].lower() + what[1:].rstrip(".")
 
 

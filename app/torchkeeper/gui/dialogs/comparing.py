@@ -15,7 +15,7 @@ from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.engines import Engines, Listener
-from torchkeeper.gui.inspector.pane import Chip, Elided
+from torchkeeper.gui.inspector.parts import Chip, Elided
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.places import Place
 from torchkeeper.gui.table.cells import shown_name

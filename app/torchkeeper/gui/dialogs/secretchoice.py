@@ -65,6 +65,10 @@ class SecretChoice(QWidget):
         self._found, self._told = [], {}
         self._say()
 
+    def choose(self, value: str) -> None:
+        """Decide, as the user did elsewhere: one of screening.CHOICES."""
+        self.choice.setCurrentIndex(self.choice.findData(value))
+
     def take(self, found: list[dict[str, Any]]) -> None:
         """Note what an engine has found, with everything else."""
         news = False

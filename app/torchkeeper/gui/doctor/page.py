@@ -111,9 +111,7 @@ class DoctorPage(Page):
         self.cards.undo.connect(self.mender.undo)
         self.cards.place.connect(lambda path: self._window.open_paths([path]))
         self.blank = Blank("doctor", 520)
-        self.look = forms.button(self.tr("Look &now"), primary=True)
-        self.look.clicked.connect(self.run)
-        self.blank.offer(self.look)
+        self.blank.pressed.connect(self.run)
         self.stack = QStackedWidget()
         self.stack.addWidget(self.cards)
         self.stack.addWidget(self.blank)
@@ -266,7 +264,7 @@ class DoctorPage(Page):
         self.stack.setCurrentWidget(self.blank if nothing else self.cards)
         self.summary.setVisible(not well)
         self.where.setVisible(not well and bool(self.where.text()))
-        self.look.setVisible(nothing and not well)
+        self.blank.offer(self.tr("Look now") if nothing and not well else "")
         if well:
             self._say_healthy()
         elif nothing:

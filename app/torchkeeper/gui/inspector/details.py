@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +13,12 @@ from torchkeeper.artifacts.entry import VERDICTS, Entry, entry_from_json
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.cells import kind_words, verdict_words
 from torchkeeper.link import say
-from torchkeeper.link.verdicts import Why
 from torchkeeper.link.words import not_looked_at, printable
 
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
 #: Values of one fact that are shown; the rest is counted.
 _SHOWN = 12
-#: Reasons and conditions of a verdict that are shown; an engine tells no more.
-_REASONS = 50
 _GRAPHS = ("graph", "backward_graph")
 _TENSOR = re.compile(
     r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
@@ -158,10 +154,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Section:
-    """Facts under a title."""
+    """Facts under a title; not ``labelled``, they have the whole width."""
 
     title: str
     rows: list[tuple[str, list[Value]]] = field(default_factory=list)
+    labelled: bool = True
 
     def add(self, label: str, *values: Value | str | None) -> None:
         """A fact, unless there is nothing to say."""
@@ -185,7 +182,7 @@ def sections(
     the place is one.
     """
     facts = detail.facts if detail else {}
-    found = [_verdict(entry), _what(entry, facts), _made(entry, facts)]
+    found = [_what(entry, facts), _made(entry, facts), _disk(entry, server)]
     needs = related.needs if related else detail.needs if detail else []
     found.append(_needs(_tr("Needs"), needs, listed))
     if related:
@@ -193,23 +190,7 @@ def sections(
         if related.unread:
             needed_by.add(_tr("Not known"), Value(not_looked_at(related.unread), muted=True))
         found.append(needed_by)
-    found.append(_disk(entry, server))
     return [section for section in found if section.rows]
-
-
-def _verdict(entry: Entry) -> Section:
-    """Whether it is of use in the chosen environment, with every reason and condition."""
-    section = Section(_tr("Here"))
-    if entry.verdict is None:
-        return section
-    section.add(_tr("Verdict"), verdict_words(entry.verdict))
-    why = entry.why
-    if isinstance(why, Why):
-        reasons = [Value(text) for text in why.reasons[:_REASONS]]
-        section.add(_tr("Why"), *reasons, *_rest(len(why.reasons), _REASONS))
-        conditions = [Value(text) for text in why.conditions[:_REASONS]]
-        section.add(_tr("If it has"), *conditions, *_rest(len(why.conditions), _REASONS))
-    return section
 
 
 def _what(entry: Entry, facts: dict[str, Any]) -> Section:
@@ -256,12 +237,14 @@ def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Sectio
         keys = [need for need in needs if need.kind == kind]
         values = []
         for need in keys[:_SHOWN]:
-            there = need in listed
             key = printable(need.key)
             short = f"{key[:12]}…{key[-8:]}" if len(key) > 24 else key
-            values.append(Value(short, need if there else None, fixed=True, muted=not there))
-            name = listed[need] if there else _tr("not in this place")
-            values.append(Value(name, muted=True))
+            if (name := listed.get(need)) is not None:
+                values.append(Value(name, need))
+                values.append(Value(short, fixed=True, muted=True))
+            else:
+                values.append(Value(short, fixed=True, muted=True))
+                values.append(Value(_tr("not in this place"), muted=True))
         section.add(kind_words(kind), *values, *_rest(len(keys)))
     return section
 
@@ -326,7 +309,7 @@ class Counts:
         self.compile_s = 0.0
         self.kinds: dict[str, tuple[int, int]] = {}
         self.torches: dict[str, int] = {}
-        self.verdicts: Counter[str] = Counter()
+        self.verdicts: dict[str, tuple[int, int]] = {}
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Count some more."""
@@ -339,7 +322,8 @@ class Counts:
             self.broken += entry.broken
             self.orphans += entry.orphan is not None
             if entry.verdict is not None:
-                self.verdicts[entry.verdict] += 1
+                count, size = self.verdicts.get(entry.verdict, (0, 0))
+                self.verdicts[entry.verdict] = (count + 1, size + entry.size)
             self.compile_s += entry.compile_s or 0.0
             if entry.torch is not None:
                 self.torches[entry.torch] = self.torches.get(entry.torch, 0) + 1
@@ -348,9 +332,7 @@ class Counts:
         """The words for it."""
         kinds = Section(_tr("By kind"))
         for kind, (count, size) in sorted(self.kinds.items(), key=lambda x: -x[1][1]):
-            kinds.add(
-                kind_words(kind), f"{say.count(count, 'entry', 'entries')} · {say.size(size)}"
-            )
+            kinds.add(kind_words(kind), _counted(count, size))
         whole = Section("")
         whole.add(_tr("Size"), say.size(self.size))
         whole.add(_tr("Files"), f"{self.files:,}")
@@ -360,11 +342,15 @@ class Counts:
             whole.add(_tr("Broken"), f"{self.broken:,}")
         if self.orphans:
             whole.add(_tr("Orphans"), f"{self.orphans:,}")
-        here = Section(_tr("Here"))
+        here = Section(_tr("By verdict"))
         for verdict in VERDICTS:
-            if count := self.verdicts[verdict]:
-                here.add(verdict_words(verdict), say.count(count, "entry", "entries"))
+            if verdict in self.verdicts:
+                here.add(verdict_words(verdict), _counted(*self.verdicts[verdict]))
         made = Section(_tr("By torch"))
         for torch, count in sorted(self.torches.items(), key=lambda x: -x[1])[:_SHOWN]:
             made.add(printable(torch), say.count(count, "entry", "entries"))
         return [section for section in (whole, here, kinds, made) if section.rows]
+
+
+def _counted(entries: int, size: int) -> str:
+    return f"{say.count(entries, 'entry', 'entries')} · {say.size(size)}"

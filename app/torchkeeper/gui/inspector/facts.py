@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
-from PySide6.QtCore import QEvent, QUrl, Signal
+from PySide6.QtCore import QEvent, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
@@ -32,19 +33,31 @@ class FactsView(QTextBrowser):
 
     #: A needed entry was clicked, or chosen with Return.
     followed = Signal(object)
+    #: A link was gone to, at this many pixels from the top, in a view that is shown whole.
+    reached = Signal(int)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, parent: QWidget | None = None, *, whole: bool = False, margin: int = 12
+    ) -> None:
+        """whole: as high as its text, in something else that scrolls."""
         super().__init__(parent)
+        self._whole = whole
+        self._drawing = False
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        self.document().setDocumentMargin(12)
+        self.document().setDocumentMargin(margin)
         self._sections: list[Section] = []
         self._needs: list[Need] = []
         self.anchorClicked.connect(self._follow)
+        if whole:
+            self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            self.document().documentLayout().documentSizeChanged.connect(lambda *_: self._fit())
+            self.cursorPositionChanged.connect(self._go)
         theme.follow(self, self._draw)
 
     def show_sections(self, sections: Sequence[Section]) -> None:
@@ -56,13 +69,26 @@ class FactsView(QTextBrowser):
     def _draw(self) -> None:
         at = self.verticalScrollBar().value()
         self._needs = []
+        self._drawing = True
         self.clear()
         cursor = QTextCursor(self.document())
         for section in self._sections:
             self._heading(cursor, section.title)
             self._table(cursor, section)
             cursor.movePosition(QTextCursor.MoveOperation.End)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(at)
+        self._drawing = False
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as the text is at this width."""
+        if self._whole and not self._drawing:
+            self.setFixedHeight(max(1, ceil(self.document().size().height())))
+
+    def _go(self) -> None:
+        if self.hasFocus() and not self._drawing:
+            self.reached.emit(self.cursorRect().center().y())
 
     def _heading(self, cursor: QTextCursor, title: str) -> None:
         look, block = QTextCharFormat(), QTextBlockFormat()
@@ -79,23 +105,22 @@ class FactsView(QTextBrowser):
         form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
         form.setBorder(0)
         form.setCellPadding(3)
-        form.setBottomMargin(12)
+        form.setBottomMargin(12 if section.labelled else 0)
         form.setCellSpacing(0)
         form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
-        form.setColumnWidthConstraints(
-            [
-                QTextLength(QTextLength.Type.FixedLength, _LABELS),
-                QTextLength(QTextLength.Type.VariableLength, 0),
-            ]
-        )
-        table = cursor.insertTable(len(section.rows), 2, form)
+        widths = [QTextLength(QTextLength.Type.VariableLength, 0)]
+        if section.labelled:
+            widths.insert(0, QTextLength(QTextLength.Type.FixedLength, _LABELS))
+        form.setColumnWidthConstraints(widths)
+        table = cursor.insertTable(len(section.rows), len(widths), form)
         plain = QTextBlockFormat()
         for row, (label, values) in enumerate(section.rows):
-            muted = QTextCharFormat()
-            muted.setForeground(QColor(theme.shades().muted))
-            left: QTextTableCell = table.cellAt(row, 0)
-            left.firstCursorPosition().insertText(label, muted)
-            into = table.cellAt(row, 1).firstCursorPosition()
+            if section.labelled:
+                muted = QTextCharFormat()
+                muted.setForeground(QColor(theme.shades().muted))
+                left: QTextTableCell = table.cellAt(row, 0)
+                left.firstCursorPosition().insertText(label, muted)
+            into = table.cellAt(row, len(widths) - 1).firstCursorPosition()
             for number, value in enumerate(values):
                 if number:
                     into.insertBlock(plain)

@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QLabel,
-    QSizePolicy,
     QStackedWidget,
     QTabWidget,
     QWidget,
@@ -38,8 +36,11 @@ from torchkeeper.gui.inspector.details import (
 from torchkeeper.gui.inspector.factors import FactorsPane
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.filelist import FilesPane
+from torchkeeper.gui.inspector.parts import Chip, Elided
 from torchkeeper.gui.inspector.sources import TextPane
-from torchkeeper.gui.table.cells import kind_words, shown_name
+from torchkeeper.gui.inspector.summary import SummaryPage
+from torchkeeper.gui.inspector.verdictcard import About
+from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.wing import NARROWEST
 from torchkeeper.link import say
 from torchkeeper.link.words import UserError, printable, user_error
@@ -54,70 +55,18 @@ _COUNT = 5000
 Lookup = Callable[[Sequence[Need]], dict[Need, str]]
 
 
-class Elided(QLabel):
-    """One line of plain text that is cut in its middle where there is no room."""
-
-    def __init__(self, role: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        if role:
-            self.setProperty("role", role)
-
-    def paintEvent(self, _: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        box = self.contentsRect()
-        shown = self.fontMetrics().elidedText(
-            self.text(), Qt.TextElideMode.ElideMiddle, box.width()
-        )
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
-
-
-class Chip(QWidget):
-    """A kind, with its mark."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._kind = "unknown"
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme.follow(self, self.update)
-
-    def show_kind(self, kind: str) -> None:
-        """Name another kind."""
-        self._kind = kind
-        self.setAccessibleName(self.tr("Kind: {}").format(kind_words(kind)))
-        self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        metrics = self.fontMetrics()
-        return QSize(metrics.horizontalAdvance(kind_words(self._kind)) + 34, metrics.height() + 8)
-
-    def paintEvent(self, _: QPaintEvent) -> None:
-        shades = theme.shades()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QColor(shades.line))
-        painter.setBrush(QColor(shades.raised))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(shades.kinds.get(self._kind, shades.muted)))
-        painter.drawRoundedRect(QRectF(11, box.center().y() - 4.5, 9, 9), 3, 3)
-        painter.setPen(QColor(shades.text))
-        words = self.rect().adjusted(26, 0, -6, 0)
-        painter.drawText(
-            words, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
-            kind_words(self._kind),
-        )  # fmt: skip
-
-
 class Inspector(QFrame):
     """Shows what is selected: nothing, one entry or several."""
 
     #: An entry that the one shown needs, or is needed by, is to be selected.
     followed = Signal(object)
+    #: An action of the window is wanted; the entry is to be exported, True: with secrets redacted.
+    asked = Signal(str)
+    export = Signal(bool)
+    #: Another tab is shown, by its number.
+    turned = Signal(int)
+    #: The first entry is to be selected.
+    first = Signal()
 
     def __init__(self, engines: Engines, lookup: Lookup, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -130,6 +79,7 @@ class Inspector(QFrame):
         self._entries: list[Entry] = []
         #: What is shown in full, or being asked for.
         self._entry: Entry | None = None
+        self._about = About()
         self.detail: Detail | None = None
         self.related: Relatives | None = None
         self._tickets: dict[str, int] = {}
@@ -146,6 +96,7 @@ class Inspector(QFrame):
 
     def _make(self) -> None:
         self.blank = Blank("inspector")
+        self.blank.pressed.connect(self.first)
         self.name = Elided("heading")
         self.chip = Chip()
         self.key = Elided("muted")
@@ -153,9 +104,9 @@ class Inspector(QFrame):
         self.copy_key.clicked.connect(self._copy_key)
         self.notice = Notice()
         self.notice.again.connect(self._ask)
-        self.problem = Notice()
-        self.orphan = Notice(mild=True)
-        self.facts = FactsView(self.tr("Facts of the entry"))
+        self.summary = SummaryPage(self._engines)
+        self.facts, self.sharing = self.summary.facts, self.summary.sharing
+        self.problem, self.orphan = self.summary.problem, self.summary.orphan
         self.graph = TextPane(self.tr("Graph"), "log", self.tr("This entry holds no graph"))
         self.source = TextPane(self.tr("Source"), "log", self.tr("This entry holds no sources"))
         self.factors = FactorsPane()
@@ -164,17 +115,8 @@ class Inspector(QFrame):
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setAccessibleName(self.tr("Parts of the inspector"))
         self.tabs.tabBar().setExpanding(False)
-        summary = forms.column(gap=0)
-        aside = forms.column(gap=8)
-        aside.setContentsMargins(12, 8, 12, 0)
-        aside.addWidget(self.problem)
-        aside.addWidget(self.orphan)
-        summary.addLayout(aside)
-        summary.addWidget(self.facts, 1)
-        self._summary = QWidget()
-        self._summary.setLayout(summary)
         for widget, title in (
-            (self._summary, self.tr("Summary")),
+            (self.summary, self.tr("Summary")),
             (self.graph, self.tr("Graph")),
             (self.source, self.tr("Source")),
             (self.factors, self.tr("Key factors")),
@@ -185,6 +127,9 @@ class Inspector(QFrame):
             pane.wanted.connect(lambda name, at, pane=pane: self._ask_text(pane, name, at))
         self.factors.wanted.connect(self._ask_factors)
         self.facts.followed.connect(self.followed)
+        self.summary.asked.connect(self.asked)
+        self.sharing.export.connect(self.export)
+        self.tabs.currentChanged.connect(self.turned)
         line = forms.row(gap=8)
         line.addWidget(self.chip)
         line.addWidget(self.key, 1)
@@ -263,6 +208,7 @@ class Inspector(QFrame):
             self._engines.forget(ticket)
         self._tickets.clear()
         self.detail = self.related = None
+        self.sharing.show_entry(self._place, None)
 
     def _settled(self) -> None:
         if len(self._entries) > 1:
@@ -275,8 +221,9 @@ class Inspector(QFrame):
         self._entry = None
         self.blank.say(
             self.tr("No entry is selected"),
-            self.tr("Select one in the table to see what it is, its graph, its generated code "
-                    "and what its key was made of."),
+            self.tr("Select one in the table, and here stands whether it is of use and why, what "
+                    "it needs, its graph and code, and what would leak if it were shared. Select "
+                    "several, and they are added up."),
         )  # fmt: skip
         self.stack.setCurrentWidget(self.blank)
 
@@ -316,7 +263,10 @@ class Inspector(QFrame):
         for pane in (self.graph, self.source, self.factors):
             pane.clear(self.tr("Reading…"))
         self.files.show_files(self._root, [])
+        self.summary.to_top()
+        self.summary.measured.setVisible(not is_server(self._place))
         self.stack.setCurrentWidget(self._one)
+        self.sharing.show_entry(self._place, entry)
 
     def _ask(self) -> None:
         entry = self._entry
@@ -378,6 +328,7 @@ class Inspector(QFrame):
         needs = [*related.needs, *related.needed_by] if related else detail.needs if detail else []
         listed = self._lookup(needs) if needs else {}
         server = is_server(self._place)
+        self.summary.verdict.show_entry(self._entry, self._about)
         self.facts.show_sections(sections(self._entry, detail, listed, related, server=server))
 
     def _failed(self, error: UserError) -> None:
@@ -394,6 +345,13 @@ class Inspector(QFrame):
     def _ask_factors(self) -> None:
         listener = Listener(rows=self.factors.add, failed=self.factors.fail)
         self._ask_engine("factors", "factors", {}, listener)
+
+    def tell_about(self, about: About) -> None:
+        """What the verdicts are about."""
+        if about != self._about:
+            self._about = about
+            if self._entry is not None:
+                self.summary.verdict.show_entry(self._entry, about)
 
     def _copy_key(self) -> None:
         if self._entry is not None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 #: The page that shows what a place holds; it is there from the start.
 ENTRIES = "entries"
 #: The page that somebody sees who starts for the first time.
-FIRST = ENTRIES
+FIRST = "overview"
 
 
 class PageSpec(NamedTuple):
@@ -23,6 +23,7 @@ class PageSpec(NamedTuple):
 
 
 PAGES = (
+    PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),

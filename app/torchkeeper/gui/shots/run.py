@@ -26,6 +26,8 @@ from torchkeeper.gui.shots import (
     scenes_dialogs,
     scenes_doctor,
     scenes_inspector,
+    scenes_map,
+    scenes_overview,
     scenes_profiles,
     scenes_recipes,
     scenes_runs,
@@ -44,7 +46,9 @@ _PATIENCE = 60.0
 #: What is shown, by name; each takes pictures of several states.
 SCENES = {
     **scenes_window.SCENES,
+    **scenes_map.SCENES,
     **scenes_inspector.SCENES,
+    **scenes_overview.SCENES,
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,

@@ -18,6 +18,7 @@ from torchkeeper.gui.shots import (
     sample_doctor,
     sample_keys,
     sample_leaks,
+    sample_overview,
     sample_profiles,
     sample_recipes,
     sample_runs,
@@ -83,6 +84,9 @@ class SampleEngines(Engines):
         self.diagnosed: dict[str, Any] = {"checks": [], "left": []}
         self.kept_profiles = sample_profiles.kept()
         self.all_answer = False
+        #: The sums of all places, and whether a server does not answer.
+        self.overviewed: list[dict[str, Any]] = []
+        self.server_gone = False
         self._places = places
         self._read_only: set[str] = set()
 
@@ -95,8 +99,10 @@ class SampleEngines(Engines):
         return ticket
 
     def look(self, paths: Any, listener: Listener) -> int:
-        """Every path is a folder, or a bundle."""
-        there = [{"path": p, "what": "file" if p.endswith(_BUNDLES) else "folder"} for p in paths]
+        """Every path is a folder, or a bundle; what is called gone is."""
+        kinds = ("missing" if "/gone." in p else "file" if p.endswith(_BUNDLES) else "folder"
+                 for p in paths)  # fmt: skip
+        there = [{"path": p, "what": what} for p, what in zip(paths, kinds, strict=True)]
         return self._tell({"paths": there}, listener)
 
     def look_at_offered(self, paths: Any, listener: Listener) -> int:
@@ -262,6 +268,9 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             return self.cells, {}
+        if op == "overview":
+            rows = self.overviewed
+            return rows, sample_overview.result(rows, gone=self.server_gone)
         if op == "processes":
             return sample_profiles.PROCESSES, {"count": 2, "hidden": 3, "sees": "all"}
         if op in ("settings", "process_settings"):
@@ -274,6 +283,11 @@ class SampleEngines(Engines):
             return self.entries[:6], sample_doctor.PLAN
         if op == "signature":
             return [], _signature(str(params["file"]))
+        if op == "leaks":
+            leaks = sample_leaks.of_entry(self.leaky)
+            if listener.findings:
+                listener.findings(leaks)
+            return [], dict(leaks[-1]["leaks"])
         if op == "runnable":
             return [], sample_leaks.runnable("strange" in place)
         if op == "suggest":

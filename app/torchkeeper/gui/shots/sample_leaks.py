@@ -33,6 +33,22 @@ def leaks(entries: list[Entry]) -> list[dict[str, Any]]:
     return [*found, {"leaks": {**told, "private": private}}]
 
 
+def of_entry(leaky: bool) -> list[dict[str, Any]]:
+    """What an engine says of one graph; ``leaky``: of one with secrets."""
+    where = {"kind": "fxgraph", "key": "fa", "path": "x", "file": "payload", "redactable": True}
+    found: list[dict[str, Any]] = [
+        {"secret": {**where, "what": "url-password", "name": "rediss", "offset": 4205,
+                    "excerpt": "rediss://ci:…@cache.example.org", "times": 2}},
+        {"secret": {**where, "what": "named", "name": "TORCHINDUCTOR_TOKEN", "offset": 6120,
+                    "excerpt": "TORCHINDUCTOR_TOKEN=…", "times": 1}},
+    ]  # fmt: skip
+    facts = [("home", "/home/ada"), ("user", "ada"), ("source", "/home/ada/llama/train.py")]
+    private = [{"what": w, "value": v, "entries": 1, "times": 3} for w, v in facts]
+    secrets = found if leaky else []
+    told = {"secrets": len(secrets), "entries": len(secrets[:1]), "redacted": 0, "fixed": 0}
+    return [*secrets, {"leaks": {**told, "private": private}}]
+
+
 def runnable(strange: bool) -> dict[str, Any]:
     """What of a bundle would be able to run; ``strange``: with what PyTorch never writes."""
     kinds = [

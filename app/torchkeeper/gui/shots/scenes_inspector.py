@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.shots import sample_kinds
+from torchkeeper.gui.shots import sample_kinds, samples
 from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.shots.scenes_verifying import result
 from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
+from torchkeeper.link.verified import Verified
 from torchkeeper.link.words import user_error
 
 #: Seconds until a selection has come to rest and its entry was told.
-_REST = 0.3
+_REST = 0.8
 
 
 def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
@@ -43,6 +47,8 @@ def _entry(stage: Stage) -> None:
         inspector.factors.table.selectRow(1)
         stage.take(f"inspector-{name}", window)
     inspector.tabs.setCurrentIndex(0)
+    _to_end(window)
+    stage.take("inspector-shared", window, 0.5)
     every = window.entries.shown()
     window.table.select({entry.identity for entry in every if entry.problem})
     stage.take("inspector-broken", window, _REST)
@@ -54,6 +60,35 @@ def _entry(stage: Stage) -> None:
     stage.take("inspector-gone", window)
     window.table.selectAll()
     stage.take("inspector-several", window, _REST)
+    stage.close(window)
+
+
+def _to_end(window: Window) -> None:
+    bar = window.inspector.summary.verticalScrollBar()
+    turn(0.6)
+    bar.setValue(bar.maximum())
+
+
+def _secrets(stage: Stage) -> None:
+    engines = SampleEngines()
+    engines.leaky = True
+    one = Verified(samples.PLACE, time.time() - 7_000, result(), samples.PYTHON, "mark")
+    engines.verifications[samples.PLACE] = one, False
+    window = _open(stage, engines)
+    _select(window, "fxgraph")
+    _to_end(window)
+    stage.take("inspector-secrets", window)
+    stage.close(window)
+    window = _open(stage, SampleEngines(silent={"leaks"}))
+    _select(window, "fxgraph")
+    _to_end(window)
+    stage.take("inspector-searching", window)
+    stage.close(window)
+    stuck = {"leaks": user_error("reader-stuck", {})}
+    window = _open(stage, SampleEngines(failing=stuck))
+    _select(window, "fxgraph")
+    _to_end(window)
+    stage.take("inspector-not-searched", window)
     stage.close(window)
 
 
@@ -95,4 +130,4 @@ def _kinds(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"entry": _entry, "nothing": _nothing, "kinds": _kinds}
+SCENES = {"entry": _entry, "secrets": _secrets, "nothing": _nothing, "kinds": _kinds}

@@ -238,6 +238,9 @@ def _menus(stage: Stage) -> None:
     window = stage.window()
     window.actions_["group-kind"].trigger()
     window.table.select({entry.identity for entry in window.entries.shown()[2:7]})
+    for name in ("llama/gone.bin", "shared/bert-large.torchcache", "llama/nightly.torchcache"):
+        window.recent.note(f"/home/ada/{name}")
+    window.recent.look()
     turn(0.1)
     for title in ("File", "Edit", "Cache", "View", "Help"):
         menu = next(
@@ -246,11 +249,11 @@ def _menus(stage: Stage) -> None:
         )  # fmt: skip
         assert isinstance(menu, QMenu)
         stage.menu(f"menu-{title.lower()}", menu)
-        if title == "View":
-            for inner in ("Show only", "Group by", "Columns", "Theme"):
-                found = next(x.menu() for x in menu.actions() if inner in x.text().replace("&", ""))
-                assert isinstance(found, QMenu)
-                stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)
+        within = {"File": ("Open recent",), "View": ("Show only", "Group by", "Columns", "Theme")}
+        for inner in within.get(title, ()):
+            found = next(x.menu() for x in menu.actions() if inner in x.text().replace("&", ""))
+            assert isinstance(found, QMenu)
+            stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)
     for name, over in (("entries", window.table), ("places", window.places_pane.list)):
         window.context(name, over.viewport(), QPoint(40, 60))
         shown = [menu for menu in window.findChildren(QMenu) if menu.isVisible()]

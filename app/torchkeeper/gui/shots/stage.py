@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.engines import Engines
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.shots.sample_engines import SampleEngines
 from torchkeeper.gui.theme import Theme
-from torchkeeper.gui.window import Window
+from torchkeeper.gui.window import PAGE, Window
 
 #: Seconds that a state may take to come about.
 _PATIENCE = 10.0
@@ -54,7 +55,7 @@ class Stage:
         """A window with settings of its own; without engines, with those of the samples."""
         kept = QSettings(self._settings, QSettings.Format.IniFormat)
         kept.clear()
-        for name, value in {"inspector/shown": "false", **(settings or {})}.items():
+        for name, value in {"inspector/shown": "false", PAGE: ENTRIES, **(settings or {})}.items():
             kept.setValue(name, value)
         window = Window(kept, engines or SampleEngines())
         window.resize(*size)

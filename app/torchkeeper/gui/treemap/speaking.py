@@ -23,12 +23,13 @@ def share(tile: Tile, total: int) -> str:
     return _tr("under 0.1%") if 0 < part < 0.001 else f"{part:.1%}"
 
 
-def told(tile: Tile, total: int) -> str:
-    """All there is to say of a tile, in lines."""
+def told(tile: Tile, total: int, *, shrunk: bool = False) -> str:
+    """All there is to say of a tile, in lines. shrunk: it is drawn smaller than it is."""
     size = _tr("{} ({} bytes)").format(say.size(tile.bytes), f"{tile.bytes:,}")
     part = _tr("{} of what is shown").format(share(tile, total))
     numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
-    return "\n".join(filter(None, (tile.name, size, numbers, tile.detail)))
+    small = _tr("Drawn smaller than it is, so that the others can be seen") if shrunk else ""
+    return "\n".join(filter(None, (tile.name, size, numbers, tile.detail, small)))
 
 
 def counted(count: int) -> str:

@@ -1,0 +1,152 @@
+"""Where another start of the app hands over what it was to open (link.handover).
+
+Nothing here waits: what a caller sends is taken as it comes, and one who sends nothing is let go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer
+
+from torchkeeper.gui.desktop import front
+from torchkeeper.gui.engines import Listener
+from torchkeeper.link import handover
+from torchkeeper.link.handover import Handed, Seat
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+#: Callers at the same time, and milliseconds that one may take.
+_MOST = 8
+_PATIENCE_MS = 3000
+#: Bytes taken in one turn of the event loop.
+_PIECE = 64 << 10
+
+
+class Door(QObject):
+    """Listens as long as the window is there."""
+
+    def __init__(self, window: Window, seat: Seat) -> None:
+        super().__init__(window)
+        self._window = window
+        self._seat = seat
+        self._callers: set[_Caller] = set()
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(seat.socket)  # a dead one's: we have the lock
+            self._listening.bind(seat.socket)
+            os.chmod(seat.socket, 0o600)
+            self._listening.listen(_MOST)
+        except OSError:  # another start opens a window of its own then
+            self._listening.close()
+            seat.leave()
+            return
+        self._listening.setblocking(False)
+        self._notifier = QSocketNotifier(self._listening.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._called)
+        window.engines.stopped.connect(self.shut)
+
+    def shut(self) -> None:
+        """Listen no longer. Safe to call again."""
+        if self._listening.fileno() >= 0:
+            self._notifier.setEnabled(False)
+            self._listening.close()
+            for caller in list(self._callers):
+                caller.end()
+        self._seat.leave()
+
+    def _called(self) -> None:
+        try:
+            line, _ = self._listening.accept()
+        except OSError:
+            return  # it has gone again
+        if not self._window.isVisible():
+            # It only waits for its jobs to end, or for its engines.
+            line.close()
+            self.shut()
+        elif len(self._callers) >= _MOST or not handover.same_user(line):
+            line.close()
+        else:
+            caller = _Caller(line, self)
+            self._callers.add(caller)
+            caller.greet()
+
+    def over(self, caller: _Caller) -> None:
+        """A caller has gone."""
+        self._callers.discard(caller)
+
+    def take(self, handed: Handed) -> None:
+        """Open what was handed over, in front."""
+        window = self._window
+        front.bring(window, handed.token)
+        for place, password in handed.passwords.items():
+            window.engines.give(place, password, Listener())
+        if handed.paths:
+            window.open_paths(handed.paths)
+
+
+class _Caller(QObject):
+    """Another start of the app, for as long as it is on the line."""
+
+    def __init__(self, line: socket.socket, door: Door) -> None:
+        super().__init__(door)
+        self._line, self._door = line, door
+        self._data = b""
+        line.setblocking(False)
+        self._notifier = QSocketNotifier(line.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._said)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self.end)
+        self._timer.start(_PATIENCE_MS)
+
+    def greet(self) -> None:
+        """Speak first."""
+        self._say(handover.greeting())
+
+    def end(self) -> None:
+        """Let it go. Safe to call again."""
+        if self._line.fileno() >= 0:
+            self._notifier.setEnabled(False)
+            self._timer.stop()
+            self._line.close()
+            self._door.over(self)
+            self.deleteLater()
+
+    def _say(self, words: bytes) -> bool:
+        try:
+            return self._line.send(words) == len(words)
+        except OSError:
+            self.end()
+            return False
+
+    def _said(self) -> None:
+        try:
+            piece = self._line.recv(_PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        self._data += piece
+        line, ended, more = self._data.partition(b"\n")
+        if not piece or len(self._data) > handover.MOST or more:
+            self.end()
+        elif ended:
+            handed = handover.parse(line)
+            # Who gave up waiting has opened a window of its own by now.
+            if handed is not None and not self._gone() and self._say(handover.answer()):
+                self._door.take(handed)
+            self.end()
+
+    def _gone(self) -> bool:
+        try:
+            return not self._line.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True

@@ -1,0 +1,90 @@
+"""The parts of an overview as a list, beside the map of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem
+
+from torchkeeper.gui import trees
+from torchkeeper.gui.overview import parts as words
+from torchkeeper.link import say
+from torchkeeper.link.overviewing import Part
+
+_NAME, _SIZE, _ENTRIES, _COMPILE, _USABLE = range(5)
+_VALUE = Qt.ItemDataRole.UserRole
+#: So many are listed; nobody reads more, and the map has them all.
+MOST = 500
+
+
+class PartList(QTreeWidget):
+    """The parts, the largest first. What is selected here is told like in the map."""
+
+    #: The values that are selected now, by the user.
+    chosen = Signal(list)
+    #: A value that is to be gone into: a double click, or Enter.
+    opened = Signal(str)
+    #: Out of what was gone into last: Backspace.
+    up = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("The parts, as a list"))
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setAllColumnsShowFocus(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setHeaderLabels([self.tr("Name"), self.tr("Size"), self.tr("Entries"),
+                              self.tr("Compiling"), self.tr("Usable")])  # fmt: skip
+        trees.columns(self, (0, 76, 72, 88, 68), _NAME)
+        trees.right(self, range(_SIZE, _USABLE + 1))
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.selected()))
+        self.itemActivated.connect(lambda item, _: self.opened.emit(str(item.data(0, _VALUE))))
+
+    def show_parts(
+        self, dimension: str, some: Sequence[Part], titles: Callable[[str], str]
+    ) -> None:
+        """List these; what was selected and still is there stays so."""
+        kept = set(self.selected())
+        self.blockSignals(True)
+        self.clear()
+        ordered = sorted(some, key=lambda part: -part.totals.bytes)[:MOST]
+        for value, totals in ordered:
+            item = QTreeWidgetItem(
+                [words.value_words(dimension, value, titles), say.size(totals.bytes),
+                 f"{totals.entries:,}", words.compile_words(totals), words.usable_words(totals)]
+            )  # fmt: skip
+            item.setData(0, _VALUE, value)
+            item.setToolTip(_NAME, value or item.text(_NAME))
+            for column in range(_SIZE, _USABLE + 1):
+                item.setTextAlignment(column, trees.RIGHT)
+            self.addTopLevelItem(item)
+            item.setSelected(value in kept)
+        self.blockSignals(False)
+
+    def selected(self) -> list[str]:
+        """The values that are selected."""
+        return [str(item.data(0, _VALUE)) for item in self.selectedItems()]
+
+    def select(self, values: Iterable[str]) -> None:
+        """Select these; nobody is told."""
+        wanted = set(values)
+        self.blockSignals(True)
+        first = None
+        for row in range(self.topLevelItemCount()):
+            item = self.topLevelItem(row)
+            if item is not None:
+                item.setSelected(str(item.data(0, _VALUE)) in wanted)
+                first = item if first is None and item.isSelected() else first
+        if first is not None:
+            self.scrollToItem(first)
+        self.blockSignals(False)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Backspace:
+            self.up.emit()
+        else:
+            super().keyPressEvent(event)

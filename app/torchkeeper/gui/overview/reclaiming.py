@@ -1,0 +1,141 @@
+"""What could go: a card for each reason, with its bytes and the button that shows exactly what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QFrame, QMenu, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.link import dead, say
+from torchkeeper.link.overviewing import Overview, Reclaim
+from torchkeeper.link.words import printable
+
+#: The reasons that have a card. A budget is for who sets one, in the dialog.
+SHOWN = ("stale", "broken", "orphan", "unused", "trash")
+
+
+class ReasonCard(QFrame):
+    """One reason."""
+
+    def __init__(self, reason: str, title: str, text: str, verb: str) -> None:
+        super().__init__()
+        self.setObjectName("hint")
+        self.reason = reason
+        self._title, self._text = title, text
+        self.title = forms.label(title, "heading")
+        self.bytes = forms.label("", "heading")
+        self.text = forms.label("", "muted", wrap=True)
+        self.text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.go = forms.button(verb)
+        self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
+        head = forms.row()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.bytes)
+        inner = forms.column(gap=4)
+        inner.setContentsMargins(12, 10, 12, 10)
+        inner.addLayout(head)
+        inner.addWidget(self.text, 1)
+        foot = forms.row()
+        foot.addWidget(self.go)
+        foot.addStretch(1)
+        inner.addLayout(foot)
+        self.setLayout(inner)
+
+    def tell(self, found: Reclaim | None, places: int, waiting: str) -> None:
+        """How much there is; None where that is not known, ``waiting``: why not."""
+        known = found is not None and found.why is None
+        entries = found.entries if found is not None and known else 0
+        size = say.size(found.bytes) if found is not None and known and entries else ""
+        self.bytes.setText(size)
+        if not known:
+            why = found.why.what if found is not None and found.why is not None else waiting
+            text = why
+        elif entries:
+            counted = say.count(entries, "entry", "entries")
+            text = counted if places < 2 else self.tr("{} in {} places").format(counted, places)
+            text = f"{text}. {self._text}"
+        else:
+            text = self.tr("Nothing.")
+        self.text.setText(text)
+        self.go.setEnabled(bool(entries))
+        self.setAccessibleName(f"{self._title}: {size or text}")
+        self.setAccessibleDescription(self._text)
+
+
+class Reclaiming(QWidget):
+    """All of the cards. ``clean`` is called with a place and a reason, ``empty`` with a place, its
+    entries and bytes; of several places one is chosen first.
+    """
+
+    def __init__(
+        self,
+        titles: Callable[[str], str],
+        clean: Callable[[str, str], object],
+        empty: Callable[[str, int, int], object],
+    ) -> None:
+        super().__init__()
+        self._titles, self._clean, self._empty = titles, clean, empty
+        self._found: Overview | None = None
+        self._within: str | None = None
+        days = say.count(dead.DAYS, "day", "days")
+        verb = self.tr("Clean up…")
+        texts = {
+            "stale": (self.tr("Stale"), self.tr("No environment of this machine can use it.")),
+            "broken": (self.tr("Broken"), self.tr("Damaged, or lacks what it needs.")),
+            "orphan": (self.tr("Orphaned"), self.tr("Nothing needs it any more.")),
+            "unused": (self.tr("Unused"), self.tr("Not used for {}.").format(days)),
+            "trash": (self.tr("In the trash"), self.tr("Purged before, and still on the disk.")),
+        }
+        self.cards = {
+            reason: ReasonCard(
+                reason, *texts[reason], self.tr("Empty trash…") if reason == "trash" else verb
+            )
+            for reason in SHOWN
+        }
+        line = forms.row(gap=12)
+        for card in self.cards.values():
+            card.go.clicked.connect(lambda _=False, card=card: self._go(card))
+            line.addWidget(card, 1)
+        self.setLayout(line)
+
+    def show_found(self, found: Overview | None, within: str | None, waiting: str) -> None:
+        """What could go of a place, or of all; ``waiting``: why something is not known."""
+        self._found, self._within = found, within
+        reasons = found.reclaim(within) if found is not None else {}
+        for reason, card in self.cards.items():
+            none = Reclaim(0, 0) if reason == "trash" and found is not None else None
+            card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
+
+    def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
+        """Where something could go for a reason, the most first."""
+        if self._found is None:
+            return []
+        names = [self._within] if self._within is not None else list(self._found.places)
+        some = [(name, self._found.reclaim(name).get(reason)) for name in names]
+        found = [(name, one) for name, one in some if one is not None and one.entries]
+        return sorted(found, key=lambda one: -one[1].bytes)
+
+    def _go(self, card: ReasonCard) -> None:
+        places = self._places(card.reason)
+        if len(places) == 1:
+            self._begin(card.reason, *places[0])
+            return
+        menu = QMenu(card)
+        menu.aboutToHide.connect(menu.deleteLater)
+        for name, found in places[:20]:
+            size = say.size(found.bytes)
+            text = self.tr("{}: {}").format(self._titles(name), size).replace("&", "&&")
+            action = menu.addAction(text)
+            action.setToolTip(printable(name, 400))
+            action.triggered.connect(
+                lambda _=False, name=name, found=found: self._begin(card.reason, name, found)
+            )
+        menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
+
+    def _begin(self, reason: str, place: str, found: Reclaim) -> None:
+        if reason == "trash":
+            self._empty(place, found.entries, found.bytes)
+        else:
+            self._clean(place, reason)

@@ -1,0 +1,85 @@
+"""Made-up sums of several places, for the pictures of the overview."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchkeeper.gui.shots import samples
+
+_TORCHES = (("2.13.0+cu130", 0.62, "usable"), ("2.12.1+cu130", 0.23, "stale"),
+            ("2.9.1+cu128", 0.11, "stale"), ("", 0.04, "unknown"))  # fmt: skip
+_KINDS = (("fxgraph", 0.17, 0.29, 5.1), ("aotautograd", 0.22, 0.24, 8.3),
+          ("triton", 0.31, 0.22, 0.0), ("code", 0.2, 0.19, 0.0), ("autotune", 0.01, 0.05, 0.0),
+          ("header", 0.09, 0.01, 0.0))  # fmt: skip
+_AGES = (("day", 0.14), ("week", 0.3), ("month", 0.26), ("quarter", 0.2), ("older", 0.1))
+#: Of each place its share of all.
+PLACES = ((samples.PLACE, 0.44), ("/scratch/ada/cache-llama", 0.31),
+          (samples.NIGHTLY, 0.09), (samples.SERVER, 0.16))  # fmt: skip
+_DEAD = (("stale", 0.34), ("broken", 0.003), ("orphan", 0.04), ("unused", 0.19))
+
+
+def rows(entries: int, size: int) -> list[dict[str, Any]]:
+    """Groups of so many entries and bytes, and what of them could go."""
+    made: list[dict[str, Any]] = []
+    for place, share in PLACES:
+        for kind, heavy, many, slow in _KINDS:
+            for torch, some, verdict in _TORCHES:
+                for age, part in _AGES:
+                    count = round(entries * share * many * some * part)
+                    if not count and entries > 100:
+                        continue
+                    count = max(1, count)
+                    good = "conditional" if verdict == "usable" and age == "week" else verdict
+                    made.append({
+                        "place": place, "kind": kind, "torch": torch, "age": age,
+                        "verdict": "" if place == samples.SERVER else good, "entries": count,
+                        "bytes": round(size * share * heavy * some * part),
+                        "compile_s": count * slow, "timed": count if slow else 0,
+                    })  # fmt: skip
+        if place == samples.NIGHTLY:
+            continue
+        reclaims = [*_DEAD, ("total", 0.41)]
+        reclaims += [] if place == samples.SERVER else [("trash", 0.05)]
+        made += [
+            {"reclaim": reason, "place": place, "entries": round(entries * share * part),
+             "bytes": round(size * share * part), "why": None}
+            for reason, part in reclaims
+        ]  # fmt: skip
+    return made
+
+
+def few() -> list[dict[str, Any]]:
+    """Five entries of one place."""
+    found: list[dict[str, Any]] = [
+        {"place": samples.PLACE, "kind": kind, "torch": "2.13.0+cu130", "age": "day",
+         "verdict": verdict, "entries": count, "bytes": size, "compile_s": seconds,
+         "timed": count if seconds else 0}
+        for kind, verdict, count, size, seconds in (
+            ("fxgraph", "usable", 2, 148_000, 7.1), ("aotautograd", "usable", 1, 91_000, 3.0),
+            ("code", "usable", 2, 402_000, 0.0),
+        )
+    ]  # fmt: skip
+    none = [
+        {"reclaim": reason, "place": samples.PLACE, "entries": 0, "bytes": 0, "why": None}
+        for reason, _ in (*_DEAD, ("total", 0))
+    ]
+    return found + none
+
+
+def result(some: list[dict[str, Any]], *, gone: bool = False) -> dict[str, Any]:
+    """What the engine says in the end; ``gone``: a server does not answer."""
+    places = list(dict.fromkeys(row["place"] for row in some))
+    told: list[dict[str, Any]] = [
+        {
+            "place": place,
+            "entries": sum(r["entries"] for r in some if r["place"] == place and "kind" in r),
+            "bytes": sum(r["bytes"] for r in some if r["place"] == place and "kind" in r),
+            "trash_bytes": 0, "free_bytes": 212_000_000_000, "total_bytes": 960_000_000_000,
+            "rests": "read", "problem": None,
+        }
+        for place in places
+    ]  # fmt: skip
+    if gone:
+        problem = {"code": "server-refused", "params": {"server": samples.SERVER}}
+        told.append({"place": samples.SERVER, "entries": 0, "bytes": 0, "problem": problem})
+    return {"places": told}

@@ -1,0 +1,1 @@
+"""The left side of the window: its pages, the places, and the environments."""

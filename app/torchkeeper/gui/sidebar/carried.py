@@ -1,0 +1,71 @@
+"""What is dragged over the sidebar, or lies on the clipboard: files, and texts that name some."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication, QMimeData
+from PySide6.QtGui import QGuiApplication
+
+from torchkeeper.gui.places import Place
+from torchkeeper.link import say
+from torchkeeper.link.words import printable
+from torchkeeper.stores.names import is_server
+
+#: Characters of a text that are looked at, and lines of it.
+_LONG, _MOST = 64_000, 500
+#: How the names of bundles and mega-caches end.
+BUNDLES = (".torchcache", ".bin")
+
+
+class Carried(NamedTuple):
+    """Paths of files and folders, and addresses of servers."""
+
+    paths: tuple[str, ...]
+    servers: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What it is, in a few words: the name of the one, or how many."""
+        every = (*self.servers, *self.paths)
+        if len(every) == 1:
+            # Of a server its address, which has no password in it.
+            return printable(Place(every[0]).title, 60)
+        return say.count(len(every), "file", "files")
+
+    @property
+    def bundles(self) -> bool:
+        """Whether by its name all of it is to be imported."""
+        return not self.servers and all(path.endswith(BUNDLES) for path in self.paths)
+
+    @property
+    def recipes(self) -> bool:
+        """Whether by its name all of it is recipes."""
+        return not self.servers and all(path.endswith(".toml") for path in self.paths)
+
+
+def carried(data: QMimeData | None) -> Carried | None:
+    """What is dragged or was copied; None where nothing of it is on this machine."""
+    if data is None:
+        return None
+    if data.hasUrls():
+        paths = [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
+        servers = [url.toString() for url in data.urls() if is_server(url.toString())]
+        return Carried(tuple(paths), tuple(servers)) if paths or servers else None
+    if not data.hasText():
+        return None
+    lines = [line.strip().strip("'\"") for line in data.text()[:_LONG].splitlines()[:_MOST]]
+    servers = [line for line in lines if is_server(line)]
+    paths = [os.path.expanduser(line) for line in lines if line.startswith(("/", "~"))]
+    return Carried(tuple(paths), tuple(servers)) if paths or servers else None
+
+
+def pasted() -> Carried | None:
+    """What lies on the clipboard."""
+    return carried(QGuiApplication.clipboard().mimeData())
+
+
+def tr(text: str) -> str:
+    """The translation of a text about it."""
+    return QCoreApplication.translate("Carried", text)

@@ -1,0 +1,239 @@
+"""The lists of the sidebar: as high as what is in them, so that the sidebar scrolls as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QListView, QScrollArea
+
+from torchkeeper.gui import theme
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QAbstractItemModel
+    from PySide6.QtGui import (
+        QDragEnterEvent,
+        QDragLeaveEvent,
+        QDragMoveEvent,
+        QDropEvent,
+        QFocusEvent,
+        QKeyEvent,
+    )
+
+    from torchkeeper.gui.sidebar.carried import Carried
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Offer(NamedTuple):
+    """What becomes of something that is dropped or pasted: in words, and done; what is refused is
+    not done, and the words say why.
+    """
+
+    text: str
+    do: Callable[[], object] | None
+
+
+#: What becomes of something on an item, or on the list where that is not valid.
+Offers = Callable[["Carried", QModelIndex], Offer]
+
+
+class SideList(QListView):
+    """A list without scroll bars of its own.
+
+    Files and texts can be dropped on each item, or pasted with the keyboard; ``offers`` says what
+    becomes of them, once there is somebody who knows.
+    """
+
+    #: What a drop here would do; empty when nothing is dragged over it any more.
+    said = Signal(str)
+    #: Somebody wants the current item to be gone from the list, and to be called otherwise.
+    removing = Signal()
+    renaming = Signal()
+    copying = Signal()
+
+    def __init__(self, name: str, title: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setAccessibleName(title)
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setAcceptDrops(True)
+        self.offers: Offers | None = None
+        #: What it is scrolled in.
+        self.area: QScrollArea | None = None
+        #: Keys that are meant for it rather than for the window.
+        self.keys: frozenset[Qt.Key] = frozenset()
+        self._dragged: Carried | None = None
+        self._aim = QPersistentModelIndex()
+        self._offer: Offer | None = None
+        theme.follow(self, self.viewport().update, now=False)
+
+    def hold(self, model: QAbstractItemModel) -> None:
+        """Show what is in a model."""
+        self.setModel(model)
+        for change in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.modelReset,
+                       model.dataChanged):  # fmt: skip
+            change.connect(self.fit)
+        self.fit()
+
+    def fit(self, *_: object) -> None:
+        """Be as high as what is in it."""
+        model = self.model()
+        high = sum(self.sizeHintForIndex(model.index(n, 0)).height()
+                   for n in range(model.rowCount()))  # fmt: skip
+        if high != self.maximumHeight():
+            self.setFixedHeight(high)
+            self.scheduleDelayedItemsLayout()
+
+    def aimed_at(self, index: Index) -> bool:
+        """Whether what is dragged would land on an item."""
+        return self._aim.isValid() and self._aim == index and self._can_drop
+
+    @property
+    def _can_drop(self) -> bool:
+        return self._offer is not None and self._offer.do is not None
+
+    def scrollTo(
+        self,
+        index: Index,
+        _hint: QAbstractItemView.ScrollHint = QAbstractItemView.ScrollHint.EnsureVisible,
+    ) -> None:
+        inside = self.area.widget() if self.area is not None else None
+        if self.area is not None and inside is not None and index.isValid():
+            box = QRect(self.viewport().mapTo(inside, self.visualRect(index).topLeft()),
+                        self.visualRect(index).size())  # fmt: skip
+            self.area.ensureVisible(box.left(), box.bottom(), 0, 4)
+            self.area.ensureVisible(box.left(), box.top(), 0, 4)
+
+    # Keys.
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride:
+            from PySide6.QtGui import QKeyEvent
+
+            if isinstance(event, QKeyEvent) and self._means(event):
+                event.accept()
+                return True
+        return super().event(event)
+
+    def _means(self, event: QKeyEvent) -> bool:
+        """Whether a key is meant for it."""
+        if event.matches(QKeySequence.StandardKey.Paste):
+            return True
+        if event.matches(QKeySequence.StandardKey.Copy):
+            return Qt.Key.Key_C in self.keys
+        plain = event.modifiers() in (
+            Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier,
+        )  # fmt: skip
+        return plain and event.key() in self.keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        shift_f10 = event.key() == Qt.Key.Key_F10 and event.modifiers() == (
+            Qt.KeyboardModifier.ShiftModifier
+        )
+        if event.matches(QKeySequence.StandardKey.Paste):
+            self.paste()
+        elif event.matches(QKeySequence.StandardKey.Copy) and self._means(event):
+            self.copying.emit()
+        elif event.key() == Qt.Key.Key_Delete and self._means(event):
+            self.removing.emit()
+        elif event.key() == Qt.Key.Key_F2 and self._means(event):
+            self.renaming.emit()
+        elif shift_f10:
+            at = self.visualRect(self.currentIndex()).center()
+            self.customContextMenuRequested.emit(at)
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if not self.currentIndex().isValid() and self.model() and self.model().rowCount():
+            self.selectionModel().setCurrentIndex(
+                self.model().index(0, 0), self.selectionModel().SelectionFlag.NoUpdate
+            )
+        self.scrollTo(self.currentIndex())
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def paste(self) -> None:
+        """Do with what is on the clipboard as if it were dropped on the current item."""
+        from torchkeeper.gui.sidebar.carried import pasted
+
+        carried = pasted()
+        if self.offers is None:
+            return
+        if carried is None:
+            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
+            return
+        offer = self.offers(carried, self.currentIndex())
+        self.said.emit(offer.text)
+        if offer.do is not None:
+            offer.do()
+
+    # Drops.
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        from torchkeeper.gui.sidebar.carried import carried
+
+        self._dragged = None if event.source() is not None else carried(event.mimeData())
+        if self._dragged is None or self.offers is None:
+            event.ignore()
+            return
+        # Also where the item under it takes nothing: another is a move away.
+        event.accept()
+        self.aim_at(event.position().toPoint())
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self.aim_at(event.position().toPoint())
+        self._answer_drop(event)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._let_go()
+        self.said.emit("")
+        event.accept()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.aim_at(event.position().toPoint())
+        self._answer_drop(event)
+        offer = self._offer
+        self._let_go()
+        if offer is not None and offer.do is not None:
+            # The source of the drag waits until this returns.
+            from PySide6.QtCore import QTimer
+
+            QTimer.singleShot(0, self, offer.do)
+
+    def under(self, at: QPoint) -> QModelIndex:
+        """The item at a point of the viewport that something is dropped on."""
+        return self.indexAt(at)
+
+    def aim_at(self, at: QPoint) -> None:
+        """What is dragged is at this point of the viewport."""
+        if self._dragged is None or self.offers is None:
+            return
+        index = self.under(at)
+        offer = self.offers(self._dragged, index)
+        if offer.text != (self._offer.text if self._offer else ""):
+            self.said.emit(offer.text)
+        self._aim, self._offer = QPersistentModelIndex(index), offer
+        self.viewport().update()
+
+    def _answer_drop(self, event: QDropEvent) -> None:
+        if self._can_drop:
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+        else:
+            event.ignore()
+
+    def _let_go(self) -> None:
+        self._dragged, self._offer, self._aim = None, None, QPersistentModelIndex()
+        self.viewport().update()

@@ -1,0 +1,72 @@
+"""The sidebar: the pages at the top, and under them, scrolled as one, places and environments.
+
+What the first picture does not show, the environments and what is known of places and pages
+besides, is made later (``gui.sidebar.more``).
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSettings, QSize, Qt
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.places import PlacesModel
+from torchkeeper.gui.sidebar.lists import SideList
+from torchkeeper.gui.sidebar.pagelist import PageList
+from torchkeeper.gui.sidebar.placelist import PlacesPane
+
+#: Whether it is shown.
+SHOWN = "sidebar/shown"
+#: Pixels that it is wide at least.
+_NARROWEST = 200
+
+
+class Sidebar(QFrame):
+    """Remembers whether it is shown; how wide it is, the splitter remembers."""
+
+    def __init__(self, places: PlacesModel, settings: QSettings) -> None:
+        super().__init__()
+        self.setObjectName("side")
+        self._settings = settings
+        self.pages = PageList()
+        self.places = PlacesPane(places, settings)
+        inside = QWidget()
+        inside.setObjectName("sideInside")
+        self._sections = forms.column(gap=4)
+        self._sections.setContentsMargins(0, 2, 0, 12)
+        self._sections.addWidget(self.places)
+        self._sections.addStretch(1)
+        inside.setLayout(self._sections)
+        self.area = QScrollArea()
+        self.area.setObjectName("sideArea")
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(inside)
+        line = QFrame()
+        line.setObjectName("sideLine")
+        line.setFixedHeight(1)
+        whole = forms.column(gap=0)
+        whole.setContentsMargins(0, 8, 0, 0)
+        whole.addWidget(self.pages)
+        whole.addSpacing(8)
+        whole.addWidget(line)
+        whole.addWidget(self.area, 1)
+        self.setLayout(whole)
+        self.setMinimumWidth(_NARROWEST)
+        self.places.list.area = self.area
+        self.setHidden(str(settings.value(SHOWN) or "true") == "false")
+
+    def add(self, section: QWidget, shown: SideList) -> None:
+        """Put another section under the last."""
+        self._sections.insertWidget(self._sections.count() - 1, section)
+        shown.area = self.area
+
+    def toggle(self) -> None:
+        """Show or hide it."""
+        self.setVisible(self.isHidden())
+        self._settings.setValue(SHOWN, "false" if self.isHidden() else "true")
+
+    def sizeHint(self) -> QSize:
+        return QSize(_NARROWEST, 400)

@@ -1,0 +1,82 @@
+"""How a place stands: what it holds, how much room it has, and what is going on in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.link import say
+
+#: A file system is short of room under this many bytes, or under this share of what it has.
+FEW_BYTES, SMALL_SHARE = 1_000_000_000, 0.05
+
+
+class Standing(NamedTuple):
+    """What is known of a place beside where it is; None for what is not.
+
+    entries, size: what it held when somebody last looked. free, total: bytes of its file system.
+    trouble: why it could not be read, in a few words. silent: its disk does not answer. filling: a
+    job writes into it, and how much of that is done, -1 where nobody knows; job: what it is called.
+    """
+
+    entries: int | None = None
+    size: int | None = None
+    free: int | None = None
+    total: int | None = None
+    trouble: str = ""
+    silent: bool = False
+    filling: float | None = None
+    job: str = ""
+
+    @property
+    def low(self) -> bool:
+        """Whether there is little room left."""
+        if self.free is None:
+            return False
+        return self.free < FEW_BYTES or self.free < SMALL_SHARE * (self.total or 0)
+
+    @property
+    def done(self) -> float | None:
+        """How much of the job is done; None where nobody knows."""
+        return None if self.filling is None or self.filling < 0 else self.filling
+
+    @property
+    def held(self) -> str:
+        """What it holds, in a few letters."""
+        return "" if self.size is None else say.size(self.size)
+
+    @property
+    def beside(self) -> str:
+        """What is said of it in a few letters beside where it is."""
+        if self.filling is not None:
+            return _tr("filling") if self.done is None else f"{self.done:.0%}"
+        if self.trouble or self.silent:
+            return _tr("no answer") if self.silent else _tr("unreadable")
+        return "" if self.free is None else _tr("{} free").format(say.size(self.free))
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, in sentences."""
+        lines = []
+        if self.size is not None and self.entries is not None:
+            count = say.count(self.entries, "entry", "entries")
+            lines.append(f"{count} ({say.size(self.size)})")
+        if self.free is not None:
+            free = say.size(self.free)
+            if self.total:
+                line = _tr("{} of {} free").format(free, say.size(self.total))
+            else:
+                line = _tr("{} free").format(free)
+            lines.append(_tr("{}: little room is left").format(line) if self.low else line)
+        if self.silent:
+            lines.append(_tr("Its disk does not answer"))
+        if self.trouble:
+            lines.append(self.trouble)
+        if self.filling is not None:
+            lines.append(self.job if self.done is None else f"{self.job}, {self.done:.0%}")
+        return lines
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Standing", text)

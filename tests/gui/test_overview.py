@@ -1,0 +1,152 @@
+"""The overview over real engines: what it adds up, going into it, and what is done from there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click
+from torchkeeper.gui.dialogs.base import ConfirmDialog
+from torchkeeper.gui.dialogs.cleaning import CleanDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
+from torchkeeper.gui.overview.page import OverviewPage
+from torchkeeper.gui.places import SETTING
+from torchkeeper.gui.treemap.tiles import Tile
+from torchkeeper.gui.window import PAGE, Window
+
+
+@pytest.fixture
+def two(clean_291: Path, tmp_path: Path, settings: QSettings) -> list[Path]:
+    """Two places on the list, of which one has half of the other."""
+    places = [tmp_path / "cache-2.9.1", tmp_path / "half"]
+    shutil.copytree(clean_291, places[0])
+    shutil.copytree(clean_291 / "fxgraph", places[1] / "fxgraph")
+    settings.setValue(SETTING, [str(place) for place in places])
+    settings.setValue(PAGE, "overview")
+    return places
+
+
+def overview(qtbot: QtBot, window: Window) -> OverviewPage:
+    """The page, once it has looked."""
+    page = window.show_page("overview")
+    assert isinstance(page, OverviewPage)
+    qtbot.waitUntil(lambda: bool(page.looking.looked) and not page.looking.running,
+                    timeout=PATIENCE)  # fmt: skip
+    return page
+
+
+def tiles(page: OverviewPage) -> dict[str, Tile]:
+    return {str(tile.key[-1]): tile for tile in page.map.tiles}
+
+
+def test_places_are_added_up_and_gone_into(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    window = open_window()
+    assert window.pages.current == "overview", "where it was left"
+    page = overview(qtbot, window)
+    found = page.looking.found
+    assert found is not None
+    whole, half = (found.total({"place": str(place)}) for place in two)
+    assert half.entries == 7
+    assert (whole.entries > half.entries, found.totals.entries) == (
+        True, whole.entries + half.entries
+    )  # fmt: skip
+    assert page.entries.value.text() == f"{found.totals.entries:,}"
+    assert page.entries.more.text() == "in 2 places"
+    assert page.compiling.value.text() != "–"
+    assert page.usable.value.text() == "–", "nobody was asked what is usable"
+    assert {name: tile.entries for name, tile in tiles(page).items()} == {
+        str(two[0]): whole.entries, str(two[1]): half.entries
+    }  # fmt: skip
+    # What is selected in one is selected in the other.
+    item = page.list.topLevelItem(1)
+    assert item
+    item.setSelected(True)
+    assert page.map.selected == [(str(two[1]),)]
+    at = page.map.box_of((str(two[0]),)).center().toPoint()
+    click(qtbot, page.map, at)
+    assert page.list.selected() == [str(two[0])]
+    qtbot.mouseDClick(page.map, Qt.MouseButton.LeftButton, pos=at)  # type: ignore[no-untyped-call]
+    assert page.within == {"place": str(two[0])}
+    assert page.crumbs.here == "cache-2.9.1"
+    assert tiles(page)["fxgraph"].entries == 7
+    assert page.entries.value.text() == f"{whole.entries:,}"
+    # With the keyboard: the largest is the first; in, and out again.
+    page.map.setFocus()
+    first = page.map.tiles[0]
+    page.map.go_to(first.key)
+    qtbot.keyClick(page.map, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert page.within["kind"] == first.key[-1]
+    qtbot.keyClick(page.map, Qt.Key.Key_Backspace)  # type: ignore[no-untyped-call]
+    while "kind" in page.within:
+        page.go_up()
+    assert page.list.selected() == [first.key[-1]], "where one came from"
+    click(qtbot, page.crumbs.buttons[0])
+    assert page.within == {}
+
+
+def test_entries_are_shown_in_the_table(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    window = open_window()
+    page = overview(qtbot, window)
+    page.map.opened.emit((str(two[0]),))
+    page.list.select(["fxgraph"])
+    click(qtbot, page.show_button)
+    assert window.pages.current == "entries"
+    qtbot.waitUntil(lambda: window.entries.count == 7, timeout=PATIENCE)
+    assert window.place == str(two[0])
+    assert window.head.box.text() == "kind:fxgraph"
+    window.go_back()
+    assert window.pages.current == "overview"
+    assert page.within == {"place": str(two[0])}, "as it was left"
+
+
+def test_what_a_purge_took_is_counted_no_more(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    window = open_window()
+    page = overview(qtbot, window)
+    before = page.looking.looked
+    assert not page.reclaiming.cards["trash"].go.isEnabled()
+    dialog = window.flows.clean_up_place(str(two[1]))
+    assert isinstance(dialog, CleanDialog)
+    dialog.reject()
+    window.places_pane.choose(str(two[1]))
+    window.show_page("entries")
+    qtbot.waitUntil(lambda: window.entries.count == 7, timeout=PATIENCE)
+    window.table.selectAll()
+    qtbot.waitUntil(window.actions_["purge"].isEnabled, timeout=PATIENCE)
+    window.actions_["purge"].trigger()
+    (preview,) = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(preview.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, preview.go)
+    qtbot.waitUntil(lambda: not window.jobs.active, timeout=PATIENCE)
+    window.show_page("overview")
+    qtbot.waitUntil(
+        lambda: page.looking.looked > before and not page.looking.running, timeout=PATIENCE
+    )
+    assert str(two[1]) not in tiles(page)
+    card = page.reclaiming.cards["trash"]
+    assert card.go.isEnabled()
+    click(qtbot, card.go)
+    (asking,) = (x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert asking.question.text() == "Delete 7 entries for good?"
+    asking.reject()
+
+
+def test_nothing_is_there(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
+    settings.setValue(PAGE, "overview")
+    window = open_window()
+    page = window.show_page("overview")
+    assert isinstance(page, OverviewPage)
+    assert page.empty.title.text() == "No caches yet"
+    click(qtbot, page.empty.button)
+    (dialog,) = window.findChildren(WarmDialog)
+    dialog.reject()
