@@ -162,7 +162,7 @@ STATES = {
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
-    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch",
+    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",
     "doctor-healthy": "doctor-healthy",
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",

@@ -223,10 +223,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("doctor", _n("&Doctor…"), "doctor", "Ctrl+H",
-         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
-            "mend it"),
-         _always, "show_doctor", "cache", 0, ("places",)),
     Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
@@ -374,6 +370,10 @@ ACTIONS = (
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
          _always, "show_page", "go", 0, on=_shown("activity")),
+    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
+         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
+            "mend it"),
+         _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
