@@ -173,7 +173,7 @@ class Shell(QMainWindow):
             self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
-            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
+            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))

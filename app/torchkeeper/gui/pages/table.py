@@ -27,4 +27,5 @@ PAGES = (
     PageSpec(ENTRIES, "", ""),
     PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
 )  # fmt: skip
