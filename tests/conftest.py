@@ -62,6 +62,38 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Of contents that differ only those are told, shortly: the whole of a server or a folder is
+    megabytes, which hide what else has failed.
+    """
+    if op != "==":
+        return None
+    if isinstance(left, bytes) and isinstance(right, bytes) and len(left) + len(right) > 4000:
+        left, right = {"it": left}, {"it": right}
+    if not isinstance(left, dict) or not isinstance(right, dict):
+        return None
+    if not any(isinstance(value, bytes) for value in (*left.values(), *right.values())):
+        return None
+    differing = [
+        key
+        for key in (left | right)
+        if key not in left or key not in right or left[key] != right[key]
+    ]
+    lines = [f"contents differ: {len(differing)} of {len(left | right)}"]
+    for key in differing[:20]:
+        lines += [f"{str(key)[:300]}:"]
+        lines += [f"    left:  {_short(left[key])}" if key in left else "    left:  nothing"]
+        lines += [f"    right: {_short(right[key])}" if key in right else "    right: nothing"]
+    return lines
+
+
+def _short(value: object) -> str:
+    if not isinstance(value, bytes) or len(value) <= 120:
+        return repr(value)[:300]
+    digest = hashlib.sha256(value).hexdigest()[:16]
+    return f"{value[:40]!r} … {value[-40:]!r}, {len(value)} bytes, sha256 {digest}…"
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that all test processes of this run share, for what is expensive to make."""
@@ -145,7 +177,7 @@ def run_plain(torch_python: str, header_folder: Path) -> RunPlain:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=900,
         )
         assert done.returncode == 0, done.stderr
         printed: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from tests.redis_server import free_port
+
 #: Bytes that are passed on at once, so that a connection breaks close to where it should.
 _STEP = 4096
 
@@ -32,7 +34,7 @@ class Proxy:
         self._back = 0.0
         self._open: list[socket.socket] = []
         self._target = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
         self._threads: list[threading.Thread] = []
         self._accepting = threading.Thread(target=self._accept)
         self._accepting.start()

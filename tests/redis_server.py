@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import shutil
 import socket
 import subprocess
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,13 +41,31 @@ def program() -> str:
     return found
 
 
+def _ports() -> Iterator[int]:
+    """Ports for this process alone, each once: below those that the system gives to whoever asks
+    for any. A server that is down for a moment, or that was never there, stays what it is: with a
+    port of those, PyTorch, told of a server that is not there, wrote into another test's.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    mine = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    # Somewhere else for every run, of which several may go on at once.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    first = 10_000 + zlib.crc32(run.encode()) % 10_000
+    # A cluster's bus is 10,000 above.
+    numbers = itertools.chain(range(first, 22_000), range(10_000, first))
+    yield from itertools.islice(numbers, mine, None, workers)
+
+
+_PORTS = _ports()
+
+
 def free_port() -> int:
-    while True:
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-        if port < 55_000:  # a cluster's bus is 10,000 above
+    """A port that nobody listens on, and that no other test of this run is given."""
+    for port in _PORTS:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
             return port
+    raise OSError("no port is left")
 
 
 class Server:

@@ -23,7 +23,7 @@ def test_version(tk: Tk) -> None:
     "command",
     ["places", "ls", "du", "show", "warm", "prepare", "copy", "export", "import", "inspect",
      "purge", "undo", "trash", "server", "ttl", "check", "env", "run", "runs", "verify",
-     "shots"],
+     "shots", "overview"],
 )  # fmt: skip
 def test_every_command_has_help(tk: Tk, command: str) -> None:
     ran = tk(command, "--help")

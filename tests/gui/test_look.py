@@ -84,6 +84,7 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
 
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
 STATES = {
+    "guide": "guide guide-over",
     "overview": "overview overview-selected overview-place overview-torch overview-by-kind "
     "overview-by-age overview-by-verdict",
     "overview-few": "overview-few overview-empty",
@@ -91,15 +92,21 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "bars": "window-undo window-error window-error-remedies window-engine window-partly "
+    "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
-    "jobs": "window-busy window-importing",
+    "jobs": "window-busy window-importing window-job-done window-job-failed",
+    "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
+    "activity-empty activity-no-match activity-unreadable activity-clear",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
-    "menus": "menu-file menu-edit menu-cache menu-view menu-go menu-show menu-group menu-columns "
-    "menu-theme menu-help menu-of-entries menu-of-places",
+    "menus": "menu-file menu-open menu-edit menu-cache menu-view menu-go menu-show menu-group "
+    "menu-columns menu-theme menu-help menu-of-entries menu-of-places",
     "drag": "window-dragging drag",
+    "treemap": "treemap-five treemap-selected treemap-kinds treemap-versions treemap-many "
+    "treemap-nothing",
+    "map": "window-map window-map-selected window-map-inside window-map-by-torch",
     "entry": "inspector-nothing inspector-summary inspector-graph inspector-source "
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",
@@ -155,12 +162,12 @@ STATES = {
     "clean-read-only clean-nothing",
     "clean-server": "clean-server",
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
-    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch",
+    "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",
     "doctor-healthy": "doctor-healthy",
     "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
     "compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
-    "help": "shortcuts about bug",
+    "help": "shortcuts ideas whats-this about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "
     "server-expiry server-page window-server-expiry "
     "window-server-reading window-server-empty window-server-refused window-server-locked "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QImage
+from PySide6.QtGui import QAccessible, QColor, QFont, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
@@ -43,7 +44,7 @@ def _overlap(a: Box, b: Box) -> float:
     return max(0.0, wide) * max(0.0, high)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(SIZES, max_size=40), ROOMS)
 def test_boxes_fill_the_room_and_do_not_overlap(sizes: list[float], room: Box) -> None:
     boxes = squarify(sizes, room)
@@ -64,7 +65,7 @@ def test_boxes_fill_the_room_and_do_not_overlap(sizes: list[float], room: Box) -
             assert _overlap(box, other) <= 1e-6 * room.area
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=40), ROOMS)
 def test_areas_are_as_the_sizes(sizes: list[float], room: Box) -> None:
     total = sum(sizes)
@@ -81,6 +82,7 @@ def test_tiles_are_as_square_as_can_be() -> None:
     assert (boxes[0].width, boxes[0].height) == pytest.approx((3, 2))
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(1, 1e6), min_size=2, max_size=60))
 def test_arrows_reach_every_tile(sizes: list[float]) -> None:
     boxes = squarify(sorted(sizes, reverse=True), ROOM)
@@ -129,6 +131,28 @@ def test_the_rest_is_what_is_too_small_and_what_was_left_away() -> None:
     assert folded.tiles[-1].bytes == 55
     # It is large enough to be met.
     assert folded.sizes[-1] / sum(folded.sizes) * 800 * 300 > 400
+
+
+def test_the_largest_of_very_many_can_be_seen() -> None:
+    rest = Tile(("more",), "499,400 smaller", 499_400 * 1000, 499_400)
+    folded = fold([Tile((str(n),), "", 1000) for n in range(MOST)], 800 * 300, rest)
+    assert len(folded.tiles) == MOST + 1
+    assert folded.shrunk
+    assert folded.sizes[-1] == pytest.approx(sum(folded.sizes) / 4)
+    small = fold(_tiles(5), 800 * 300, Tile(("more",), "12 smaller", 900, 12))
+    assert not small.shrunk
+    assert small.sizes[-1] == 900
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 10**15), max_size=80), st.integers(0, 10**15))
+def test_no_byte_is_lost(sizes: list[int], left: int) -> None:
+    tiles = [Tile((str(n),), "", size) for n, size in enumerate(sorted(sizes, reverse=True))]
+    rest = Tile(("more",), "", left, 3) if left % 2 else None
+    folded = fold(tiles, 800 * 300, rest)
+    assert sum(tile.bytes for tile in folded.tiles) == sum(sizes) + (left if rest else 0)
+    assert sum(t.entries for t in folded.tiles) == len(sizes) + (3 if rest else 0)
+    assert all(size >= 0 and math.isfinite(size) for size in folded.sizes)
 
 
 def test_one_that_is_too_small_is_itself() -> None:
@@ -337,6 +361,24 @@ def test_the_smaller_ones_are_behind_their_tile(qtbot: QtBot, view: Treemap) -> 
     assert opened == [("more",)]
 
 
+def test_a_screen_reader_knows_it_for_a_chart(qtbot: QtBot, view: Treemap) -> None:
+    known = QAccessible.queryAccessibleInterface(view)
+    assert known.role() == QAccessible.Role.Chart
+    assert known.text(QAccessible.Text.Name) == "Map"
+    _press(qtbot, view, Qt.Key.Key_End)
+    for which in (QAccessible.Text.Value, QAccessible.Text.Description):
+        assert known.text(which).startswith("Lock, 4.0 MB, 3 entries")
+    # One that is gone before the screen reader asks again takes nothing with it.
+    for _ in range(3):
+        other = Treemap()
+        assert QAccessible.queryAccessibleInterface(other).role() == QAccessible.Role.Chart
+        other.deleteLater()
+        QApplication.sendPostedEvents(other, QEvent.Type.DeferredDelete)
+        del other
+        gc.collect()
+    assert known.role() == QAccessible.Role.Chart
+
+
 def test_a_screen_reader_hears_the_current_tile(qtbot: QtBot, view: Treemap) -> None:
     _press(qtbot, view, Qt.Key.Key_Home)
     assert view.accessibleDescription() == (
@@ -403,5 +445,6 @@ def test_the_current_tile_stays_when_others_come(qtbot: QtBot, view: Treemap) ->
     assert _current(view) == ("code",)
     view.resize(300, 500)
     assert _current(view) == ("code",)
+    # Where it has gone, keys begin anew.
     view.show_tiles(FIVE[:1])
-    assert _current(view) == ()
+    assert _current(view) == ("fxgraph",)

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import functools
 import shlex
+from typing import NamedTuple
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Answer, Asker
@@ -45,21 +46,25 @@ def add_overview(command: argparse.ArgumentParser) -> None:
 
 
 def overview(args: argparse.Namespace) -> int:
-    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could."""
-    own = _own(args.env)
-    found = everywhere([args.env] if args.env else [])
+    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could.
+
+    With --json a line for each group, which has a ``kind``, for each ``reason`` why something could
+    go, with the ``command``, and for each place, with its ``problem``; then the ``result``.
+    """
     older = dead.DAYS * dead.DAY if args.older is None else args.older
     heard = Overview()
     with Engine() as engine:
         asker = Asker(engine, args.json, heard.add)
         asker.on_finding = functools.partial(_follow, asker)
-        places = args.places or _found(asker)
-        know_all(engine, found)
-        if isinstance(own, dict):
-            engine.call("know", own)
+        places = args.places or _found(Asker(engine, args.json))
+        # Nobody waits for environments where nothing is to be judged.
+        envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
+        know_all(engine, envs.found)
+        if envs.own:
+            engine.call("know", envs.own)
         ask = functools.partial(
-            asker.ask, "overview", envs=[own["python"]] if isinstance(own, dict) else [],
-            everywhere=[] if found.refusal() else [python for python, _ in found.envs],
+            asker.ask, "overview", envs=[envs.own["python"]] if envs.own else [],
+            everywhere=[] if envs.refusal else [python for python, _ in envs.found.envs],
             older=older, keep=args.keep, facts=args.facts,
         )  # fmt: skip
         waiting = list(places)
@@ -77,28 +82,42 @@ def overview(args: argparse.Namespace) -> int:
         _emit(heard, told, how)
     elif not none:
         _print(heard, told, how)
-        _notes(heard, told, found, own)
+        _notes(heard, told, envs)
     for one in failed:
         if one.problem:
             output.complain(one.problem)
     if args.json or not none:
-        output.result(args, _result(heard, own, found), _said(heard, told, own))
+        output.result(args, _result(heard, envs), _said(heard, told))
     if failed:
         return _UNREACHABLE if none else _FAILED
     return int(asker.unreadable)
 
 
-def _own(python: str | None) -> Answer | UserError:
-    """The environment in which is said what is usable, or why there is none. Raises UserError for
-    one that was named.
+class _Envs(NamedTuple):
+    """own: the environment in which is said what is usable, as ``know`` takes it; why: why there
+    is none. found: those in which stale is stale.
     """
+
+    own: Answer | None
+    found: Everywhere
+    why: UserError | None = None
+
+    @property
+    def refusal(self) -> UserError | None:
+        """Why nothing can be called stale, if so."""
+        return self.found.refusal()
+
+
+def _envs(python: str | None) -> _Envs:
+    """The environments that count. Raises UserError for one that was named and has no torch."""
+    found = everywhere([python] if python else [])
     try:
         chosen = interpreters.chosen(python)
-        return {"python": chosen, "env": environment(chosen)}
+        return _Envs({"python": chosen, "env": environment(chosen)}, found)
     except UserError as error:
         if python is not None:
             raise
-        return error
+        return _Envs(None, found, error)
 
 
 def _found(asker: Asker) -> list[str]:
@@ -172,17 +191,18 @@ def _json(error: UserError | None) -> Answer | None:
     return None if error is None else {"code": error.code, "params": error.params}
 
 
-def _result(heard: Overview, own: Answer | UserError, found: Everywhere) -> Answer:
+def _result(heard: Overview, envs: _Envs) -> Answer:
     totals, could = heard.totals, heard.reclaimable()
     env = None
-    if isinstance(own, dict):
-        env = {"interpreter": own["python"], "torch": own["env"].get("torch")}
+    if envs.own:
+        env = {"interpreter": envs.own["python"], "torch": envs.own["env"].get("torch")}
     return {
         **{name: getattr(totals, name) for name in Totals.__dataclass_fields__},
         "reclaimable": {"entries": could.entries, "bytes": could.bytes},
         "environment": env,
         "environments": [
-            {"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs
+            {"interpreter": python, "torch": facts.get("torch")}
+            for python, facts in envs.found.envs
         ],
     }
 
@@ -239,22 +259,26 @@ def _print_reclaim(heard: Overview, told: list[PlaceTold], how: _How) -> None:
         output.table(["COULD GO", "ENTRIES", "FREES", "BY"], rows, frozenset({1, 2}))
 
 
-def _notes(
-    heard: Overview, told: list[PlaceTold], found: Everywhere, own: Answer | UserError
-) -> None:
+def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
     """What the figures rest on, and what is not in them."""
     for place in told:
         if place.left_out and place.problem:
             output.note(f"left out: {place.problem.what} {place.problem.why}")
-    if (refusal := found.refusal()) is not None:
-        output.note(f"stale: {refusal.what} {refusal.why}")
-    elif heard.reclaim().get("stale"):
-        output.note(f"stale: in {dead.environments(found)}")
-    if isinstance(own, UserError):
-        output.note(f"usable: {own.what} {own.why}")
-    elif heard.totals.judged:
-        env = Everywhere([(own["python"], own["env"])], [])
-        output.note(f"usable: in {dead.environments(env)}")
+    if envs.why:
+        output.note(f"usable: {envs.why.what} {envs.why.why}")
+    elif envs.own and heard.totals.judged:
+        own = Everywhere([(envs.own["python"], envs.own["env"])], [])
+        said = f"usable: in {dead.environments(own)}"
+        if some := heard.total({"verdict": "conditional"}).entries:
+            said += f"; {some:,} of them on conditions, which “torchkeeper check” tells"
+        output.note(said)
+    if heard.reclaim() and envs.refusal:
+        output.note(f"stale: {envs.refusal.what} {envs.refusal.why}")
+    elif heard.reclaim():
+        output.note(f"stale: in {dead.environments(envs.found)}")
+    unknown = (one.why for at in told for one in heard.reclaim(at.place).values() if one.why)
+    for text in dict.fromkeys(f"unused: {why.what} {why.why}" for why in unknown):
+        output.note(text)
     for rests in dict.fromkeys(place.rests for place in told if heard.reclaim(place.place)):
         if text := dead.rests(rests):
             output.note(text)
@@ -264,7 +288,7 @@ def _notes(
             output.note("Of servers only what their keys tell; --facts looks into the values.")
 
 
-def _said(heard: Overview, told: list[PlaceTold], own: Answer | UserError) -> str:
+def _said(heard: Overview, told: list[PlaceTold]) -> str:
     """The figures in a sentence or two."""
     totals, could = heard.totals, heard.reclaimable()
     places = sum(place.problem is None for place in told)
@@ -272,7 +296,7 @@ def _said(heard: Overview, told: list[PlaceTold], own: Answer | UserError) -> st
     said += say.count(places, "place", "places")
     if totals.timed:
         said += f"; {say.seconds(totals.compile_s)} of compiling, as {totals.timed:,} of them tell"
-    if totals.judged and isinstance(own, dict):
+    if totals.judged:
         share, sizes = (f"{100 * (one or 0):.0f}%" for one in (totals.share, totals.share_bytes))
         said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their bytes)"
     if could.bytes:

@@ -15,8 +15,9 @@ from torchkeeper.artifacts.report import Cancelled, Report
 T = TypeVar("T")
 
 #: Seconds without any sign of life after which a place counts as stuck: it says nothing, and takes
-#: no time of a processor.
+#: no time of a processor to speak of.
 STALL = 10.0
+_SIGN = 0.2
 #: How often that is looked at, and whether to go on.
 _TICK = 0.1
 #: Where no system tells what time a thread takes, only what it says is a sign, and it has longer.
@@ -94,7 +95,7 @@ class _Lane(Generic[T]):
                 spent = time.clock_gettime(clock)
             except OSError:
                 spent = self._spent  # it has ended
-            if spent != self._spent:
+            if spent - self._spent > _SIGN:
                 self._spent, self._since = spent, time.monotonic()
         silent = time.monotonic() - max(self._since, self._heard.last)
         return silent if clock is not None else silent / _LONGER

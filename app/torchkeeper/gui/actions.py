@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     job: bool = False
     job_active: bool = False
     grouping: str = "none"
+    #: Whether the desktop is told of long jobs that have ended.
+    notify: bool = True
     #: The page that is shown, and whether there is a way back from it, and forward.
     page: str = ENTRIES
     back: bool = False
@@ -51,6 +53,8 @@ class Situation(NamedTuple):
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
+    #: The path of the place that is shown, or its name where it is a server.
+    path: str = ""
     #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
     undoable: str = ""
 
@@ -142,6 +146,9 @@ ACTIONS = (
     Spec("edit-server", _n("&Edit server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("enter-password", _n("Enter pass&word…"), "unlock", "",
+         _n("Give the password of the server that is shown, and read it again"),
+         lambda s: s.place_is_server, "enter_password", "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
@@ -216,10 +223,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("doctor", _n("&Doctor…"), "doctor", "Ctrl+H",
-         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
-            "mend it"),
-         _always, "show_doctor", "cache", 0, ("places",)),
     Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
@@ -258,7 +261,7 @@ ACTIONS = (
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
-         _n("Open the Activity pane at the log of the chosen job"),
+         _n("Go to the log of the chosen job"),
          lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
     Spec("show-result", _n("Show job &progress and result"), "info", "Ctrl+Shift+L",
          _n("How far the chosen export, import or copy is, or what came of it"),
@@ -272,9 +275,9 @@ ACTIONS = (
     Spec("refresh", _n("&Refresh"), "refresh", "F5",
          _n("Read the place again"),
          _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
-    Spec("activity", _n("Show or hide &activity"), "activity", "Ctrl+J",
-         _n("Show or hide the list of jobs"),
-         _always, "toggle_activity", "view", 0),
+    Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
+         _n("Show or hide the map of what takes how much room, over the table"),
+         _always, "toggle_map", "view", 0),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
@@ -312,6 +315,10 @@ ACTIONS = (
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
          _always, "add_interpreter", "view", 1, ("environments",)),
+    Spec("notify", _n("&Notify when a job ends"), "", "",
+         _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
+            "in front"),
+         _always, "toggle_notify", "view", 2, on=lambda s: s.notify),
     Spec("only-usable", _n("&Usable"), "verdict-usable", "",
          _n("Show what a program with the environment's defaults finds"),
          lambda s: s.place, "show_usable", "only", 0),
@@ -360,15 +367,31 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
+         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
+         _always, "show_page", "go", 0, on=_shown("activity")),
+    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
+         _n("What is wrong with caches, with what compiles and with the settings, and a way to "
+            "mend it"),
+         _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
     Spec("forward", _n("&Forward"), "forward", "Alt+Right",
          _n("Show the page again from which you came back"),
          lambda s: s.forward, "go_forward", "go", 1),
+    Spec("first-steps", _n("&First steps"), "next", "",
+         _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
+         _always, "show_first_steps", "help", 0),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
          _n("All shortcuts on one page"),
          _always, "show_shortcuts", "help", 0),
+    Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1",
+         _n("What the words of this window mean: verdict, key factor, mega-cache and others"),
+         _always, "show_ideas", "help", 0),
+    Spec("whats-this", _n("&What’s this?"), "help", "Shift+F1",
+         _n("Then click on anything to learn what it means"),
+         _always, "ask_whats_this", "help", 0),
     Spec("about", _n("&About Torchkeeper"), "info", "",
          _n("Version and licence"),
          _always, "show_about", "help", 0),
@@ -405,6 +428,11 @@ class Actions(QObject):
         self._choices: dict[str, QActionGroup] = {}
         self._situation = Situation()
         theme.follow(self, self._paint)
+
+    @property
+    def situation(self) -> Situation:
+        """What the window knew when it last decided which actions make sense."""
+        return self._situation
 
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""

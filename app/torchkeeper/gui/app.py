@@ -7,7 +7,7 @@ import signal
 import sys
 from functools import partial
 
-from PySide6.QtCore import QSettings, QSocketNotifier
+from PySide6.QtCore import QLocale, QSettings, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 import torchkeeper
@@ -25,6 +25,8 @@ from torchkeeper.stores.names import is_server
 STYLE = "Fusion"
 #: Seconds the process waits for its worker after the window is gone; engines take six at most.
 _LAST_WAIT = 10.0
+#: Seconds it waits until the desktop has taken the last notification.
+_LAST_NOTE = 2.0
 
 
 def application(*, dressed: bool = True) -> QApplication:
@@ -40,6 +42,11 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setOrganizationName(NAME)
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
+    # It is written in English: then there is nothing to load.
+    if Look.current is None and not QLocale().name().startswith(("en", "C")):
+        from torchkeeper.gui import language
+
+        language.install(app)
     if Look.current is None:
         if dressed:
             app.setWindowIcon(icons.app_icon())
@@ -80,6 +87,7 @@ def run(
         seat.leave()
     window.engines.stop()
     window.engines.join(_LAST_WAIT)
+    window.notifier.notifications.join(_LAST_NOTE)
     for end in wakeup:
         os.close(end)
     return status

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.doctorflows import DoctorFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -51,7 +50,6 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.doctor = DoctorFlows(window)
         self.profiles = ProfileFlows(window)
         window.operations.succeeded.connect(self._filled)
 
@@ -289,6 +287,7 @@ class Flows(QObject):
             self._window.operations.import_files,
             self._window.here.environments,
         )
+        dialog.looked.connect(self._window.recent.note)
         self._open(dialog)
         return dialog
 

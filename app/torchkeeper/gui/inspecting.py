@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
 
+from torchkeeper.gui.help.attached import to_inspector
 from torchkeeper.gui.inspector.verdictcard import About
 from torchkeeper.link.words import printable
 
@@ -29,6 +30,7 @@ class Inspecting(QObject):
         self._inspector = inspector
         kept = str(window.settings.value(_TAB) or "0")
         inspector.tabs.setCurrentIndex(int(kept) if kept.isdigit() else 0)
+        to_inspector(inspector)
         inspector.turned.connect(lambda number: window.settings.setValue(_TAB, number))
         inspector.asked.connect(lambda action: window.actions_[action].trigger())
         inspector.export.connect(self._export)

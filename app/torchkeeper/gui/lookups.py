@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchkeeper.link.history import Past
     from torchkeeper.link.profiles.profile import Profile
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
@@ -67,6 +68,34 @@ def runs(forget: Sequence[str]) -> dict[str, Any]:
 
     every.forget(forget)
     return {"kept": every.kept()}
+
+
+def keep_jobs(some: Sequence[Past]) -> None:
+    """Keep jobs that have ended. Raises UserError."""
+    from torchkeeper.link import history
+
+    history.keep(some)
+
+
+def past_jobs(forget: Sequence[str] | None) -> dict[str, Any]:
+    """``{"kept": history.Kept}``, after those to forget, None for all. Raises UserError."""
+    from torchkeeper.link import history
+
+    if forget is None or forget:
+        history.forget(forget)
+    return {"kept": history.kept()}
+
+
+def text_saved(path: str, text: str) -> dict[str, Any]:
+    """``{"path"}``: a text is written into a file. Raises UserError("text-unwritable")."""
+    from torchkeeper.link import whole
+    from torchkeeper.link.words import user_error
+
+    try:
+        whole.write_text(path, text)
+    except OSError as e:
+        raise user_error("text-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
+    return {"path": path}
 
 
 def mark(place: str) -> dict[str, Any]:

@@ -334,6 +334,7 @@ QFrame#errorBar {{ background: {s.error_ground}; border: none;
 QFrame#ownersBar {{ background: {s.raised}; border: none;
     border-bottom: 1px solid {s.warning}; }}
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
+QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}

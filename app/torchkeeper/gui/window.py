@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.dropping import files_of
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.guide.guide import Guide
 from torchkeeper.gui.listing import Listing
 from torchkeeper.gui.opening import Opening
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
@@ -28,8 +29,11 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMenu, QWidget
 
+    from torchkeeper.gui.activity.keeping import Keeper
+    from torchkeeper.gui.activity.page import ActivityPage
+    from torchkeeper.gui.activity.strip import JobStrip
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
@@ -38,7 +42,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.inspecting import Inspecting
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.notifying import Notifier
     from torchkeeper.gui.operations import Operations
+    from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
     from torchkeeper.gui.sidebar.more import More
     from torchkeeper.gui.table.copying import RowCopier
@@ -47,6 +53,8 @@ if TYPE_CHECKING:
 
 #: The page that was shown last.
 PAGE = "pages/current"
+#: The page of the jobs.
+ACTIVITY = "activity"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -90,8 +98,15 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._activity: ActivityPage | None = None
+        self._keeper: Keeper | None = None
+        #: What says in the status bar how far jobs are; made for the first one.
+        self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
+        self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
+        self._recent: Recent | None = None
+        self._notifier: Notifier | None = None
         self._more: More | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
@@ -103,6 +118,7 @@ class Window(Shell):
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
+        self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -137,7 +153,6 @@ class Window(Shell):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
@@ -170,6 +185,12 @@ class Window(Shell):
         self.dragging.failed.connect(self.tell)
         self.dragging.dropped.connect(self.flows.copy)
 
+    def _explain(self) -> None:
+        from torchkeeper.gui.help import attached
+
+        attached.to_window(self)
+        attached.to_here(self.here)
+
     def _ask_for_facts(self) -> None:
         from torchkeeper.gui.facts import Facts
 
@@ -181,15 +202,6 @@ class Window(Shell):
         self.inspector.followed.connect(self._follow)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
-
-    def _connect_activity(self) -> None:
-        self.activity.cancel.connect(self.operations.cancel)
-        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
-        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self.update_soon)
-        self.activity.list.customContextMenuRequested.connect(
-            lambda at: self.context("jobs", self.activity.list.viewport(), at)
-        )
 
     def _restore(self) -> None:
         geometry = self.settings.value("window/geometry")
@@ -261,6 +273,28 @@ class Window(Shell):
         return self._verifications
 
     @property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+        if self._recent is None:
+            from torchkeeper.gui.recent import Recent
+
+            self._recent = Recent(self)
+        return self._recent
+
+    def put_recent(self, menu: QMenu) -> None:
+        self.recent.put_into(menu, self.actions_["import"])
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            from torchkeeper.gui.notifying import Notifier
+
+            self._notifier = Notifier(self)
+            self.update_soon()
+        return self._notifier
+
+    @property
     def more(self) -> More:
         """What the sidebar has besides pages and places; made when it is first asked for."""
         if self._more is None:
@@ -287,8 +321,8 @@ class Window(Shell):
     def slot(self, name: str) -> Callable[..., object]:
         """The method that an action of the table names."""
         flows = self.flows
-        owners = (self, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, flows.profiles, flows.doctor, self.servers, self.here,
+        owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
+                  flows.signing, flows.profiles, self.servers, self.here, self.notifier,
                   self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
@@ -328,7 +362,7 @@ class Window(Shell):
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
         selected = self.table.selected()
-        job = self._activity.job if self._activity else None
+        job = self.chosen_job
         one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
         self.actions_.update(
@@ -355,12 +389,14 @@ class Window(Shell):
                 job=job is not None,
                 job_active=job is not None and job.active,
                 grouping=self.entries.grouping,
+                notify=self._notifier is None or self._notifier.on,
                 page=self.pages.current,
                 back=self.pages.can_go_back,
                 forward=self.pages.can_go_forward,
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
+                path=listing.place or "",
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -372,8 +408,9 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state)
+            self.empty.say(*state, error=listing.error)
             self.stack.setCurrentWidget(self.empty)
+        self.shelf.stand_by(state is None)
         size = self.table.selected_size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
@@ -444,6 +481,13 @@ class Window(Shell):
         self.settings.setValue(PAGE, ident)
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
+        # They are about the place, which is not seen on other pages.
+        for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
+            widget.setVisible(ident == ENTRIES)
+        if ident == ACTIVITY:
+            _ = self.activity  # somebody looks at it
+        if self._strip is not None:
+            self._strip.looked()
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
 
@@ -630,17 +674,20 @@ class Window(Shell):
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
-        if self.activity.job is not None:
-            self.operations.cancel(self.activity.job)
+        if self.chosen_job is not None:
+            self.operations.cancel(self.chosen_job)
 
     def show_log(self) -> None:
         """Go to the log of the chosen job."""
-        self.activity.show()
-        self.activity.log.setFocus()
+        self.show_page(ACTIVITY)
+        self.activity.show_log()
 
-    def toggle_activity(self) -> None:
-        """Show or hide the jobs."""
-        self.activity.setVisible(not self.activity.isVisible())
+    def toggle_map(self) -> None:
+        """Show or hide the map over the table; from another page, go to it."""
+        elsewhere = self.pages.current != ENTRIES
+        if elsewhere:
+            self.show_page(ENTRIES)
+        self.shelf.want(elsewhere or not self.shelf.wanted)
 
     def toggle_inspector(self) -> None:
         """Show or hide what there is to know of the selected entry."""
@@ -674,6 +721,21 @@ class Window(Shell):
 
         ShortcutsDialog(self).open()
 
+    def show_ideas(self) -> None:
+        """What the words of the window mean."""
+        from torchkeeper.gui.help.page import IdeasDialog
+
+        IdeasDialog(self).open()
+
+    def ask_whats_this(self) -> None:
+        """Explain what is clicked next."""
+        from PySide6.QtWidgets import QWhatsThis
+
+        QWhatsThis.enterWhatsThisMode()
+        self.statusBar().showMessage(
+            self.tr("Click on anything to learn what it means, or press Esc"), 8000
+        )
+
     def show_about(self) -> None:
         """Version and licence."""
         from torchkeeper.gui.dialogs.about import AboutDialog
@@ -682,8 +744,42 @@ class Window(Shell):
 
     # Jobs.
 
+    @property
+    def activity(self) -> ActivityPage:
+        """The page of the jobs; made when it is first asked for."""
+        from torchkeeper.gui.activity.page import ActivityPage
+
+        if self._activity is None:
+            page = self.pages.of(ACTIVITY)
+            assert isinstance(page, ActivityPage)
+            self._activity = page
+            page.current_changed.connect(self.update_soon)
+            self.update_soon()
+        return self._activity
+
+    @property
+    def chosen_job(self) -> Job | None:
+        """The job that actions are about: the one that is chosen on its page, or the last."""
+        if self._activity is not None:
+            return self._activity.job
+        return self.jobs.jobs[0] if self.jobs.jobs else None
+
     def _job_added(self) -> None:
-        self.activity.show()
+        if self._keeper is not None:
+            return
+        from torchkeeper.gui.activity.keeping import Keeper
+        from torchkeeper.gui.activity.strip import JobStrip
+
+        self._keeper = Keeper(self.jobs, self.engines, self)
+        self._strip = strip = JobStrip(self.jobs)
+        strip.opened.connect(self._show_job)
+        strip.cancelled.connect(self.operations.cancel)
+        self.statusBar().addPermanentWidget(strip)
+        strip.refresh()
+
+    def _show_job(self, job: Job) -> None:
+        self.activity.choose(job)
+        self.show_page(ACTIVITY)
 
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
@@ -691,6 +787,9 @@ class Window(Shell):
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
+            # Its log is a button away.
+            self.activity.choose(job)
+            self._update()
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
@@ -727,6 +826,8 @@ class Window(Shell):
         self.settings.setValue("window/geometry", self.saveGeometry())
         self.pages.let_go()
         self.columns.keep_if_changed()
+        if self._keeper is not None:
+            self._keeper.close()
         self.engines.stop()
         super().closeEvent(event)
 

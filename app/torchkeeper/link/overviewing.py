@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
+from torchkeeper.link.versions import version
 from torchkeeper.link.words import UserError, user_error
 
 #: What entries can be grouped by.
@@ -79,7 +80,9 @@ class Reclaim(NamedTuple):
 
 @dataclass
 class PlaceTold:
-    """What the engine said of a place. None of bytes where that is not known."""
+    """What the engine said of a place. None of bytes where that is not known. disk: the same of
+    places that share one, and its room.
+    """
 
     place: str
     entries: int = 0
@@ -87,6 +90,7 @@ class PlaceTold:
     trash_bytes: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None
+    disk: str = ""
     rests: str | None = None
     problem: UserError | None = None
 
@@ -101,6 +105,8 @@ class PlaceTold:
         return self.problem is not None and not self.left_out
 
 
+#: The values of dimensions in their order; places have that in which they were told.
+_ORDERS: dict[str, Sequence[str]] = {"kind": KINDS, "age": AGES, "verdict": (*VERDICTS, "")}
 #: A group: its value in each of DIMENSIONS.
 _Key = tuple[str, str, str, str, str]
 
@@ -164,6 +170,7 @@ class Overview:
             _count(place, "trash_bytes") or 0,
             _count(place, "free_bytes"),
             _count(place, "total_bytes"),
+            _text(place, "disk"),
             rests if isinstance(rests, str) else None,
             _problem(place.get("problem")),
         )
@@ -192,7 +199,8 @@ class Overview:
     def groups(self, by: str, within: Mapping[str, str] | None = None) -> list[Part]:
         """The parts by a dimension, of the entries that have some values: {dimension: value}.
 
-        Places, kinds, ages and verdicts in their order, torch versions by name, unknown ones last.
+        Places, kinds, ages and verdicts in their order, torch versions newest first, unknown ones
+        last.
         """
         at, picks = DIMENSIONS.index(by), _picks(within or {})
         found: dict[str, Totals] = {}
@@ -201,7 +209,11 @@ class Overview:
                 if key[at] not in found:
                     found[key[at]] = Totals()
                 found[key[at]].add(one)
-        values = sorted(found, key=lambda value: _order(by, value, self.places))
+        if by == "torch":
+            values = sorted(found, key=lambda value: version(value or None), reverse=True)
+        else:
+            order = _ORDERS.get(by, tuple(self.places))
+            values = sorted(found, key=lambda value: _rank(order, value))
         return [Part(value, found[value]) for value in values]
 
     def reclaim(self, place: str | None = None) -> dict[str, Reclaim]:
@@ -235,14 +247,12 @@ class Overview:
 
     @property
     def disks(self) -> list[tuple[int, int]]:
-        """(free, total) bytes of the file systems and servers that places are on, each once as far
-        as their figures tell them apart.
-        """
-        return list(dict.fromkeys(
-            (one.free_bytes, one.total_bytes)
-            for one in self.places.values()
-            if one.free_bytes is not None and one.total_bytes is not None
-        ))  # fmt: skip
+        """(free, total) bytes of the disks and servers that places are on, each once."""
+        found: dict[str, tuple[int, int]] = {}
+        for one in self.places.values():
+            if one.free_bytes is not None and one.total_bytes is not None:
+                found[one.disk or one.place] = one.free_bytes, one.total_bytes
+        return list(found.values())
 
 
 def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:
@@ -250,10 +260,8 @@ def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:
     return lambda key: all(key[at] == value for at, value in wanted)
 
 
-def _order(by: str, value: str, places: Iterable[str]) -> tuple[int, str]:
-    known: dict[str, Sequence[str]] = {"kind": KINDS, "age": AGES, "verdict": (*VERDICTS, "")}
-    order = known.get(by, list(places) if by == "place" else ())
-    return order.index(value) if value in order else len(order) + (not value), value
+def _rank(order: Sequence[str], value: str) -> tuple[int, str]:
+    return order.index(value) if value in order else len(order), value
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torchkeeper.link.tongue import tr
+
 #: What was expected; what was found is said after it. A text that ends with a full stop is about
 #: a key, not its value, and says everything.
 EXPECTED: dict[str, str] = {
@@ -110,10 +112,10 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     if "source" in shown:
         shown["source"] = _SOURCES.get(str(shown["source"]), shown["source"])
     # One that is not known came over a wire, and is a text like any other.
-    said = EXPECTED[code].format_map(shown) if code in EXPECTED else code
+    said = tr(EXPECTED[code]).format_map(shown) if code in EXPECTED else code
     if said.endswith((".", "?")):
         return said
     if found:
-        said += f", found {found}"
+        said = tr("{}, found {}").format(said, found)
     near = params.get("near")
-    return f"{said}; did you mean “{near}”?" if near else f"{said}."
+    return tr("{}; did you mean “{}”?").format(said, near) if near else f"{said}."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from torchkeeper.link.tongue import tr
+
 
 def size(count: float) -> str:
     """Bytes in decimal units: 999 B, 1.4 MB."""
@@ -36,28 +38,28 @@ def ago(epoch: float, now: float | None = None) -> str:
     """How long ago a time was: just now, 5 min ago, 3 h ago, 12 d ago."""
     gone = (time.time() if now is None else now) - epoch
     if gone < -60:
-        return "in the future"
+        return tr("in the future")
     if gone < 60:
-        return "just now"
+        return tr("just now")
     if gone < 3600:
-        return f"{gone / 60:.0f} min ago"
+        return tr("{} min ago").format(f"{gone / 60:.0f}")
     if gone < 36 * 3600:
-        return f"{gone / 3600:.0f} h ago"
-    return f"{gone / 86400:.0f} d ago"
+        return tr("{} h ago").format(f"{gone / 3600:.0f}")
+    return tr("{} d ago").format(f"{gone / 86400:.0f}")
 
 
 def until(epoch: float, now: float | None = None) -> str:
     """When a time will be: in 5 min, in 3 h, in 12 d, now; 0 stands for never."""
     if not epoch:
-        return "never"
+        return tr("never")
     left = epoch - (time.time() if now is None else now)
     if left < 60:
-        return "now" if left <= 0 else "within a minute"
+        return tr("now") if left <= 0 else tr("within a minute")
     if left < 3600:
-        return f"in {left / 60:.0f} min"
+        return tr("in {} min").format(f"{left / 60:.0f}")
     if left < 36 * 3600:
-        return f"in {left / 3600:.0f} h"
-    return f"in {left / 86400:,.0f} d"
+        return tr("in {} h").format(f"{left / 3600:.0f}")
+    return tr("in {} d").format(f"{left / 86400:,.0f}")
 
 
 def when(epoch: float) -> str:
@@ -80,9 +82,9 @@ def things(counts: Mapping[str, int]) -> str:
     """What was looked up: 4 graphs, 2 eager kernels and 1 Triton kernel; "0 graphs" for nothing."""
     said = [count(counts[name], *nouns) for name, nouns in THINGS.items() if counts.get(name)]
     *first, last = said or [count(0, *THINGS["graphs"])]
-    return f"{', '.join(first)} and {last}" if first else last
+    return tr("{} and {}").format(", ".join(first), last) if first else last
 
 
 def count(number: int, one: str, many: str) -> str:
     """A number with its noun: 1 entry, 1,204 entries."""
-    return f"{number:,} {one if number == 1 else many}"
+    return f"{number:,} {tr(one) if number == 1 else tr(many)}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchkeeper.link import say
 from torchkeeper.link.recipewords import expectation
+from torchkeeper.link.tongue import tr
 
 #: No disk has more.
 _MOST_BYTES = 1 << 63
@@ -1156,6 +1157,31 @@ CATALOGUE: dict[str, Words] = {
         "{folder} cannot be written: {why}.",
         "Check the folder's permissions, and that its disk is not full.",
     ),
+    "jobs-unwritable": Words(
+        "The history of jobs could not be changed.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "text-unwritable": Words(
+        "The text could not be saved.",
+        "{file} cannot be written: {why}.",
+        "Choose another folder.",
+    ),
+    "jobs-unreadable": Words(
+        "The history of jobs could not be read.",
+        "{file} cannot be read: {why}.",
+        "Check the file's permissions.",
+    ),
+    "job-unknown": Words(
+        "No job that is kept has an id that starts with “{job}”.",
+        "",
+        "“torchkeeper jobs” lists them; “last” is the latest.",
+    ),
+    "job-ambiguous": Words(
+        "{count} jobs have an id that starts with “{job}”.",
+        "",
+        "Give more of the id; “torchkeeper jobs” lists them.",
+    ),
     "run-unknown": Words(
         "No run that is kept has an id that starts with “{run}”.",
         "",
@@ -1460,16 +1486,16 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
     words = catalogue.get(code)
     if words is None:
         said = ", ".join(f"{k}={v}" for k, v in params.items())
-        return UserError(f"The engine reported “{code}”.", said, code=code)
+        return UserError(tr("The engine reported “{}”.").format(code), said, code=code)
     shown = _Shown({k: _shown(k, v) for k, v in params.items()})
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(
-        words.what.format_map(shown),
-        words.why.format_map(shown),
-        words.remedy.format_map(shown),
+        tr(words.what).format_map(shown),
+        tr(words.why).format_map(shown),
+        tr(words.remedy).format_map(shown),
         code=code,
         params=params,
     )
@@ -1486,7 +1512,7 @@ def _within(problem: str, shown: Mapping[str, str]) -> str:
     is.
     """
     words = CATALOGUE.get(problem)
-    what = words.what.format_map(_Shown({"server": "it", **shown})) if words else problem
+    what = tr(words.what).format_map(_Shown({"server": tr("it"), **shown})) if words else problem
     return what[:1].lower() + what[1:].rstrip(".")
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import KINDS
@@ -37,6 +37,9 @@ Start = Callable[[Sequence[str], str, Naming | None, Sequence[dict[str, Any]]], 
 
 class ImportDialog(WorkDialog):
     """Reads every file first; nothing is written before Import is pressed."""
+
+    #: A file was read that can be imported.
+    looked = Signal(str)
 
     def __init__(
         self,
@@ -220,6 +223,8 @@ class ImportDialog(WorkDialog):
 
     def _read(self, number: int) -> None:
         file = self.files[number]
+        if file.good:
+            self.looked.emit(file.path)
         item = self._tree.topLevelItem(number)
         if item is not None:
             bad = not file.good

@@ -11,6 +11,7 @@ from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.engines import Engines, Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.recipes import words
 from torchkeeper.gui.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.link import say
@@ -39,6 +40,7 @@ class RecipeChoice(QWidget):
         self._list_ticket: int | None = None
         self.made: Made | None = None
         self.error: UserError | None = None
+        explain(self, "recipe")
         self.combo = QComboBox()
         self.combo.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -18,6 +18,7 @@ from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.environments import Environment, Environments
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.jobs import Job, JobsModel
 from torchkeeper.gui.laps import about, title
 from torchkeeper.link.words import printable
@@ -66,6 +67,7 @@ class VerifyDialog(WorkDialog):
         self._lay_out(last)
         self._fit(about or {})
         self.options.changed.connect(self._suit)
+        explain(self.runs["mega"], "mega-cache")
         self.runs["cold"].toggled.connect(self._suit)
         self._suit()
         self.environment.changed.connect(self._say)

@@ -76,6 +76,7 @@ class FactsView(QTextBrowser):
             self._heading(cursor, section.title)
             self._table(cursor, section)
             cursor.movePosition(QTextCursor.MoveOperation.End)
+        self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(at)
         self._drawing = False
         self._fit()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QComboBox, QMenu, QProgressBar, QSplitter, QStacke
 from torchkeeper.gui import forms
 from torchkeeper.gui.blank import Notice
 from torchkeeper.gui.emptystate import EmptyState
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.overview import parts as words
 from torchkeeper.gui.overview.figures import Figure, Figures
 from torchkeeper.gui.overview.looking import Looking
@@ -92,6 +93,7 @@ class OverviewPage(Page):
         self.show_button.clicked.connect(self.show_entries)
         self.list = PartList()
         self.map = Treemap()
+        explain(self.map, "treemap")
         self.map.setAccessibleName(self.tr("The parts, as a map"))
         self.map.opened.connect(lambda key: self._open(str(key[-1])))
         self.map.chosen.connect(lambda keys: self.list.select(str(key[-1]) for key in keys))

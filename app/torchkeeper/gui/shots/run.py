@@ -20,12 +20,14 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.engines import Engines
 from torchkeeper.gui.shots import (
+    scenes_activity,
     scenes_bundles,
     scenes_cleaning,
     scenes_copying,
     scenes_dialogs,
     scenes_doctor,
     scenes_inspector,
+    scenes_map,
     scenes_overview,
     scenes_profiles,
     scenes_recipes,
@@ -46,8 +48,10 @@ _PATIENCE = 60.0
 #: What is shown, by name; each takes pictures of several states.
 SCENES = {
     **scenes_window.SCENES,
+    **scenes_map.SCENES,
     **scenes_inspector.SCENES,
     **scenes_overview.SCENES,
+    **scenes_activity.SCENES,
     **scenes_bundles.SCENES,
     **scenes_copying.SCENES,
     **scenes_dialogs.SCENES,

@@ -125,6 +125,18 @@ def _help(stage: Stage) -> None:
     window = stage.window()
     window.show_shortcuts()
     stage.opened("shortcuts", window)
+    window.show_ideas()
+    stage.opened("ideas", window)
+    from PySide6.QtWidgets import QApplication, QWhatsThis
+
+    at = window.head.box
+    turn(0.3)
+    QWhatsThis.showText(at.mapToGlobal(at.rect().bottomLeft()), at.whatsThis(), at)
+    turn(0.2)
+    popup = next(x for x in QApplication.topLevelWidgets()
+                 if x.inherits("QWhatsThat") and x.isVisible())  # fmt: skip
+    stage.take("whats-this", popup)
+    QWhatsThis.hideText()
     window.show_about()
     stage.opened("about", window)
     text = (

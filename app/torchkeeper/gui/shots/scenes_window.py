@@ -62,6 +62,8 @@ def _bars(stage: Stage) -> None:
         user_error("place-unwritable", {"place": samples.PLACE, "why": "Permission denied"})
     )
     stage.take("window-error", window)
+    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    stage.take("window-error-remedies", window)
     window.error_bar.clear()
     window.engines.trouble.emit(
         UserError(
@@ -135,7 +137,7 @@ def _owners(stage: Stage) -> None:
 
 def _jobs(stage: Stage) -> None:
     window = stage.window()
-    _busy(window)
+    busy(window)
     stage.take("window-busy", window)
     for job in window.jobs.active:
         window.jobs.end(job, State.CANCELLED)
@@ -143,7 +145,14 @@ def _jobs(stage: Stage) -> None:
     window.jobs.begin(job)
     halfway(window, job)
     stage.take("window-importing", window)
-    window.jobs.end(job, State.CANCELLED)
+    window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)")
+    stage.take("window-job-done", window)
+    stage.close(window)
+    window = stage.window()
+    busy(window)
+    for job in window.jobs.active:
+        window.jobs.end(job, State.CANCELLED)
+    stage.take("window-job-failed", window)
     stage.close(window)
 
 
@@ -159,7 +168,8 @@ def halfway(window: Window, job: Job) -> None:
     window.jobs.touch(job)
 
 
-def _busy(window: Window) -> None:
+def busy(window: Window) -> None:
+    """One job is done, one has failed, and one runs."""
     jobs = window.jobs
     job = jobs.add("Export to torchinductor_ada.torchcache", "export", None)
     jobs.begin(job)
@@ -238,6 +248,9 @@ def _menus(stage: Stage) -> None:
     window = stage.window()
     window.actions_["group-kind"].trigger()
     window.table.select({entry.identity for entry in window.entries.shown()[2:7]})
+    for name in ("llama/gone.bin", "shared/bert-large.torchcache", "llama/nightly.torchcache"):
+        window.recent.note(f"/home/ada/{name}")
+    window.recent.look()
     turn(0.1)
     for title in ("File", "Edit", "Cache", "View", "Help"):
         menu = next(
@@ -246,11 +259,11 @@ def _menus(stage: Stage) -> None:
         )  # fmt: skip
         assert isinstance(menu, QMenu)
         stage.menu(f"menu-{title.lower()}", menu)
-        if title == "View":
-            for inner in ("Show only", "Group by", "Columns", "Theme"):
-                found = next(x.menu() for x in menu.actions() if inner in x.text().replace("&", ""))
-                assert isinstance(found, QMenu)
-                stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)
+        within = {"File": ("Open recent",), "View": ("Show only", "Group by", "Columns", "Theme")}
+        for inner in within.get(title, ()):
+            found = next(x.menu() for x in menu.actions() if inner in x.text().replace("&", ""))
+            assert isinstance(found, QMenu)
+            stage.menu(f"menu-{inner.partition(' ')[0].lower()}", found)
     for name, over in (("entries", window.table), ("places", window.places_pane.list)):
         window.context(name, over.viewport(), QPoint(40, 60))
         shown = [menu for menu in window.findChildren(QMenu) if menu.isVisible()]

@@ -10,8 +10,9 @@ from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.gui.table.cells import kind_words, verdict_words
-from torchkeeper.gui.table.ordering import Row, version
+from torchkeeper.gui.table.ordering import Row
 from torchkeeper.link import say
+from torchkeeper.link.versions import version
 from torchkeeper.link.words import printable
 
 #: By what rows can be grouped; the first is not at all.

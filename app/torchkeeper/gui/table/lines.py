@@ -18,7 +18,12 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.arrangement import MAX_PIECES, Arrangement, Change, Line, difference
 from torchkeeper.gui.table.cells import (
     COLUMNS,
+    DEVICE,
+    KEY,
     NUMBERS,
+    SIZE,
+    TORCH,
+    VERDICT,
     accessible_text,
     cell_text,
     header_text,
@@ -77,6 +82,8 @@ class LinesModel(QAbstractTableModel):
             return header_text(section)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
+        if role == Qt.ItemDataRole.WhatsThisRole:
+            return _idea(section)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -95,6 +102,8 @@ class LinesModel(QAbstractTableModel):
             return tooltip(entry, column)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return accessible_text(entry, column)
+        if role == Qt.ItemDataRole.WhatsThisRole:
+            return _idea(column)
         if role == SortRole:
             return SORT_KEYS[column](line)
         return None
@@ -217,3 +226,14 @@ def _heading(group: Group, column: int, role: int) -> Any:
     if role == Qt.ItemDataRole.AccessibleTextRole:
         return group.spoken
     return group if role == GroupRole else None
+
+
+def _idea(column: int) -> str:
+    """What a column is about, for What's This."""
+    # Loaded here: nobody asks before there is a table to ask about.
+    from torchkeeper.gui.help.ideas import whats_this
+
+    if column in (TORCH, DEVICE):
+        return whats_this("environment")
+    about = {VERDICT: "verdict", KEY: "key-factor", SIZE: "payload"}
+    return whats_this(about.get(column, "entry"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress
@@ -10,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
+from torchkeeper.link.versions import version
 from torchkeeper.stores.query import Query
 
 _KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -37,18 +37,6 @@ class Row:
         # of a server, which has no names, are there already.
         key = entry.key.lower()
         self.hay = f"{key}\n{self.low}" if name or key != entry.key else entry.key
-
-
-_NUMBER = re.compile(r"[0-9]{1,18}")
-
-
-@functools.lru_cache(maxsize=256)
-def version(text: str | None) -> tuple[Any, ...]:
-    """What a version of torch is sorted by; nothing comes first."""
-    if text is None:
-        return ()
-    parts = re.split(r"[.+]", text)
-    return tuple((0, int(x), "") if _NUMBER.fullmatch(x) else (1, 0, x) for x in parts)
 
 
 Key = Callable[[Row], Any]

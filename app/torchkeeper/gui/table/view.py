@@ -198,7 +198,7 @@ class EntryTable(QTableView):
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
         if most is None and self._chosen is not None:
             return self._chosen
-        lines = self._selected_lines(most)
+        lines = self.selected_lines(most)
         found = [line.entry for line in lines if isinstance(line, Row)][:most]
         if most is None:
             self._chosen = found
@@ -213,7 +213,12 @@ class EntryTable(QTableView):
     def _forget_chosen(self) -> None:
         self._chosen = self._chosen_size = None
 
-    def _selected_lines(self, most: int | None = None) -> list[Line]:
+    @property
+    def entries(self) -> EntriesModel:
+        """What it shows."""
+        return self._model
+
+    def selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
         selection = self.selectionModel().selection()
         parts = (selection.at(number) for number in range(selection.count()))
@@ -232,6 +237,17 @@ class EntryTable(QTableView):
         selection = self.selectionModel()
         selection.clearSelection()
         selection.select(self._ranges(self._model.rows_of(identities)), _SELECT)
+
+    def select_groups(self, groups: Iterable[Group]) -> None:
+        """Select all entries under these headings, which are not collapsed, and no others."""
+        found, last = QItemSelection(), self._model.columnCount() - 1
+        wanted = {group: len(group.rows) for group in groups}
+        for line, at in self._model.where(set(wanted)).items():
+            if isinstance(line, Group) and not line.collapsed and wanted[line]:
+                first = self._model.index(at + 1, 0)
+                found.append(QItemSelectionRange(first, self._model.index(at + wanted[line], last)))
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.selectionModel().select(found, flags)
 
     def _ranges(self, rows: Iterable[int]) -> QItemSelection:
         found = QItemSelection()
@@ -262,7 +278,7 @@ class EntryTable(QTableView):
     def _remember(self) -> None:
         current = self.currentIndex()
         self._kept = (
-            {line for line in self._selected_lines() if isinstance(line, Row)},
+            {line for line in self.selected_lines() if isinstance(line, Row)},
             self._model.lines[current.row()] if current.isValid() else None,
             self.verticalScrollBar().value(),
         )

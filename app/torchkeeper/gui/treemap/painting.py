@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from torchkeeper.gui.theme import Shades
 from torchkeeper.gui.treemap import colours
@@ -17,8 +17,8 @@ from torchkeeper.link import say
 #: Pixels between two tiles.
 GAP = 2
 _ROUND = 4.0
-#: Pixels between the edge of a tile and its text.
-_PAD = 10.0
+#: Pixels between the edge of a tile and its text, and where it is no wider than that.
+_PAD, _TIGHT, _SLIM = 10.0, 6.0, 110.0
 #: A name of which less than this is left says nothing.
 _FEWEST = 7
 #: A tile at least this large says more than its name and size; one at least that large says its
@@ -59,7 +59,8 @@ class Writer:
         """What to write: the name, cut short between letters, and below it the size, where there
         is room for all of it; in a large tile what else there is.
         """
-        room, high = box.width() - 2 * _PAD, box.height()
+        beside = _PAD if box.width() > _SLIM else _TIGHT
+        room, high = box.width() - 2 * beside, box.height()
         if room < self._narrowest or high < self._lowest + 4:
             return []
         font = self._large if box.width() >= _WIDE[0] and high >= _WIDE[1] else self._bold
@@ -67,15 +68,15 @@ class Writer:
         name = metrics.elidedText(tile.name, Qt.TextElideMode.ElideRight, room)
         if name != tile.name and len(name) < _FEWEST:
             return []
-        pad = min(_PAD - 2, (high - self._lowest) / 2)
-        left, top = box.left() + _PAD, box.top() + pad
+        left, top = box.left() + beside, box.top() + min(beside - 2, (high - self._lowest) / 2)
         found = [Line(name, QPointF(left, top + metrics.ascent()), font)]
         top += math.ceil(metrics.height()) + 1
+        metrics = self._metrics[id(self._plain)]
         more = [say.size(tile.bytes)]
         if box.width() >= _ROOMY[0] and high >= _ROOMY[1]:
-            entries = say.count(tile.entries, "entry", "entries")
-            more += [f"{entries} · {share}" if tile.entries != 1 else share]
-        metrics = self._metrics[id(self._plain)]
+            entries = say.count(tile.entries, "entry", "entries") if tile.entries != 1 else ""
+            both = " · ".join(filter(None, (entries, share)))
+            more += [both] if metrics.horizontalAdvance(both) <= room else [entries, share]
         for text in more:
             if top + metrics.height() > box.bottom() - 4 or metrics.horizontalAdvance(text) > room:
                 break
@@ -100,7 +101,7 @@ def depth(size: float, largest: float) -> int:
     return min(colours.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
 
 
-def paint_tile(painter: QPainter, box: QRectF, ground: str, ink: str, lines: list[Line]) -> None:
+def paint_tile(painter: QPainter, box: QRectF, ground: str) -> None:
     """Draw one tile. The painter has no pen."""
     if box.width() <= 0 or box.height() <= 0:
         return
@@ -110,13 +111,22 @@ def paint_tile(painter: QPainter, box: QRectF, ground: str, ink: str, lines: lis
         painter.drawRect(box)
     else:
         painter.drawRoundedRect(box, bend, bend)
-    if not lines:
-        return
-    painter.setPen(QColor(ink))
-    for line in lines:
-        painter.setFont(line.font)
-        painter.drawText(line.at, line.text)
-    painter.setPen(Qt.PenStyle.NoPen)
+
+
+def write(painter: QPainter, ink: str, lines: list[Line]) -> None:
+    """Write into a tile, and leave the painter without a pen."""
+    if lines:
+        painter.setPen(QColor(ink))
+        for line in lines:
+            painter.setFont(line.font)
+            painter.drawText(line.at, line.text)
+        painter.setPen(Qt.PenStyle.NoPen)
+
+
+def paint_shrunk(painter: QPainter, box: QRectF, shades: Shades) -> None:
+    """Hatch the tile that is drawn smaller than it is."""
+    painter.setBrush(QBrush(QColor(shades.line), Qt.BrushStyle.BDiagPattern))
+    painter.drawRoundedRect(box, _ROUND, _ROUND)
 
 
 def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, partly: bool = False) -> None:

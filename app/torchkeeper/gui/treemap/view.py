@@ -36,7 +36,7 @@ _ARROWS = {
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-class Treemap(QWidget):
+class Treemap(speaking.Heard):
     """Shows tiles. It tells what the user selects and opens, and does nothing itself but show what
     is behind the tile of the smallest ones.
     """
@@ -47,6 +47,8 @@ class Treemap(QWidget):
     chosen = Signal(list)
     #: Out of what was gone into last: Backspace.
     up = Signal()
+    #: What is shown now is what was behind the tile of the smallest ones, or is not any more.
+    turned = Signal()
     #: A context menu is asked for, at this point of the map.
     menu_asked = Signal(QPoint)
 
@@ -86,6 +88,8 @@ class Treemap(QWidget):
         self._at = self._number(current.key) if current is not None else -1
         self._hovered = -1
         self._lay_out()
+        if self._at < 0 and self.hasFocus() and self._boxes:
+            self._at = 0
         self._tell()
 
     def select(self, keys: Iterable[Key], partly: Iterable[Key] = ()) -> None:
@@ -165,9 +169,11 @@ class Treemap(QWidget):
         asked = (room, scale, theme.shades().dark)
         if self._laid_for == asked:
             return
+        moved = self._laid_for is None or self._laid_for[:2] != asked[:2]
         current = self._folded.tiles[self._at].key if self.current is not None else None
         tiles, rest = self._given
-        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"))
+        hint = self.tr("A double click, or Enter, shows them")
+        self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"), hint)
         self._total = sum(tile.bytes for tile in folded.tiles)
         # What stands for the rest may be the largest.
         order = sorted(range(len(folded.sizes)), key=lambda n: -folded.sizes[n])
@@ -181,14 +187,17 @@ class Treemap(QWidget):
         self._laid_for, self._picture = asked, None
         if current is not None:
             self._at = next((n for n, t in enumerate(folded.tiles) if t.key == current), -1)
-        self._hovered = -1
+        if moved:
+            self._hovered = -1
 
     def _forget(self) -> None:
         self._laid_for = self._picture = None
         self.update()
 
     def _dress(self) -> None:
-        self._forget()
+        # Where tiles are stays the same.
+        self._picture = None
+        self.update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -197,7 +206,7 @@ class Treemap(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self._forget()
+            self._dress()
 
     # Painting.
 
@@ -215,7 +224,10 @@ class Treemap(QWidget):
                 self._folded.tiles, self._boxes, self._grounds, strict=True
             ):
                 lines = writer.lines(tile, box, speaking.share(tile, self._total))
-                painting.paint_tile(painter, box, ground, ink, lines)
+                painting.paint_tile(painter, box, ground)
+                if self._folded.shrunk and tile is self._folded.tiles[-1]:
+                    painting.paint_shrunk(painter, box, theme.shades())
+                painting.write(painter, ink, lines)
         return picture
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -274,13 +286,16 @@ class Treemap(QWidget):
             self._at = 0
             self._show(self._folded.smaller, rest)
             self._go(0)
+            self.turned.emit()
         else:
             self.opened.emit(tile.key)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Out of what was gone into last, as Backspace does."""
         if self._above:
             self._show(*self._above.pop())
             self._go(len(self._folded.tiles) - 1)
+            self.turned.emit()
         else:
             self.up.emit()
 
@@ -289,7 +304,7 @@ class Treemap(QWidget):
         key, count = Qt.Key(event.key()), len(self._boxes)
         current = self.current
         if key == Qt.Key.Key_Backspace:
-            self._leave()
+            self.leave()
         elif not count:
             super().keyPressEvent(event)
         elif key in _ARROWS:
@@ -365,7 +380,9 @@ class Treemap(QWidget):
                 event.ignore()
             else:
                 where: QRect = self._boxes[number].toAlignedRect()
-                text = forms.tip(speaking.told(self._folded.tiles[number], self._total))
+                tile = self._folded.tiles[number]
+                shrunk = self._folded.shrunk and tile is self._folded.tiles[-1]
+                text = forms.tip(speaking.told(tile, self._total, shrunk=shrunk))
                 QToolTip.showText(event.globalPos(), text, self, where)
             return True
         return super().event(event)

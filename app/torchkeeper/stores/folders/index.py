@@ -59,7 +59,6 @@ class Index:
         self._place = place
         self._known: dict[tuple[str, str], Known] = {}
         self._new: list[tuple[Item, Known]] = []
-        self._seen: set[tuple[str, str]] = set()
         self._db: sqlite3.Connection | None = None
         self._opening: threading.Thread | None = None
         if file:
@@ -100,11 +99,11 @@ class Index:
             self._known[kind, path] = Known(mark, sha256, problem, about)
 
     def get(self, item: Item) -> Known | None:
-        """What is kept of an item, if its files are still the same."""
+        """What is kept of an item, if its files are still the same; told once: a big folder has
+        half a million of them, and whoever asks keeps what it needs.
+        """
         self._opened()
-        identity = (item.kind, _key(item.path))
-        self._seen.add(identity)
-        known = self._known.get(identity)
+        known = self._known.pop((item.kind, _key(item.path)), None)
         return known if known and known.signature == signature(item) else None
 
     def add(self, item: Item, known: Known) -> None:
@@ -118,7 +117,7 @@ class Index:
     def finish(self) -> None:
         """Write what is new and forget what has vanished; to be called after a whole listing."""
         self._opened()
-        gone = self._known.keys() - self._seen
+        gone = self._known.keys()  # nobody has asked for
         if self._new or gone:
             self._write(gone)
         self.close()

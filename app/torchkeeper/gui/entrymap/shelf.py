@@ -1,0 +1,79 @@
+"""The part of the entries' page that holds the table, and above it the map where it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtWidgets import QSplitter, QWidget
+
+#: Where it is kept whether the map is wanted, and how high it is.
+SHOWN, HEIGHT = "map/shown", "map/height"
+#: Pixels of it where nobody said otherwise.
+_HIGH = 240
+
+
+class Shelf(QSplitter):
+    """Remembers whether the map is shown, and how high. It is made when it is first wanted."""
+
+    #: The map was made and stands where it belongs.
+    placed = Signal()
+
+    def __init__(self, settings: QSettings, table: QWidget, make: Callable[[], QWidget]) -> None:
+        super().__init__(Qt.Orientation.Vertical)
+        self._settings = settings
+        self._make = make
+        self._map: QWidget | None = None
+        #: Whether it is wanted, and whether there is anything that it could show.
+        self._wanted = False
+        self._of_use = False
+        self.addWidget(table)
+        self.setChildrenCollapsible(False)
+        self.setStretchFactor(0, 1)
+        self.splitterMoved.connect(lambda *_: self._moved())
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the map is shown where there is anything to show."""
+        return self._wanted
+
+    def restore(self) -> None:
+        """As it was left."""
+        if str(self._settings.value(SHOWN) or "") == "true":
+            self.want(True)
+
+    def want(self, wanted: bool) -> None:
+        """Show the map from now on, or hide it."""
+        self._wanted = wanted
+        self._settings.setValue(SHOWN, "true" if wanted else "false")
+        self._show()
+
+    def stand_by(self, of_use: bool) -> None:
+        """Whether there are entries; where not, the map waits for some."""
+        if of_use != self._of_use:
+            self._of_use = of_use
+            self._show()
+
+    def _show(self) -> None:
+        shown = self._wanted and self._of_use
+        if self._map is None:
+            if not shown:
+                return
+            self._map = self._make()
+            self.insertWidget(0, self._map)
+            self.setStretchFactor(0, 0)
+            self.setStretchFactor(1, 1)
+            high = self._kept_height()
+            self.setSizes([high, max(1, self.height() - high)])
+            self.placed.emit()
+        self._map.setVisible(shown)
+
+    def _kept_height(self) -> int:
+        try:
+            return int(str(self._settings.value(HEIGHT) or _HIGH))
+        except ValueError:
+            return _HIGH
+
+    def _moved(self) -> None:
+        if self._map is not None and not self._map.isHidden():
+            self._settings.setValue(HEIGHT, self._map.height())

@@ -1,0 +1,131 @@
+"""The ideas that one meets in the window, in a few sentences each."""
+
+from __future__ import annotations
+
+import html
+from typing import NamedTuple
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QWidget
+
+
+class Idea(NamedTuple):
+    """What it is called, and what it means."""
+
+    id: str
+    name: str
+    text: str
+
+
+_N = QT_TRANSLATE_NOOP
+
+
+def _n(text: str) -> str:
+    return str(_N("Ideas", text))
+
+
+#: Under headings, in an order in which they can be read.
+IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
+    (_n("What there is"), (
+        Idea("place", _n("Place"), _n(
+            "Where entries live: a cache folder, a Redis server or a bundle file. All three hold "
+            "the very same payloads, so entries can be copied from any of them to any other.")),
+        Idea("entry", _n("Entry"), _n(
+            "One thing that torch.compile has kept: a compiled graph, a kernel, a file of "
+            "generated code, a choice of autotuning. It has a kind, a key and a payload. One key "
+            "may have several payloads, each of which is an entry of its own.")),
+        Idea("payload", _n("Payload"), _n(
+            "The bytes that PyTorch itself reads. They are read here without being run: a payload "
+            "that is loaded by PyTorch can run code, as any pickle can.")),
+        Idea("needs", _n("Needs, and needed by"), _n(
+            "Entries are made of each other: an AOTAutograd entry names the FX graphs it needs, "
+            "and a graph the code and the kernels that were built for it. If one of them is "
+            "missing, PyTorch compiles again.")),
+        Idea("orphan", _n("Orphan"), _n(
+            "An entry that nothing in its place needs any more, because what named it was removed. "
+            "It does no harm but takes room, and can be purged.")),
+        Idea("filter", _n("Filter"), _n(
+            "Shows only some of the entries. Words look in names and keys; kind:triton, size>10M, "
+            "age>30d and torch:2.9 compare fields; is:stale, is:broken and is:orphan find what is "
+            "of no use. A minus in front of a word turns it around.")),
+        Idea("treemap", _n("Treemap"), _n(
+            "A picture of what takes the room: each rectangle is a group of entries, and as large "
+            "as their bytes. Double-click or press Enter to look into one, Backspace to come "
+            "back.")),
+        Idea("trash", _n("Trash"), _n(
+            "Purging moves files within the place, where no PyTorch finds them, so that Undo can "
+            "put them back. Nothing is freed before the trash is emptied. Of a server nothing can "
+            "be put back.")),
+    )),
+    (_n("Whether it is of use"), (
+        Idea("environment", _n("Environment"), _n(
+            "A Python interpreter with its torch, and the machine under it: GPU, CPU, driver. "
+            "Verdicts are always about one, since an entry is only good for what made it.")),
+        Idea("verdict", _n("Verdict"), _n(
+            "Whether a program that runs in the chosen environment will find the entry: usable, "
+            "conditional, unknown, stale or broken, always with reasons. It is worked out from "
+            "what the entry records of its key; nothing is compiled or run for it.")),
+        Idea("usable", _n("Usable"), _n(
+            "A program that leaves the environment's settings as they are finds the entry, and "
+            "compiles nothing.")),
+        Idea("conditional", _n("Conditional"), _n(
+            "A program finds the entry if it meets a condition: the same number of threads, say, "
+            "or max_autotune switched on. The inspector says which, and what the program must do. "
+            "That is no fault.")),
+        Idea("unknown", _n("Unknown"), _n(
+            "The entry does not record enough to tell whether it will be found. It is said so "
+            "rather than guessed. Verify measures it.")),
+        Idea("stale", _n("Stale"), _n(
+            "No program finds the entry in this environment: another torch, GPU or Triton made it. "
+            "It may still be good elsewhere, so look at who else uses the place before you purge "
+            "it.")),
+        Idea("broken", _n("Broken"), _n(
+            "The entry is damaged, or lacks something that it needs. PyTorch passes over it, and "
+            "compiles again.")),
+        Idea("key-factor", _n("Key factor"), _n(
+            "One of the hundreds of facts that PyTorch hashes into a key: the graph, the shapes of "
+            "inputs, torch's version, the GPU, each setting. If a single one differs, the key does "
+            "and nothing is found. Compare shows which.")),
+    )),
+    (_n("Filling and sharing"), (
+        Idea("recipe", _n("Recipe"), _n(
+            "A small file that says what to compile: a function and its example inputs, a script, "
+            "an eager operator, a Triton kernel. Warm runs recipes ahead of time, so that the "
+            "first call of a program is fast.")),
+        Idea("bundle", _n("Bundle"), _n(
+            "One file of entries (.torchcache) that can be sent to another machine, with a list of "
+            "what is in it and who made it. It can be signed. Before one is written, it is "
+            "searched for passwords and keys.")),
+        Idea("mega-cache", _n("Mega-cache"), _n(
+            "What PyTorch's own save_cache_artifacts writes. It holds graphs and choices, but no "
+            "built C++ objects, no torch version and no signature: on a CPU everything is built "
+            "again. It can be imported here like a bundle.")),
+    )),
+)  # fmt: skip
+
+_BY_ID = {idea.id: idea for _, some in IDEAS for idea in some}
+
+
+def tr(text: str) -> str:
+    """The translation of a text of the table."""
+    return QCoreApplication.translate("Ideas", text)
+
+
+def of(ident: str) -> Idea:
+    """An idea, translated."""
+    idea = _BY_ID[ident]
+    return idea._replace(name=tr(idea.name), text=tr(idea.text))
+
+
+def whats_this(*idents: str) -> str:
+    """Ideas as the text of What's This."""
+    parts = []
+    for idea in map(of, idents):
+        parts.append(f"<p><b>{html.escape(idea.name)}</b><br>{html.escape(idea.text)}</p>")
+    return "".join(parts)
+
+
+def explain(what: QWidget | QAction, *idents: str) -> None:
+    """Have What's This of a widget or an action say what ideas mean."""
+    what.setWhatsThis(whats_this(*idents))

@@ -1,0 +1,34 @@
+"""The language of the window: that of the session, where there is a translation into it."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+
+from torchkeeper.link import tongue
+
+#: Translations are files of this name and the language, made by packaging/translations.
+NAME = "torchkeeper"
+
+
+def install(app: QCoreApplication, locale: QLocale | None = None, folder: str = "") -> bool:
+    """Have everything translated; whether there is a translation.
+
+    folder: where to look for it; by default in the resources of the package.
+    """
+    locale = locale or QLocale()
+    own = QTranslator(app)
+    if folder:
+        found = own.load(locale, NAME, "_", folder)
+    else:
+        with as_file(files("torchkeeper.resources") / "translations") as ours:
+            found = own.load(locale, NAME, "_", str(ours))
+    if not found:
+        return False
+    qt = QTranslator(app)
+    if qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        app.installTranslator(qt)
+    app.installTranslator(own)
+    tongue.use(lambda text: QCoreApplication.translate(tongue.CONTEXT, text))
+    return True

@@ -1,0 +1,102 @@
+"""Help within the window: every idea has words, and is explained where one meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QWhatsThis, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, settle, type_in
+from torchkeeper.gui.environments import KEY
+from torchkeeper.gui.help import ideas
+from torchkeeper.gui.help.page import IdeasDialog
+from torchkeeper.gui.shots import sample_overview, samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.table.cells import COLUMNS
+from torchkeeper.gui.treemap.view import Treemap
+from torchkeeper.gui.window import Window
+
+EVERY = [idea for _, some in ideas.IDEAS for idea in some]
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
+    """The window over the samples, with verdicts and the inspector."""
+    engines = SampleEngines()
+    engines.overviewed = sample_overview.few()
+    settings.setValue(KEY, samples.PYTHON)
+    settings.setValue("inspector/shown", "true")
+    made = Window(settings, engines)
+    made.resize(1640, 900)
+    made.show()
+    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
+    made.later.start()
+    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
+    usable = made.here.bar.buttons["usable"]
+    qtbot.waitUntil(usable.isVisible, timeout=PATIENCE)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def test_every_idea_has_a_short_text() -> None:
+    assert len({idea.id for idea in EVERY}) == len(EVERY) >= 18
+    for idea in EVERY:
+        assert 60 < len(idea.text) <= 500, idea.id
+        assert 1 <= idea.text.count(". ") + idea.text.endswith(".") <= 4, idea.id
+        assert "<" not in idea.text and idea.name
+
+
+def test_each_is_explained_by_something_that_is_seen(qtbot: QtBot, window: Window) -> None:
+    wanted = {ideas.whats_this(idea.id): idea.id for idea in EVERY}
+    said = ""
+    for ident in ("overview", "entries"):
+        page = window.show_page(ident)
+        if ident == "overview":
+            (treemap,) = page.findChildren(Treemap)
+            qtbot.waitUntil(treemap.isVisible, timeout=PATIENCE)
+        else:
+            window.table.selectRow(2)
+        settle(qtbot)
+        seen = [w for w in window.findChildren(QWidget) if w.isVisible() and w.whatsThis()]
+        said += "".join(widget.whatsThis() for widget in seen)
+    header = window.table.horizontalHeader()
+    role, across = Qt.ItemDataRole.WhatsThisRole, Qt.Orientation.Horizontal
+    for column in range(len(COLUMNS)):
+        if not header.isSectionHidden(column):
+            said += str(window.entries.headerData(column, across, role))
+    for action in window.tools.actions():
+        said += action.whatsThis()
+    assert [ident for text, ident in wanted.items() if text not in said] == []
+
+
+def test_a_click_in_that_mode_explains(qtbot: QtBot, window: Window) -> None:
+    window.actions_["entries"].trigger()
+    window.actions_["whats-this"].trigger()
+    assert QWhatsThis.inWhatsThisMode()
+    assert "press Esc" in window.statusBar().currentMessage()
+    QWhatsThis.leaveWhatsThisMode()
+    window.head.box.setFocus()
+    qtbot.keyClick(window.head.box, Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)  # type: ignore[no-untyped-call]
+    index = window.entries.index(0, 2)
+    assert "<b>Verdict</b>" in index.data(Qt.ItemDataRole.WhatsThisRole)
+    QWhatsThis.leaveWhatsThisMode()
+    QWhatsThis.hideText()
+
+
+def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
+    window.actions_["ideas"].trigger()
+    (dialog,) = window.findChildren(IdeasDialog)
+    said = dialog.view.toPlainText()
+    assert all(idea.name in said and idea.text in said for idea in EVERY)
+    type_in(qtbot, dialog.search, "save_cache")
+    assert "Mega-cache" in dialog.view.toPlainText()
+    assert "Orphan" not in dialog.view.toPlainText()
+    dialog.search.setText("no such idea")
+    assert dialog.view.toPlainText().strip() == "No idea has these words."
+    dialog.accept()

@@ -1,0 +1,271 @@
+"""The desktop is told of long jobs that end while nobody is at the window.
+
+The bus is a real dbus-daemon, on which a small service stands in for a desktop's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow
+from torchkeeper.gui.desktop import front
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.notifying import SETTING
+from torchkeeper.gui.window import Window
+from torchkeeper.link.desktop import dbus
+from torchkeeper.link.desktop.notifications import Note, Notifications
+from torchkeeper.link.words import UserError
+
+
+class Desktop:
+    """A session bus with a notification service, and what an eavesdropper says of it."""
+
+    def __init__(self, address: str) -> None:
+        env = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": address}
+        self._heard: list[Any] = []
+        self.service = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "tests.gui.notification_service"],
+            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+        )  # fmt: skip
+        assert self.service.stdout is not None
+        assert self.service.stdout.readline() == "ready\n"
+        os.set_blocking(self.service.stdout.fileno(), False)
+        self._rest = ""
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        assert self.service.stdout is not None
+        with contextlib.suppress(TypeError):  # nothing is there
+            self._rest += self.service.stdout.read() or ""
+        *whole, self._rest = self._rest.split("\n")
+        names = ("number", "app", "replaces", "icon", "summary", "body", "actions", "hints", "for")
+        self._heard += [dict(zip(names, json.loads(line), strict=True)) for line in whole]
+        return self._heard
+
+    def click(self, number: int, token: str) -> None:
+        assert self.service.stdin is not None
+        self.service.stdin.write(f"{number} {token}\n")
+
+    def end(self) -> None:
+        self.service.kill()
+        self.service.communicate()
+
+
+@pytest.fixture
+def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a bus of this test only, which this process and its children use."""
+    assert shutil.which("dbus-daemon"), "dbus-daemon is missing: run packaging/test"
+    folder = tempfile.mkdtemp(prefix="tk-", dir="/tmp")
+    conf = Path(folder, "conf")
+    conf.write_text(
+        '<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" '
+        '"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd"><busconfig>'
+        f"<type>session</type><listen>unix:path={folder}/bus</listen><auth>EXTERNAL</auth>"
+        '<policy context="default"><allow send_destination="*" eavesdrop="true"/>'
+        '<allow eavesdrop="true"/><allow own="*"/></policy></busconfig>'
+    )
+    daemon = subprocess.Popen(
+        ["dbus-daemon", f"--config-file={conf}", "--nofork", "--print-address=1"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().strip()
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+    yield address
+    daemon.kill()
+    daemon.communicate()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def desktop(bus: str) -> Iterator[Desktop]:
+    made = Desktop(bus)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user is at another program's window: the offscreen platform knows of no others."""
+    monkeypatch.setattr(front, "in_front", lambda: False)
+
+
+def ended(window: Window, title: str, took: float, state: State, **about: Any) -> Job:
+    """A job that ends now, and began so many seconds ago."""
+    job = window.jobs.add(title, "warm", None)
+    window.jobs.begin(job)
+    job.started = time.time() - took
+    window.jobs.end(job, state, **about)
+    return job
+
+
+RAISES = pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", extend=True)
+
+
+@RAISES
+@pytest.mark.usefixtures("away")
+def test_a_long_job_is_told_and_a_click_shows_it(
+    qtbot: QtBot, open_window: OpenWindow, desktop: Desktop
+) -> None:
+    window = open_window()
+    ended(window, "Short", 9, State.DONE)
+    ended(window, "Given up", 90, State.CANCELLED)
+    long = ended(window, "Warm <b>a&b</b>", 75, State.DONE, note="3 graphs: 0 hit, 3 missed")
+    error = UserError("The disk is full.", "", "", code="x")
+    ended(window, "Export", 11, State.FAILED, error=error)
+    qtbot.waitUntil(lambda: len(desktop.shown) == 2, timeout=PATIENCE)
+    first, second = desktop.shown
+    assert first["summary"] == "Done: Warm <b>a&b</b>", "a summary has no markup"
+    assert first["body"] == "3 graphs: 0 hit, 3 missed · it took 75.0 s"
+    assert (first["app"], first["icon"], first["actions"]) == (
+        "Torchkeeper", "torchkeeper", ["default", "Show the job"],
+    )  # fmt: skip
+    assert dict(first["hints"]) == {"desktop-entry": "torchkeeper", "urgency": 1}
+    assert second["summary"] == "Failed: Export"
+    assert second["body"] == "The disk is full. · it took 11.0 s"
+    window.showMinimized()
+    desktop.click(first["number"], "tok-9")
+    qtbot.waitUntil(lambda: window.activity.job is long, timeout=PATIENCE)
+    assert not window.isMinimized() and window.activity.isVisible()
+    assert os.environ.pop("XDG_ACTIVATION_TOKEN") == "tok-9"
+
+
+@pytest.mark.usefixtures("away")
+def test_a_switch_that_is_remembered(
+    qtbot: QtBot, open_window: OpenWindow, desktop: Desktop
+) -> None:
+    window = open_window()
+    switch = window.actions_["notify"]
+    qtbot.waitUntil(switch.isChecked, timeout=PATIENCE)
+    switch.trigger()
+    qtbot.waitUntil(lambda: not switch.isChecked(), timeout=PATIENCE)
+    ended(window, "Unwanted", 60, State.DONE)
+    window.settings.sync()
+    assert "[notify]\njobs=false\n" in Path(window.settings.fileName()).read_text()
+    assert SETTING == "notify/jobs"
+    switch.trigger()
+    qtbot.waitUntil(switch.isChecked, timeout=PATIENCE)
+    ended(window, "Wanted", 60, State.DONE)
+    qtbot.waitUntil(lambda: bool(desktop.shown), timeout=PATIENCE)
+    assert [one["summary"] for one in desktop.shown] == ["Done: Wanted"]
+
+
+def test_nobody_is_told_who_is_at_the_window(
+    qtbot: QtBot, open_window: OpenWindow, desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = open_window()
+    window.activateWindow()
+    qtbot.waitUntil(front.in_front, timeout=PATIENCE)
+    ended(window, "Seen", 60, State.DONE)
+    monkeypatch.setattr(front, "in_front", lambda: False)
+    ended(window, "Unseen", 60, State.DONE)
+    qtbot.waitUntil(lambda: bool(desktop.shown), timeout=PATIENCE)
+    assert [one["summary"] for one in desktop.shown] == ["Done: Unseen"]
+
+
+@pytest.mark.usefixtures("away")
+def test_the_last_job_of_a_window_that_is_gone_is_told(
+    qtbot: QtBot, open_window: OpenWindow, desktop: Desktop
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Left alone", "export", None)
+    window.jobs.begin(job)
+    job.started = time.time() - 60
+    window.leave_jobs()
+    assert not window.isVisible()
+    window.jobs.end(job, State.DONE)
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.notifier.notifications.join(10)
+    [told] = desktop.shown
+    assert told["summary"] == "Done: Left alone" and told["actions"] == []
+
+
+@pytest.mark.usefixtures("away")
+@pytest.mark.parametrize("how", ["none", "gone", "silent", "nobody-there", "nonsense"])
+def test_without_a_desktop_that_answers_the_window_is_marked_and_nothing_waits(
+    qtbot: QtBot, open_window: OpenWindow, how: str, monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    folder = tempfile.mkdtemp(prefix="tk-", dir="/tmp")
+    monkeypatch.setattr(dbus, "PATIENCE", 0.5)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+    with socket.socket(socket.AF_UNIX) as line:
+        if how == "none":
+            monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+        elif how == "nobody-there":
+            request.getfixturevalue("bus")
+        else:
+            monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={folder}/b%75s")
+            if how != "gone":
+                line.bind(f"{folder}/bus")
+                line.listen()
+        marked: list[object] = []
+        monkeypatch.setattr(QApplication, "alert", marked.append)
+        window = open_window()
+        began = time.perf_counter()
+        ended(window, "Long", 60, State.DONE)
+        assert time.perf_counter() - began < 0.2, "the main thread waits for nobody"
+        if how == "nonsense":
+            caller, _ = line.accept()
+            caller.sendall(b"OK 1234\r\n" + b"\xff" * 4096)
+        qtbot.waitUntil(lambda: marked == [window], timeout=PATIENCE)
+        if how == "nonsense":
+            caller.close()
+    shutil.rmtree(folder)
+
+
+def test_the_bus_itself_reads_what_is_sent(desktop: Desktop, bus: str) -> None:
+    """Decoded by libdbus: dbus-monitor prints each argument with its type."""
+    monitor = subprocess.Popen(
+        ["dbus-monitor", "--address", bus, "member=Notify"], stdout=subprocess.PIPE, text=True
+    )
+    assert monitor.stdout is not None
+    line = monitor.stdout.readline()  # it is there
+    notes = Notifications(lambda *_: None, lambda *_: None)
+    notes.show(Note("Ä", "b", 1, "c"))
+    said = ""
+    while "int32 -1" not in said:
+        line = monitor.stdout.readline()
+        assert line
+        said += line
+    notes.stop()
+    notes.join(10)
+    monitor.kill()
+    monitor.communicate()
+    words = " ".join(said.split())
+    assert 'string "Torchkeeper" uint32 0 string "torchkeeper" string "Ä" string "b"' in words
+    assert 'array [ string "default" string "c" ]' in words
+    assert 'string "urgency" variant byte 1' in words
+
+
+@pytest.mark.parametrize(
+    "signature", ["a", "(", "(s", "aaaaaaaaaaaaaaaaaaaaaaaas", "z", "a{s", "a()"]
+)
+def test_no_type_is_read_that_is_none(signature: str) -> None:
+    with pytest.raises(ValueError, match="type"):
+        dbus._split(signature)
+
+
+def test_values_that_are_cut_short_are_refused() -> None:
+    data = bytearray()
+    dbus._put(data, "a{sv}", {"k": ("as", ["x", "y"]), "n": ("x", -5)})
+    whole = dbus._Reader(bytes(data), "<", 0).read("a{sv}")
+    assert whole == [["k", ["x", "y"]], ["n", -5]]
+    for size in range(len(data)):
+        with pytest.raises(ValueError):
+            dbus._Reader(bytes(data[:size]), "<", 0).read("a{sv}")

@@ -1,0 +1,118 @@
+"""The sums of an overview: by any dimension, within others, and of what came wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torchkeeper.link.overviewing import DIMENSIONS, Overview
+
+
+def row(place: str = "/a", kind: str = "fxgraph", **more: Any) -> dict[str, Any]:
+    about = {"torch": "2.9.1", "age": "day", "verdict": "usable", "entries": 1, "bytes": 10}
+    return {"place": place, "kind": kind, **about, "compile_s": 1.5, "timed": 1, **more}
+
+
+def could(reason: str, entries: int, size: int, place: str = "/a", why: Any = None) -> Any:
+    return {"reclaim": reason, "place": place, "entries": entries, "bytes": size, "why": why}
+
+
+@pytest.fixture
+def sums() -> Overview:
+    found = Overview()
+    found.add([row(), row(kind="triton", torch="", verdict="stale", compile_s=0.0, timed=0)])
+    found.add([row(place="/b", torch="2.10.0", age="older", verdict="conditional", entries=3)])
+    found.add([row(place="/b", kind="code", verdict="", age="", entries=5, bytes=50, timed=0)])
+    found.add([row(entries=2, bytes=5)])
+    for place in ("/b", "/a"):
+        found.told({"place": place})
+    return found
+
+
+def values(sums: Overview, by: str, **within: str) -> list[tuple[str, int]]:
+    return [(part.value, part.totals.entries) for part in sums.groups(by, within)]
+
+
+def test_parts_by_each_dimension(sums: Overview) -> None:
+    assert values(sums, "place") == [("/b", 8), ("/a", 4)], "in the order in which they were told"
+    assert values(sums, "kind") == [("fxgraph", 6), ("code", 5), ("triton", 1)]
+    assert values(sums, "torch") == [("2.10.0", 3), ("2.9.1", 8), ("", 1)], "newest first"
+    assert values(sums, "age") == [("day", 4), ("older", 3), ("", 5)]
+    assert values(sums, "verdict") == [("usable", 3), ("conditional", 3), ("stale", 1), ("", 5)]
+    for by in DIMENSIONS:
+        assert sum(count for _, count in values(sums, by)) == sums.totals.entries == 12
+    with pytest.raises(ValueError, match="not in tuple"):
+        sums.groups("colour")
+
+
+def test_parts_within_others(sums: Overview) -> None:
+    assert values(sums, "kind", place="/a") == [("fxgraph", 3), ("triton", 1)]
+    assert values(sums, "torch", place="/a", kind="fxgraph") == [("2.9.1", 3)]
+    assert values(sums, "kind", torch="") == [("triton", 1)]
+    assert values(sums, "kind", place="/c") == []
+    assert sums.total({"place": "/b", "age": "older"}).entries == 3
+
+
+def test_the_share_is_of_what_was_judged(sums: Overview) -> None:
+    totals = sums.totals
+    assert (totals.judged, totals.usable) == (7, 6)
+    assert totals.share == pytest.approx(6 / 7)
+    assert (totals.judged_bytes, totals.usable_bytes) == (35, 25)
+    assert totals.share_bytes == pytest.approx(25 / 35)
+    assert (totals.compile_s, totals.timed) == (6.0, 3)
+    code = sums.total({"kind": "code"})
+    assert (code.share, code.share_bytes) == (None, None)
+    assert Overview().totals.share is None
+
+
+def test_what_could_go_and_what_nobody_knows() -> None:
+    sums = Overview()
+    unknown = {"code": "use-unknown", "params": {"server": "redis://h"}}
+    sums.add([could("stale", 2, 200), could("unused", 1, 10), could("total", 2, 200)])
+    sums.add([could("trash", 4, 40), could("unused", 0, 0, "redis://h", unknown)])
+    sums.add([could("stale", 1, 1, "redis://h"), could("total", 1, 1, "redis://h")])
+    assert list(sums.reclaim()) == ["stale", "unused", "trash"]
+    assert sums.reclaim()["stale"][:2] == (3, 201)
+    assert sums.reclaim()["unused"] == (1, 10, None)
+    why = sums.reclaim("redis://h")["unused"].why
+    assert why is not None
+    assert why.code == "use-unknown"
+    assert sums.reclaimable()[:2] == (7, 241)
+    assert sums.reclaimable("/a")[:2] == (6, 240)
+    sums.forget("/a")
+    assert sums.reclaimable()[:2] == (1, 1)
+
+
+def test_places_are_counted_left_out_or_failed() -> None:
+    sums = Overview()
+    sums.told({"place": "/a", "entries": 3, "free_bytes": 5, "total_bytes": 9, "disk": "1"})
+    same = {"code": "place-same", "params": {"place": "/b", "other": "/a"}}
+    sums.told({"place": "/b", "problem": same})
+    sums.told({"place": "/c", "problem": {"code": "place-missing", "params": {"place": "/c"}}})
+    # What is free changes while places are looked at.
+    sums.told({"place": "/d", "free_bytes": 4, "total_bytes": 9, "disk": "1"})
+    state = [(one.place, one.left_out, one.failed) for one in sums.places.values()]
+    assert state == [
+        ("/a", False, False), ("/b", True, False), ("/c", False, True), ("/d", False, False)
+    ]  # fmt: skip
+    assert str(sums.places["/b"].problem).startswith("/b is another name of /a.")
+    assert sums.disks == [(4, 9)]
+
+
+def test_what_is_no_row_is_passed_over() -> None:
+    sums = Overview()
+    odd = row(
+        kind="x", age="y", verdict="z", entries=2, bytes=-4, compile_s=float("nan"), timed=None
+    )
+    sums.add([None, [], {}, {"reclaim": "colour"}, {"reclaim": 5}, {"entries": "3"}, odd])
+    assert sums.told("x") is None
+    assert sums.told({"place": 5}) is None
+    bad = sums.told({"place": "/a", "entries": True, "free_bytes": -1, "problem": "x"})
+    assert bad is not None
+    assert (bad.entries, bad.free_bytes, bad.problem) == (0, None, None)
+    assert [part.value for part in sums.groups("kind")] == ["unknown"]
+    assert [part.value for part in sums.groups("verdict")] == ["unknown", ""]
+    totals = sums.totals
+    assert (totals.entries, totals.bytes, totals.compile_s, totals.timed) == (2, 0, 0.0, 0)
+    assert sums.reclaim() == {}
