@@ -99,6 +99,10 @@ def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Windo
     click(qtbot, button)
     [dialog] = window.findChildren(PurgeDialog)
     dialog.reject()
+    # Its list is to be read again, besides trying once more.
+    window.inspector.notice.tell(user_error("entry-gone", {"path": broken.path}), again=True)
+    said = [one.text() for one in window.inspector.notice.remedies.buttons]
+    assert said == ["Refresh"]
 
 
 def test_a_dialog_is_closed_before_something_else_is_shown(qtbot: QtBot, window: Window) -> None:
