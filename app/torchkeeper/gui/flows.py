@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.doctorflows import DoctorFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -51,7 +50,6 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.doctor = DoctorFlows(window)
         self.profiles = ProfileFlows(window)
         window.operations.succeeded.connect(self._filled)
 
@@ -275,8 +273,8 @@ class Flows(QObject):
         self._window.settings.setValue(_IMPORTED_FROM, os.path.dirname(files[0]))
         self.open_import(files)
 
-    def open_import(self, files: Sequence[str]) -> ImportDialog:
-        """Look into files."""
+    def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
+        """Look into files; ``into``: the place to begin with, the one that is shown without."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         dialog = ImportDialog(
@@ -285,7 +283,7 @@ class Flows(QObject):
             self._window.jobs,
             files,
             self._window.places.places,
-            self._window.place,
+            into or self._window.place,
             self._window.operations.import_files,
             self._window.here.environments,
         )

@@ -1,7 +1,7 @@
 """The main window as a thing to look at: its parts, its menus, where they stand.
 
-What is not seen at first, the inspector's panes and the list of jobs, is made when somebody asks
-for it, or when the first rows are shown and nobody waits any more.
+What is not seen at first, such as the inspector's panes, is made when somebody asks for it, or when
+the first rows are shown and nobody waits any more.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.activity import ActivityPane
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.inspector.pane import Inspector
 
@@ -57,16 +56,14 @@ _LATER = (
     "inspector.factors",
     "inspector.filelist",
     "inspector.pane",
-    "activity",
 )
 
 
 class Shell(QMainWindow):
     """The models and the widgets of the window; ``Window`` makes them work."""
 
-    #: The inspector, the list of jobs was made.
+    #: The inspector was made.
     inspector_made = Signal()
-    activity_made = Signal()
 
     actions_: Actions
 
@@ -83,7 +80,6 @@ class Shell(QMainWindow):
         self.places = PlacesModel(self.settings, self)
         self.later = Later(self)
         self._inspector: Inspector | None = None
-        self._activity: ActivityPane | None = None
         #: Pixels that the words on the toolbar take, while they are not there.
         self._words_width = 0
 
@@ -111,17 +107,13 @@ class Shell(QMainWindow):
         self.shelf = Shelf(self.settings, self.stack, self._make_map)
         entries.addWidget(self.shelf, 1)
         self.pages = Pages(forms.frame("pane", entries))
-        main = forms.column(gap=0)
+        self.top = main = forms.column(gap=0)
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)
-        self.upright = QSplitter(Qt.Orientation.Vertical)
-        self.upright.addWidget(forms.frame("pane", main))
-        self.upright.setStretchFactor(0, 1)
-        self.upright.setCollapsible(0, False)
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.addWidget(self.sidebar)
-        self.across.addWidget(self.upright)
+        self.across.addWidget(forms.frame("pane", main))
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
@@ -136,7 +128,7 @@ class Shell(QMainWindow):
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
-        self.later.add(lambda: self.inspector, lambda: self.activity, self.shelf.restore)
+        self.later.add(lambda: self.inspector, self.shelf.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: forms.clearable(self.head.box))
 
@@ -181,7 +173,7 @@ class Shell(QMainWindow):
             self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
-            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
+            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
@@ -241,19 +233,6 @@ class Shell(QMainWindow):
         """Have Tab go from one to the next."""
         for before, after in pairwise(widgets):
             QWidget.setTabOrder(before, after)
-
-    @property
-    def activity(self) -> ActivityPane:
-        """The jobs; made, and hidden, when it is first asked for."""
-        if self._activity is None:
-            from torchkeeper.gui.activity import ActivityPane
-
-            self._activity = ActivityPane(self.jobs)
-            self._activity.hide()
-            self.upright.addWidget(self._activity)
-            self.upright.setSizes([520, 224])
-            self.activity_made.emit()
-        return self._activity
 
     def needed(self, needs: Sequence[Need]) -> dict[Need, str]:
         """The names of those of the needed entries that are in the place."""

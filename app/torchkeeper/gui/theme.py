@@ -289,6 +289,7 @@ QFrame#sideLine {{ background: {s.line}; border: none; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}
 QToolButton#fold:focus {{ border-color: {s.accent}; }}
+QToolButton#fold[aimed="true"] {{ background: {s.hover}; border: 2px solid {s.accent}; }}
 QToolButton#adder {{ padding: 4px; }}
 QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
@@ -333,6 +334,7 @@ QFrame#errorBar {{ background: {s.error_ground}; border: none;
 QFrame#ownersBar {{ background: {s.raised}; border: none;
     border-bottom: 1px solid {s.warning}; }}
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
+QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}

@@ -67,8 +67,8 @@ class Door(QObject):
             return  # it has gone again
         if not self._window.isVisible():
             # It only waits for its jobs to end, or for its engines.
-            line.close()
             self.shut()
+            line.close()
         elif len(self._callers) >= _MOST or not handover.same_user(line):
             line.close()
         else:

@@ -25,5 +25,7 @@ class PageSpec(NamedTuple):
 PAGES = (
     PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
+    PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
 )  # fmt: skip

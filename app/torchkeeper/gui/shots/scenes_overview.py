@@ -73,4 +73,20 @@ def _trouble(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"overview": _overview, "overview-few": _few, "overview-trouble": _trouble}
+def _guide(stage: Stage) -> None:
+    engines = SampleEngines()
+    engines.overviewed = sample_overview.few()
+    window, _ = _opened(stage, engines)
+    window.guide.bar.show_step(0)
+    stage.take("guide", window)
+    window.guide.bar.show_step(6)
+    stage.take("guide-over", window)
+    stage.close(window)
+
+
+SCENES = {
+    "guide": _guide,
+    "overview": _overview,
+    "overview-few": _few,
+    "overview-trouble": _trouble,
+}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Index = QModelIndex | QPersistentModelIndex
 
+#: Who has the focus again did nothing for it.
+_RETURNING = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+
 
 class Offer(NamedTuple):
     """What becomes of something that is dropped or pasted: in words, and done; what is refused is
@@ -69,6 +72,8 @@ class SideList(QListView):
         self.area: QScrollArea | None = None
         #: Keys that are meant for it rather than for the window.
         self.keys: frozenset[Qt.Key] = frozenset()
+        #: Whether the current item is marked while the list has the focus: for who uses keys.
+        self.ring = False
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         self._offer: Offer | None = None
@@ -134,6 +139,7 @@ class SideList(QListView):
         return plain and event.key() in self.keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        self.ring = True
         shift_f10 = event.key() == Qt.Key.Key_F10 and event.modifiers() == (
             Qt.KeyboardModifier.ShiftModifier
         )
@@ -157,6 +163,9 @@ class SideList(QListView):
             self.selectionModel().setCurrentIndex(
                 self.model().index(0, 0), self.selectionModel().SelectionFlag.NoUpdate
             )
+        reason = event.reason()
+        if reason not in _RETURNING:
+            self.ring = reason != Qt.FocusReason.MouseFocusReason
         self.scrollTo(self.currentIndex())
         self.viewport().update()
 

@@ -1,0 +1,107 @@
+"""The guide as a strip over the pages: the step one is at, its button, and how many there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAccessible, QAccessibleEvent
+from PySide6.QtWidgets import QFrame
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.guide.guide import STEP
+from torchkeeper.gui.guide.steps import OVER, STEPS, tr
+from torchkeeper.gui.jobs import State
+from torchkeeper.gui.pages.table import ENTRIES
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.jobs import Job
+    from torchkeeper.gui.window import Window
+
+
+class GuideBar(QFrame):
+    """Goes on by itself when what a step is about was done; may be skipped, closed, begun again."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__()
+        self.setObjectName("guideBar")
+        self._window = window
+        self.number = 0
+        self.count = forms.label("", "section")
+        self.title = forms.label("", "heading")
+        self.text = forms.label("", wrap=True)
+        self.go = forms.button("", primary=True)
+        self.go.clicked.connect(self._go)
+        self.skip = forms.button(self.tr("Skip"))
+        self.skip.setToolTip(self.tr("Go on to the next step"))
+        self.skip.clicked.connect(lambda: self.show_step(self.number + 1))
+        self.close_button = forms.icon_button("close", self.tr("Close the guide"))
+        self.close_button.clicked.connect(self.end)
+        head = forms.row(gap=12)
+        head.addWidget(self.title)
+        head.addWidget(self.count)
+        head.addStretch(1)
+        texts = forms.column(gap=2)
+        texts.addLayout(head)
+        texts.addWidget(self.text)
+        line = forms.row(gap=12)
+        line.setContentsMargins(16, 10, 8, 10)
+        line.addWidget(forms.picture("info", 20, "accent"))
+        line.addLayout(texts, 1)
+        line.addWidget(self.go)
+        line.addWidget(self.skip)
+        line.addWidget(self.close_button)
+        self.setLayout(line)
+        window.jobs.finished.connect(self._finished)
+        window.table.selection_changed.connect(self._selected)
+
+    def show_step(self, number: int) -> None:
+        """Show a step; the one after the last says that it was all."""
+        self.number = min(number, len(STEPS))
+        over = self.number == len(STEPS)
+        self._window.settings.setValue(STEP, -1 if over else self.number)
+        if over:
+            self.title.setText(self.tr("Done"))
+            self.text.setText(tr(OVER))
+            self.count.setText("")
+        else:
+            step = STEPS[self.number]
+            self.title.setText(tr(step.title))
+            self.text.setText(tr(step.text))
+            self.go.setText(tr(step.verb))
+            self.go.setAccessibleName(tr(step.verb).rstrip("…"))
+            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
+        self.go.setVisible(not over)
+        self.skip.setVisible(not over)
+        said = f"{self.count.text()} {self.title.text()}. {self.text.text()}".strip()
+        self.setAccessibleName(said)
+        self.show()
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    def end(self) -> None:
+        """Nobody wants to be guided any more."""
+        self._window.settings.setValue(STEP, -1)
+        self.hide()
+
+    def _go(self) -> None:
+        step, window = STEPS[self.number], self._window
+        action = window.actions_[step.action]
+        if step.action not in ("warm", ENTRIES):
+            # All that is about entries is done where they are seen.
+            window.show_page(ENTRIES)
+        if action.isEnabled():
+            action.trigger()
+        else:
+            self.text.setText(self.tr("That needs a place with entries in it. Choose one on the "
+                                      "left, or take the step before."))  # fmt: skip
+
+    def _finished(self, job: Job) -> None:
+        step = STEPS[self.number] if self.number < len(STEPS) else None
+        good = job.state is State.DONE and not job.flawed
+        if self.isVisible() and step is not None and step.job == job.kind and good:
+            self.show_step(self.number + 1)
+
+    def _selected(self) -> None:
+        step = STEPS[self.number] if self.number < len(STEPS) else None
+        seen = self._window.pages.current == ENTRIES and bool(self._window.table.selected())
+        if self.isVisible() and step is not None and not step.job and seen:
+            self.show_step(self.number + 1)

@@ -1,0 +1,77 @@
+"""The guide: who is new is led through a whole round, by what really happens in the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSettings
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, OpenWindow, click, listed
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
+from torchkeeper.gui.guide.guide import STEP
+from torchkeeper.gui.guide.steps import STEPS
+from torchkeeper.gui.window import PAGE
+
+
+def test_every_step_has_an_action(open_window: OpenWindow) -> None:
+    window = open_window()
+    assert not window.guide.bar.isVisible(), "who has been here before is left alone"
+    for step in STEPS:
+        assert window.actions_[step.action].text()
+    assert len({step.id for step in STEPS}) == len(STEPS)
+
+
+def test_who_is_new_is_guided(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, fixture_cache: Path
+) -> None:
+    settings.remove(PAGE)
+    window = open_window()
+    bar = window.guide.bar
+    assert bar.isVisible()
+    assert bar.count.text() == f"Step 1 of {len(STEPS)}"
+    click(qtbot, bar.go)
+    (dialog,) = window.findChildren(WarmDialog)
+    dialog.reject()
+    assert bar.number == 0, "it was not done"
+    click(qtbot, bar.skip)
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.show_page("overview")
+    click(qtbot, bar.go)
+    assert window.pages.current == "entries"
+    window.table.go_to_row(0)
+    qtbot.waitUntil(lambda: bar.number == 2, timeout=PATIENCE)
+    for _ in range(2):
+        click(qtbot, bar.skip)
+    qtbot.waitUntil(window.actions_["purge-shown"].isEnabled, timeout=PATIENCE)
+    click(qtbot, bar.go)
+    (preview,) = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(preview.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, preview.go)
+    qtbot.waitUntil(lambda: STEPS[bar.number].id == "undo", timeout=PATIENCE)
+    assert settings.value(STEP) == 5, "the next window goes on here"
+    qtbot.waitUntil(window.actions_["undo"].isEnabled, timeout=PATIENCE)
+    click(qtbot, bar.go)
+    qtbot.waitUntil(lambda: bar.title.text() == "Done", timeout=PATIENCE)
+    assert not bar.go.isVisible()
+    click(qtbot, bar.close_button)
+    assert not bar.isVisible()
+    window.actions_["first-steps"].trigger()
+    assert bar.isVisible() and bar.number == 0
+
+
+def test_a_step_that_cannot_be_taken_says_so(qtbot: QtBot, open_window: OpenWindow) -> None:
+    window = open_window()
+    window.actions_["first-steps"].trigger()
+    bar = window.guide.bar
+    bar.show_step(4)
+    click(qtbot, bar.go)
+    assert "Choose one on the left" in bar.text.text()
+    bar.end()
+
+
+def test_a_number_that_is_none_guides_nobody(open_window: OpenWindow, settings: QSettings) -> None:
+    settings.setValue(STEP, "what")
+    assert not open_window().guide.bar.isVisible()
