@@ -138,6 +138,8 @@ class RemedyButtons(QWidget):
         self.buttons = []
         actions = self._actions()
         found = offered(error, actions) if error is not None and actions is not None else []
+        if actions is not None and self._in_page():
+            found = [one for one in found if one.objectName() != actions.situation.page]
         if isinstance(self.window(), QDialog):
             found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
         for action in found:
@@ -151,6 +153,15 @@ class RemedyButtons(QWidget):
             self._line.insertWidget(len(self.buttons), button)
             self.buttons.append(button)
         self.setVisible(bool(self.buttons))
+
+    def _in_page(self) -> bool:
+        """Whether it is in a page of the window, which offers no way to itself."""
+        from torchkeeper.gui.pages.page import Page
+
+        within = self.parentWidget()
+        while within is not None and not isinstance(within, Page):
+            within = within.parentWidget()
+        return within is not None
 
     def _actions(self) -> Actions | None:
         """Those of the window that this is in, or whose dialog it is in."""
