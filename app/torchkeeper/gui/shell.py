@@ -164,6 +164,17 @@ class Shell(QMainWindow):
         elif not wordy and needed <= self.width():
             bar.setToolButtonStyle(whole)
 
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        # Qt's own order is that in which things were made; here most are when they are needed.
+        from torchkeeper.gui import taborder
+
+        target = taborder.following(self, self.focusWidget(), forward=forward)
+        if target is None:
+            return super().focusNextPrevChild(forward)
+        reasons = Qt.FocusReason
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return True
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit_tools()
