@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate
+from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
@@ -88,6 +88,10 @@ class PageItems(QAbstractListModel):
             return ", ".join(x for x in (item.text, shown, mark.words if mark else "") if x)
         return None
 
+    def flags(self, _: Index) -> Qt.ItemFlag:
+        # The page that is shown is marked, and stays so while the arrow keys go elsewhere.
+        return Qt.ItemFlag.ItemIsEnabled
+
     def row_of(self, ident: str) -> int:
         """The row of a page, or -1."""
         return next((n for n, item in enumerate(self.items) if item.id == ident), -1)
@@ -147,7 +151,7 @@ class PageDelegate(QStyledItemDelegate):
                 drawing.mark(painter, self._view, spot, mark.icon, mark.role)
                 line.adjust(0, 0, -side - drawing.GAP, 0)
             if mark.busy:
-                bar = QRect(box.left() + 38, box.bottom() - 4, box.width() - 46, 3)
+                bar = QRect(box.left() + 38, box.bottom() - 2, box.width() - 46, 3)
                 drawing.progress(painter, bar, mark.done)
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if shown else font.Weight.Normal)
@@ -164,8 +168,6 @@ class PageList(SideList):
 
     def __init__(self) -> None:
         super().__init__("goto", QCoreApplication.translate("PageList", "Pages"))
-        # The page that is shown is marked, and stays so while the arrow keys go elsewhere.
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.items = PageItems(self)
         self.setItemDelegate(PageDelegate(self))
         self.hold(self.items)
