@@ -71,7 +71,7 @@ class EnvironmentItems(QAbstractListModel):
         if role == EnvironmentItems.ChosenRole:
             return chosen
         if role == Qt.ItemDataRole.ToolTipRole:
-            return "\n".join(_about(one, chosen))
+            return forms.tip("\n".join(_about(one, chosen)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             used = [_tr("used for verdicts")] if chosen else []
             return ", ".join([state_text(one), printable(one.python), *used])

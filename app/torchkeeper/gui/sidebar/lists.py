@@ -85,6 +85,10 @@ class SideList(QListView):
         self.keys: frozenset[Qt.Key] = frozenset()
         #: Whether the current item is marked while the list has the focus: for who uses keys.
         self.ring = False
+        self._fitting = QTimer(self)
+        self._fitting.setSingleShot(True)
+        self._fitting.setInterval(0)
+        self._fitting.timeout.connect(self.fit)
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
         self._offer: Offer | None = None
@@ -97,10 +101,15 @@ class SideList(QListView):
         self.setModel(model)
         for change in (model.rowsInserted, model.rowsRemoved, model.rowsMoved, model.modelReset,
                        model.dataChanged):  # fmt: skip
-            change.connect(self.fit)
+            change.connect(self._fit_soon)
         self.fit()
 
-    def fit(self, *_: object) -> None:
+    def _fit_soon(self, *_: object) -> None:
+        # Once for however much has changed at a time.
+        if not self._fitting.isActive():
+            self._fitting.start()
+
+    def fit(self) -> None:
         """Be as high as what is in it."""
         model = self.model()
         high = sum(self.sizeHintForIndex(model.index(n, 0)).height()

@@ -65,7 +65,7 @@ class PageItems(QAbstractListModel):
         super().__init__(parent)
         self.current = ENTRIES
         self._marks: dict[str, Mark] = {}
-        self.items = [_item(spec.id) for spec in PAGES]
+        self.items = [page_item(spec.id) for spec in PAGES]
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.items)
@@ -114,7 +114,8 @@ class PageItems(QAbstractListModel):
             self.dataChanged.emit(self.index(row), self.index(row))
 
 
-def _item(ident: str) -> PageItem:
+def page_item(ident: str) -> PageItem:
+    """A page as it is shown, with the words of the action that goes to it."""
     spec = actions.spec(ident)
     text = actions.tr(spec.text).replace("&", "").rstrip("…")
     keys = f" ({spec.shortcut})" if spec.shortcut else ""
