@@ -10,7 +10,6 @@ from PySide6.QtCore import QDir, QObject
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.comparing.flow import CompareFlows
-from torchkeeper.gui.doctorflows import DoctorFlows
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
@@ -52,7 +51,6 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.doctor = DoctorFlows(window)
         self.profiles = ProfileFlows(window)
         self.comparing = CompareFlows(window)
         window.operations.succeeded.connect(self._filled)
@@ -277,8 +275,8 @@ class Flows(QObject):
         self._window.settings.setValue(_IMPORTED_FROM, os.path.dirname(files[0]))
         self.open_import(files)
 
-    def open_import(self, files: Sequence[str]) -> ImportDialog:
-        """Look into files."""
+    def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
+        """Look into files; ``into``: the place to begin with, the one that is shown without."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         dialog = ImportDialog(
@@ -287,7 +285,7 @@ class Flows(QObject):
             self._window.jobs,
             files,
             self._window.places.places,
-            self._window.place,
+            into or self._window.place,
             self._window.operations.import_files,
             self._window.here.environments,
         )

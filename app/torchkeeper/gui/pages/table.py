@@ -28,4 +28,5 @@ PAGES = (
     PageSpec("compare", "torchkeeper.gui.comparing.page", "ComparePage"),
     PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
 )  # fmt: skip

@@ -34,6 +34,7 @@ from torchkeeper.gui.shots import (
     scenes_recipes,
     scenes_runs,
     scenes_servers,
+    scenes_sidebar,
     scenes_signing,
     scenes_verdicts,
     scenes_verifying,
@@ -66,6 +67,7 @@ SCENES = {
     **scenes_recipes.SCENES,
     **scenes_profiles.SCENES,
     **scenes_signing.SCENES,
+    **scenes_sidebar.SCENES,
 }
 
 
