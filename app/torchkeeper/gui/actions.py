@@ -193,10 +193,6 @@ ACTIONS = (
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
          _n("Build the header that the first compile of an environment builds otherwise"),
          _always, "prepare", "cache", 0),
-    Spec("settings", _n("Settin&gs…"), "settings", "Ctrl+,",
-         _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
-            "each value comes from"),
-         _always, "show_settings", "cache", 0),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
@@ -312,6 +308,10 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
+         _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
+            "each value comes from"),
+         _always, "show_page", "go", 0, on=_shown("settings")),
     Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"),

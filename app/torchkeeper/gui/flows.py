@@ -13,7 +13,6 @@ from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
 from torchkeeper.gui.operations import Selection
 from torchkeeper.gui.places import EXPORTED_TO, Place
-from torchkeeper.gui.profileflows import ProfileFlows
 from torchkeeper.gui.recipeflows import RecipeFlows
 from torchkeeper.gui.recipes.ofjob import counted
 from torchkeeper.gui.results import Results
@@ -50,7 +49,6 @@ class Flows(QObject):
         self.recipes = RecipeFlows(window)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(window, self._open)
-        self.profiles = ProfileFlows(window)
         window.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = ()) -> WarmDialog:

@@ -26,5 +26,6 @@ PAGES = (
     PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("settings", "torchkeeper.gui.profiles.page", "SettingsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
 )  # fmt: skip
