@@ -136,6 +136,15 @@ def test_servers_and_their_passwords(tk: Tk, kept_291: Path, tmp_path: Path) -> 
         any_ = tk("overview", server.url, "--json", TORCHKEEPER_REDIS_PASSWORD="geheim")
         assert any_.code == 0, any_.err
         assert any_.result["entries"] == places[0]["entries"]
+        server.commands(("AUTH", "geheim"), ("CONFIG", "SET", "maxmemory", 10**9),
+                        ("CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"))  # fmt: skip
+        looked = tk("overview", with_password, "--facts", "--keep", "0")
+        assert looked.code == 0, looked.err
+        assert "cannot tell when entries were last used" in looked.err, (
+            "why nobody knows what is unused there"
+        )
+        assert f"torchkeeper purge {server.url} " in looked.out
+        assert "of 1.0 GB" in looked.out
         locked = tk("overview", server.url, kept_291)
         assert locked.code == 1
         assert "cannot be looked at" in locked.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import time
 from collections import Counter
@@ -156,8 +157,8 @@ def test_no_entry_counts_twice(fixture_cache: Path, tmp_path: Path) -> None:
         assert looked.result["places"][0]["problem"]["params"]["other"] == str(fixture_cache)
         # From above nothing of it is recognised.
         (tmp_path / "notes.txt").write_text("mine")
-        looked = Looked(engine, tmp_path, fixture_cache)
-        assert looked.problems == [None, None]
+        looked = Looked(engine, tmp_path, fixture_cache, link)
+        assert looked.problems == [None, None, "place-same"]
         assert looked.sums.total({"place": str(fixture_cache)}) == alone
         above = looked.sums.groups("kind", {"place": str(tmp_path)})
         assert {part.value for part in above} == {"unknown"}
@@ -188,6 +189,41 @@ def test_what_lies_in_a_place_that_fails_counts_by_itself(
         again = Looked(engine, fixture_cache, other, fixture_cache / "dynamo")
         assert again.problems == [None, None, "place-within"]
         assert again.sums.totals.entries == 77
+
+
+def test_a_cancel_does_not_wait_for_a_disk(fixture_cache: Path, slow_disk: SlowDisk) -> None:
+    slow_disk.below(fixture_cache / "fxgraph")
+    slow_disk.hang()
+    with Engine() as engine:
+        said: list[Message] = []
+        ident = engine.send("overview", {"places": [str(fixture_cache)]})
+        while not any("looking" in message.body for message in said):
+            select.select([engine], [], [], 60)
+            said += engine.receive()
+        time.sleep(0.5)
+        started = time.monotonic()
+        engine.cancel(ident)
+        while said[-1].type not in ("result", "error"):
+            select.select([engine], [], [], 60)
+            said += engine.receive()
+        assert time.monotonic() - started < 2
+        assert said[-1].body["error"]["code"] == "cancelled"
+        slow_disk.answer()
+        assert Looked(engine, fixture_cache).sums.totals.entries == 70
+
+
+@pytest.mark.slow
+def test_a_disk_that_dies_on_the_way_holds_up_no_other(
+    fixture_cache: Path, tmp_path: Path, slow_disk: SlowDisk
+) -> None:
+    other = tmp_path / "some-other-place-with-a-longer-name"
+    shutil.copytree(fixture_cache, other)
+    slow_disk.below(fixture_cache / "fxgraph")
+    slow_disk.hang()
+    with Engine() as engine:
+        looked = Looked(engine, fixture_cache, other)
+    assert looked.problems == ["place-stuck", None]
+    assert looked.sums.totals.entries == 70
 
 
 def test_bad_places_hide_no_other(fixture_cache: Path, tmp_path: Path) -> None:

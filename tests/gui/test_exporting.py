@@ -328,7 +328,6 @@ def test_it_says_how_fast_and_goes_on_in_the_background(
         assert job.active, "the job goes on"
     finally:
         os.kill(engine, signal.SIGCONT)
-    assert window.activity.isVisible()
     # And back to it.
     window.actions_["show-result"].trigger()
     again = open_dialog(qtbot, window, WorkDialog)

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.gui import theme
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs import State
 from torchkeeper.gui.shots import samples
@@ -97,13 +98,16 @@ def test_the_name_of_a_place_has_its_share_of_a_narrow_window(qtbot: QtBot, wind
 
 
 def test_without_jobs_the_activity_says_what_it_is_for(window: Window) -> None:
+    window.actions_["activity"].trigger()
     activity = window.activity
-    assert "listed here" in activity.log.placeholderText()
+    assert activity.isVisible() and not activity.clear_button.isEnabled()
+    assert "listed here" in activity.blank.text.text() and activity.warm.isVisible()
     window.jobs.add("Export", "export", None)
-    assert "the chosen job" in activity.log.placeholderText()
+    assert not activity.blank.isVisible() and activity.job is window.jobs.jobs[0]
     window.jobs.end(window.jobs.jobs[0], State.CANCELLED)
     activity.clear_button.click()
-    assert "listed here" in activity.log.placeholderText()
+    activity.findChildren(ConfirmDialog)[-1].go.click()
+    assert activity.blank.isVisible()
 
 
 def test_a_long_place_leaves_the_window_its_width(qtbot: QtBot, window: Window) -> None:

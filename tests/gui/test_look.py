@@ -50,7 +50,8 @@ def test_text_can_be_read(shades: Shades) -> None:
         (shades.warning, shades.window),
         (shades.on_accent, shades.accent),
     ]
-    pairs += [(shades.muted, shades.selected)]
+    beside = (shades.muted, shades.warning, shades.error)
+    pairs += [(text, shades.selected) for text in beside]
     for text, ground in pairs:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
@@ -91,9 +92,12 @@ STATES = {
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
-    "bars": "window-undo window-error window-engine window-partly window-cut-off",
+    "bars": "window-undo window-error window-error-remedies window-engine window-partly "
+    "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
-    "jobs": "window-busy window-importing",
+    "jobs": "window-busy window-importing window-job-done window-job-failed",
+    "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
+    "activity-empty activity-no-match activity-unreadable activity-clear",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
@@ -121,6 +125,12 @@ STATES = {
     "sign": "sign sign-again sign-damaged sign-no-key",
     "sign-over": "sign-done sign-failed export-signed-done sign-touch",
     "passphrase": "passphrase passphrase-wrong pin-wrong",
+    "sidebar": "sidebar-places sidebar-few sidebar-none",
+    "sidebar-many": "sidebar-many sidebar-many-end",
+    "sidebar-states": "sidebar-unreachable sidebar-filling",
+    "sidebar-environments": "sidebar-environments menu-of-environments sidebar-no-verdicts",
+    "sidebar-drop": "sidebar-drop",
+    "sidebar-folded": "sidebar-folded sidebar-hidden",
     "signers": "signers signers-remove signers-none signers-unreadable trust trust-key "
     "trust-wrong import-unknown-signer",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
@@ -154,8 +164,9 @@ STATES = {
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
     "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",
     "doctor-healthy": "doctor-healthy",
-    "compare": "compare-settings compare-inputs compare-graph compare-none compare-reading "
-    "compare-looking compare-nearest compare-alone compare-failed",
+    "compare": "compare-empty compare-choosing compare-one "
+    "compare-settings compare-inputs compare-graph compare-none "
+    "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts ideas whats-this about bug",
     "server": "window-server window-server-read-only server-purge server-purge-many "

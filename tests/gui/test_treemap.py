@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QImage
+from PySide6.QtGui import QAccessible, QColor, QFont, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
@@ -358,6 +359,24 @@ def test_the_smaller_ones_are_behind_their_tile(qtbot: QtBot, view: Treemap) -> 
     view.show_tiles(_tiles(3), Tile(("more",), "12 smaller", 3_000, 12))
     _press(qtbot, view, Qt.Key.Key_End, Qt.Key.Key_Return)
     assert opened == [("more",)]
+
+
+def test_a_screen_reader_knows_it_for_a_chart(qtbot: QtBot, view: Treemap) -> None:
+    known = QAccessible.queryAccessibleInterface(view)
+    assert known.role() == QAccessible.Role.Chart
+    assert known.text(QAccessible.Text.Name) == "Map"
+    _press(qtbot, view, Qt.Key.Key_End)
+    for which in (QAccessible.Text.Value, QAccessible.Text.Description):
+        assert known.text(which).startswith("Lock, 4.0 MB, 3 entries")
+    # One that is gone before the screen reader asks again takes nothing with it.
+    for _ in range(3):
+        other = Treemap()
+        assert QAccessible.queryAccessibleInterface(other).role() == QAccessible.Role.Chart
+        other.deleteLater()
+        QApplication.sendPostedEvents(other, QEvent.Type.DeferredDelete)
+        del other
+        gc.collect()
+    assert known.role() == QAccessible.Role.Chart
 
 
 def test_a_screen_reader_hears_the_current_tile(qtbot: QtBot, view: Treemap) -> None:

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.conftest import objects_of
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
+from torchkeeper.gui.activity.strip import JobStrip
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.window import Window
 from torchkeeper.link.profiles import keeping
@@ -69,7 +70,9 @@ def state(job: Job) -> State:
 @pytest.mark.usefixtures("with_objects")
 def test_warms_a_place_without_graphs(qtbot: QtBot, warming: Window, tmp_path: Path) -> None:
     job = warming.jobs.jobs[0]
-    assert warming.activity.isVisible()
+    strip = warming.findChild(JobStrip)
+    assert strip is not None and strip.isVisible()
+    assert strip.words.text().startswith("Warming warmed · ")
     qtbot.waitUntil(lambda: not job.active, timeout=COMPILE)
     assert job.state is State.DONE, list(job.log)
     assert job.result["misses"] > 0
@@ -94,7 +97,9 @@ def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
     job = warming.jobs.jobs[0]
     qtbot.waitUntil(lambda: any(x.startswith("Step: ") for x in job.log), timeout=COMPILE)
     begun = time.monotonic()
-    click(qtbot, warming.activity.cancel_button)
+    strip = warming.findChild(JobStrip)
+    assert strip is not None
+    click(qtbot, strip.cancel)
     assert state(job) is State.CANCELLING
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED

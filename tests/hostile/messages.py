@@ -101,6 +101,7 @@ def _typed(chance: Random, places: list[str]) -> dict[str, Any]:
         ("chmod", "touch", "trash-broken", "trash-leftovers", text(chance))
     )
     params["files"] = [chance.choice(places), text(chance)]
+    params["places"] = [chance.choice(places), chance.choice((*places, text(chance)))]
     params["items"] = [[text(chance), text(chance)]]
     params["env"] = chance.choice(({"torch": text(chance)}, {}))
     params["other"] = {name: params[name] for name in ("place", "kind", "path")}

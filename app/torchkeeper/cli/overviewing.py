@@ -46,7 +46,11 @@ def add_overview(command: argparse.ArgumentParser) -> None:
 
 
 def overview(args: argparse.Namespace) -> int:
-    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could."""
+    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could.
+
+    With --json a line for each group, which has a ``kind``, for each ``reason`` why something could
+    go, with the ``command``, and for each place, with its ``problem``; then the ``result``.
+    """
     older = dead.DAYS * dead.DAY if args.older is None else args.older
     heard = Overview()
     with Engine() as engine:
@@ -264,11 +268,17 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         output.note(f"usable: {envs.why.what} {envs.why.why}")
     elif envs.own and heard.totals.judged:
         own = Everywhere([(envs.own["python"], envs.own["env"])], [])
-        output.note(f"usable: in {dead.environments(own)}")
+        said = f"usable: in {dead.environments(own)}"
+        if some := heard.total({"verdict": "conditional"}).entries:
+            said += f"; {some:,} of them on conditions, which “torchkeeper check” tells"
+        output.note(said)
     if heard.reclaim() and envs.refusal:
         output.note(f"stale: {envs.refusal.what} {envs.refusal.why}")
     elif heard.reclaim():
         output.note(f"stale: in {dead.environments(envs.found)}")
+    unknown = (one.why for at in told for one in heard.reclaim(at.place).values() if one.why)
+    for text in dict.fromkeys(f"unused: {why.what} {why.why}" for why in unknown):
+        output.note(text)
     for rests in dict.fromkeys(place.rests for place in told if heard.reclaim(place.place)):
         if text := dead.rests(rests):
             output.note(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Entry, Problem
@@ -47,9 +47,9 @@ class Inner:
     recognised from where the outer one begins.
     """
 
-    def __init__(self, places: Mapping[str, str], found: list[Described]) -> None:
-        """places: their names by their paths."""
-        starts = tuple(f"{path}/" for path in places)
+    def __init__(self, paths: Iterable[str], found: list[Described]) -> None:
+        """paths: those of the places in the outer one."""
+        starts = tuple(f"{path}/" for path in paths)
         known, here = set[str](), set[str]()
         for one in found if starts else ():
             path = f"{one.entry.path}/"  # a bundle is a file
@@ -58,7 +58,8 @@ class Inner:
                 here |= mine
                 known |= mine if one.entry.kind not in _UNTOLD else set()
         self._starts = tuple(here - known)
-        self.apart = frozenset(places[start[:-1]] for start in self._starts)
+        #: The paths of those that are counted by themselves.
+        self.apart = frozenset(start[:-1] for start in self._starts)
 
     def counts(self, entry: Entry) -> bool:
         """Whether an entry is counted with the outer place."""

@@ -6,13 +6,12 @@ one, and every server beside them. One that hangs or cannot be read is told as a
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -20,13 +19,12 @@ from torchkeeper.engine import wire
 from torchkeeper.engine.abreast import STALL, Work, abreast
 from torchkeeper.engine.nesting import At, Inner, where
 from torchkeeper.engine.session import Env, Session, entries_of, environments, place_of
-from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
+from torchkeeper.engine.suggesting import wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
-from torchkeeper.stores.dead import Dead, May, Wanted
+from torchkeeper.engine.tallying import Found, found_in, nothing, reasons, trash_of
+from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.restoring import allocated
 from torchkeeper.stores.names import is_server
 from torchkeeper.stores.store import Store
 
@@ -49,17 +47,6 @@ class _Asked:
     now: float = field(default_factory=time.time)
 
 
-class _Found(NamedTuple):
-    """What was found in a place: rows, and what the result says of it. unseen: paths in it that
-    could not be read; apart: places in it that are counted by themselves.
-    """
-
-    rows: list[dict[str, Any]]
-    told: dict[str, Any]
-    unseen: tuple[str, ...] = ()
-    apart: frozenset[str] = frozenset()
-
-
 def overview(session: Session, params: dict[str, Any], report: Report) -> dict[str, Any]:
     """What the places ``places`` hold, as groups, and what of it could go.
 
@@ -70,11 +57,11 @@ def overview(session: Session, params: dict[str, Any], report: Report) -> dict[s
     come free, "trash", and "total", where what has several reasons counts once and what is in the
     trash not; ``why``: the problem for which nobody can know.
 
-    The result is ``{places: [{place, entries, bytes, trash_bytes, free_bytes, total_bytes, rests,
-    problem}]}``, each also as a finding ``looked`` when it is done, and ``looking`` with its number
-    when it is begun. A place that is another's, or lies in one, is left out: "place-same" and
-    "place-within"; but where nothing of it is recognised from there, it is the other that is
-    counted without it.
+    The result is ``{places: [{place, entries, bytes, trash_bytes, free_bytes, total_bytes, disk,
+    rests, problem}]}``, ``disk`` the same of places on one disk or server; each is also a finding
+    ``looked`` when it is done, and ``looking`` with its number when it is begun. A place that is
+    another's, or lies in one, is left out: "place-same" and "place-within"; but where nothing of
+    it is recognised from there, it is the other that is counted without it.
 
     ``envs``: as of ``list``. ``everywhere``: the environments in all of which stale is stale, by
     default the same. ``older``, ``keep``: as of ``suggest``. ``facts``: whether values of servers
@@ -108,7 +95,7 @@ class _Overview:
         self._report = report
         self._at: dict[str, At] = {}
         #: What was counted, by the names of places.
-        self._counted: dict[str, _Found] = {}
+        self._counted: dict[str, Found] = {}
         self._servers: list[tuple[str, Store]] = []
         self._lock = threading.Lock()
         self._begun = 0
@@ -119,7 +106,7 @@ class _Overview:
         for name, outcome in self._outcomes(names):
             if isinstance(outcome, Problem):
                 problem = {"code": outcome.code, "params": outcome.params}
-                told[name] = {**_nothing(name), "problem": problem}
+                told[name] = {**nothing(name), "problem": problem}
             else:
                 for start in range(0, len(outcome.rows), wire.MAX_ROWS):
                     self._report.rows(outcome.rows[start : start + wire.MAX_ROWS])
@@ -127,7 +114,7 @@ class _Overview:
             self._report.finding(looked=told[name])
         return {"places": [told[name] for name in names]}
 
-    def _outcomes(self, names: list[str]) -> Iterator[tuple[str, _Found | Problem]]:
+    def _outcomes(self, names: list[str]) -> Iterator[tuple[str, Found | Problem]]:
         disk = [name for name in names if not is_server(name)]
         for name, at in abreast(
             [[(name, partial(where, name))] for name in disk], self._report, _GLANCE
@@ -139,7 +126,7 @@ class _Overview:
         # What lies in another comes after it: where that could be read, it is counted by then.
         disk = [name for name in disk if name in self._at]
         disk.sort(key=lambda name: len(self._at[name].real))
-        lanes: list[Iterable[Work[_Found]]] = [self._lane(disk, len(names))] if disk else []
+        lanes: list[Iterable[Work[Found]]] = [self._lane(disk, len(names))] if disk else []
         lanes += [self._lane([name], len(names)) for name in names if is_server(name)]
         try:
             for name, found in abreast(lanes, self._report, STALL):
@@ -147,12 +134,12 @@ class _Overview:
         finally:
             self._servers.clear()
 
-    def _lane(self, names: list[str], of: int) -> Iterator[Work[_Found]]:
+    def _lane(self, names: list[str], of: int) -> Iterator[Work[Found]]:
         """The work on some places, which has an engine's memory of its own."""
         for name in names:
             yield name, partial(self._look, name, of)
 
-    def _look(self, place: str, of: int, report: Report) -> _Found:
+    def _look(self, place: str, of: int, report: Report) -> Found:
         with self._lock:
             self._begun += 1
             number = self._begun
@@ -183,25 +170,23 @@ class _Overview:
                 raise Problem("place-same", place=place, other=name)
             path = here.below(other)
             unseen = any(not x or f"{path}/".startswith(f"{x}/") for x in found.unseen)
-            if path and not unseen and place not in found.apart:
+            if path and not unseen and path not in found.apart:
                 raise Problem("place-within", place=place, other=name)
 
-    def _inner(self, place: str) -> dict[str, str]:
-        """The places that lie in one, by their paths in it."""
+    def _inner(self, place: str) -> set[str]:
+        """The paths of the places that lie in one."""
         here = self._at.get(place)
-        if here is None:
-            return {}
-        paths = {at.below(here): name for name, at in self._at.items()}
-        return {path: name for path, name in paths.items() if path}
+        paths = {at.below(here) for at in self._at.values()} if here else set[str]()
+        return paths - {""}
 
-    def _in(self, session: Session, place: str, store: Store, report: Report) -> _Found:
+    def _in(self, session: Session, place: str, store: Store, report: Report) -> Found:
         if is_server(store.place):
             self._meet(place, store)
         if is_server(store.place) and not self._asked.facts:
             sums = Sum(self._asked.now)
             for item in store.stream(report):
                 sums.add_unread(item.kind, item.size)
-            return _found(place, store, sums, [])
+            return found_in(place, store, sums, [])
         if isinstance(store, Folder) or is_server(store.place):
             return self._with_dead(session, place, store, report)
         sums = Sum(self._asked.now)
@@ -210,12 +195,12 @@ class _Overview:
             for batch in batches:
                 for one in batch:
                     sums.add(one)
-            return _found(place, store, sums, [])
+            return found_in(place, store, sums, [])
         found = [one for batch in batches for one in batch]
         own, _ = self._verdicts(session, store, found, report)
         for one, verdict in zip(found, own, strict=True):
             sums.add(one, verdict)
-        return _found(place, store, sums, [])
+        return found_in(place, store, sums, [])
 
     def _meet(self, place: str, store: Store) -> None:
         """Raises Problem where a server is being counted already, by whatever name."""
@@ -228,7 +213,7 @@ class _Overview:
                     raise Problem("place-same", place=place, other=name)
             self._servers.append((place, store))
 
-    def _with_dead(self, session: Session, place: str, store: Store, report: Report) -> _Found:
+    def _with_dead(self, session: Session, place: str, store: Store, report: Report) -> Found:
         """As ``_in``, of a place from which entries can be purged."""
         found, used, rests = with_uses(session, store, False, report)
         own, everywhere = self._verdicts(session, store, found, report)
@@ -241,13 +226,13 @@ class _Overview:
                 one.entry = one.entry._replace(verdict=anywhere or verdict)
         dead = Dead(found, used, store.whole, isinstance(store, Folder), self._asked.now)
         asked = self._asked.wanted
-        reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
+        reclaim = list(reasons(dead, asked, rests, place, inner.counts, report))
         about: dict[str, Any] = {"rests": rests}
         if isinstance(store, Folder):
-            trash = _trash(store, report)
+            trash = trash_of(store, report)
             reclaim.append({"reclaim": "trash", **trash, "why": None})
             about["trash_bytes"] = trash["bytes"]
-        return _found(place, store, sums, reclaim, about)._replace(apart=inner.apart)
+        return found_in(place, store, sums, reclaim, about)._replace(apart=inner.apart)
 
     def _verdicts(
         self, session: Session, store: Store, found: list[Described], report: Report
@@ -273,86 +258,3 @@ class _Overview:
             for some in (asked.envs, asked.everywhere)
         )
         return own, anywhere
-
-
-def _reasons(
-    dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
-) -> Iterator[dict[str, Any]]:
-    """For each reason what would come free by itself, and "total" for all of them together."""
-    wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
-    for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
-        report.check()
-        why = None
-        told = {"entries": 0, "bytes": 0}
-        if rests is None and reason in ("unused", "budget"):
-            why = unknown_use(place)
-        else:
-            said = dead.told(dead.chosen(one, may))
-            told = {name: said[name] for name in told}
-        yield {"reclaim": reason, **told, "why": why}
-
-
-def _trash(store: Folder, report: Report) -> dict[str, int]:
-    """{entries, bytes} of what lies in the trash; bytes on the disk, as what goes."""
-    files, entries = [], 0
-    for folder in receipts.folders_of(store.root):
-        report.check()
-        some = receipts.trashed(folder)
-        entries += len(receipts.items_of(folder, some))
-        files += some
-    return {"entries": entries, "bytes": allocated(files)}
-
-
-def _nothing(place: str) -> dict[str, Any]:
-    return {
-        "place": place, "entries": 0, "bytes": 0, "trash_bytes": 0, "free_bytes": None,
-        "total_bytes": None, "rests": None, "problem": None,
-    }  # fmt: skip
-
-
-def _found(
-    place: str,
-    store: Store,
-    sums: Sum,
-    reclaim: list[dict[str, Any]],
-    about: Mapping[str, Any] | None = None,
-) -> _Found:
-    names = ("entries", "bytes", "compile_s", "timed")
-    rows: list[dict[str, Any]] = [
-        {
-            "place": place, "kind": kind, "torch": torch, "age": age, "verdict": verdict,
-            **dict(zip(names, told, strict=True)),
-        }
-        for (kind, torch, age, verdict), told in sums.groups.items()
-    ]  # fmt: skip
-    told = {
-        **_nothing(place),
-        "entries": sum(row["entries"] for row in rows),
-        "bytes": sum(row["bytes"] for row in rows),
-        **_room(store),
-        **(about or {}),
-    }
-    rows += [{**row, "place": place} for row in reclaim]
-    unseen = tuple(path for path, _ in store.unreadable) if isinstance(store, Folder) else ()
-    return _Found(rows, told, unseen)
-
-
-def _room(store: Store) -> dict[str, int | None]:
-    """{free_bytes, total_bytes} of the disk, or of a server that has a limit."""
-    if is_server(store.place):
-        from torchkeeper.stores.redis.store import Redis, info
-
-        assert isinstance(store, Redis)
-        about = info(store.connection, "memory")
-        used, most = (about.get(name, "") for name in ("used_memory", "maxmemory"))
-        if not (used.isdigit() and most.isdigit() and int(most)):
-            return {"free_bytes": None, "total_bytes": None}
-        return {"free_bytes": max(0, int(most) - int(used)), "total_bytes": int(most)}
-    try:
-        said = os.statvfs(store.root if isinstance(store, Folder) else store.place)
-    except OSError:
-        return {"free_bytes": None, "total_bytes": None}
-    return {
-        "free_bytes": said.f_bavail * said.f_frsize,
-        "total_bytes": said.f_blocks * said.f_frsize,
-    }

@@ -24,6 +24,15 @@ class Situation(NamedTuple):
     place_is_server: bool = False
     place_is_bundle: bool = False
     chosen_server: bool = False
+    #: Whether the chosen place has one above or below it that it can change places with.
+    place_up: bool = False
+    place_down: bool = False
+    sidebar: bool = True
+    #: What is known of the environment at the keyboard in the sidebar.
+    environment: bool = False
+    environment_has_torch: bool = False
+    environment_added: bool = False
+    environment_used: bool = False
     read_only: bool = False
     shown: bool = False
     #: Whether what is shown is what the filter says; with a wrong one it is what the last said.
@@ -44,6 +53,8 @@ class Situation(NamedTuple):
     #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
     job_dialog: bool = False
     job_fruit: bool = False
+    #: The path of the place that is shown, or its name where it is a server.
+    path: str = ""
     #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
     undoable: str = ""
 
@@ -114,8 +125,9 @@ MENUS = (
 
 #: A menu in the View menu.
 GROUP_MENU = ("group", _n("&Group by"))
-#: Another.
+#: Others.
 ONLY_MENU = ("only", _n("&Show only"))
+ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
@@ -124,6 +136,9 @@ ACTIONS = (
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
          _n("Put a Redis server on the list of places"),
          _always, "add_server", "file", 0, ("places",)),
+    Spec("open-bundle", _n("Open &bundle…"), "box", "",
+         _n("Put a bundle on the list of places, to look at what is in it"),
+         _always, "open_bundle", "file", 0),
     Spec("read-only", _n("Read-&only"), "", "",
          _n("Have nothing in the place changed, by the window or by a command"),
          lambda s: s.place, "toggle_read_only", "file", 0, ("places",),
@@ -131,9 +146,21 @@ ACTIONS = (
     Spec("edit-server", _n("&Edit server…"), "server", "",
          _n("Change the address, login, certificates or name of the server"),
          lambda s: s.chosen_server, "edit_server", "file", 0, ("places",)),
+    Spec("enter-password", _n("Enter pass&word…"), "unlock", "",
+         _n("Give the password of the server that is shown, and read it again"),
+         lambda s: s.place_is_server, "enter_password", "file", 0, ("places",)),
     Spec("forget-password", _n("For&get password"), "unlock", "",
          _n("Forget the password of the server, in the system's keyring too"),
          lambda s: s.chosen_server, "forget_password", "file", 0, ("places",)),
+    Spec("rename-server", _n("Re&name server"), "", "",
+         _n("Call the server otherwise on the list; F2 on the list does the same"),
+         lambda s: s.chosen_server, "rename_server", "file", 0, ("places",)),
+    Spec("place-up", _n("Move &up"), "", "Ctrl+Alt+Up",
+         _n("Have the place that you added stand one higher on the list"),
+         lambda s: s.place_up, "move_place_up", "file", 0, ("places",)),
+    Spec("place-down", _n("Move &down"), "", "Ctrl+Alt+Down",
+         _n("Have the place that you added stand one lower on the list"),
+         lambda s: s.place_down, "move_place_down", "file", 0, ("places",)),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
          _n("Take the place off the list; nothing on the disk changes"),
          lambda s: s.place_added, "remove_place", "file", 0, ("places",)),
@@ -166,19 +193,28 @@ ACTIONS = (
     Spec("copy-path", _n("Copy &path"), "copy", "Ctrl+Shift+C",
          _n("Copy the paths of the selected entries"),
          lambda s: s.selected > 0, "copy_path", "edit", 1, ("entries",)),
+    Spec("copy-place", _n("Copy p&lace"), "copy", "",
+         _n("Copy the path or the address of the chosen place; Ctrl+C on the list does the same"),
+         lambda s: s.place, "copy_place", "edit", 1, ("places",)),
     Spec("copy-json", _n("Copy as &JSON"), "copy", "",
          _n("Copy the selected entries as ls --json prints them, one object a line"),
          lambda s: s.selected > 0, "copy_json", "edit", 1, ("entries",)),
     Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
          _n("Copy the command that shows each selected key in a terminal"),
          lambda s: s.selected > 0, "copy_command", "edit", 1, ("entries",)),
-    Spec("compare", _n("Com&pare"), "compare", "Ctrl+D",
+    Spec("compare-two", _n("Com&pare both"), "compare", "Ctrl+D",
          _n("Show what differs between the two selected entries, and which of it is the cause"),
          lambda s: s.comparable == 2, "compare_selected", "edit", 2, ("entries",)),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
          _n("Find the entry that is most like the selected one, in all places, and show what "
             "differs"),
          lambda s: s.comparable == 1, "compare_nearest", "edit", 2, ("entries",)),
+    Spec("compare-as-a", _n("Compare as A"), "compare", "Ctrl+Alt+A",
+         _n("Put the selected entry on side A of a comparison; side B may be of another place"),
+         lambda s: s.comparable == 1, "compare_as_a", "edit", 2, ("entries",)),
+    Spec("compare-as-b", _n("Compare as B"), "compare", "Ctrl+Alt+B",
+         _n("Put the selected entry on side B of a comparison; side A may be of another place"),
+         lambda s: s.comparable == 1, "compare_as_b", "edit", 2, ("entries",)),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
@@ -227,7 +263,7 @@ ACTIONS = (
          _n("Stop the chosen job at once"),
          lambda s: s.job_active, "cancel_job", "cache", 2, ("jobs",)),
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
-         _n("Open the Activity pane at the log of the chosen job"),
+         _n("Go to the log of the chosen job"),
          lambda s: s.job, "show_log", "cache", 2, ("jobs",)),
     Spec("show-result", _n("Show job &progress and result"), "info", "Ctrl+Shift+L",
          _n("How far the chosen export, import or copy is, or what came of it"),
@@ -241,21 +277,46 @@ ACTIONS = (
     Spec("refresh", _n("&Refresh"), "refresh", "F5",
          _n("Read the place again"),
          _always, "refresh", "view", 0, ("entries", "places"), _n("Refresh")),
-    Spec("activity", _n("Show or hide &activity"), "activity", "Ctrl+J",
-         _n("Show or hide the list of jobs"),
-         _always, "toggle_activity", "view", 0),
     Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
          _n("Show or hide the map of what takes how much room, over the table"),
          _always, "toggle_map", "view", 0),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
          _n("Show or hide what there is to know of the selected entry"),
          _always, "toggle_inspector", "view", 0),
+    Spec("sidebar", _n("Show or hide si&debar"), "sidebar", "F9",
+         _n("Show or hide the list of pages, places and environments"),
+         _always, "toggle_sidebar", "view", 0),
+    Spec("environment-use", _n("&Use for verdicts"), "", "",
+         _n("Have verdicts be about the environment that is marked in the sidebar"),
+         lambda s: s.environment and not s.environment_used,
+         "use_environment", "environment", 0, ("environments",)),
+    Spec("environment-none", _n("&No verdicts"), "", "",
+         _n("Ask no environment what is of use in it"),
+         _always, "use_no_environment", "environment", 0, ("environments",)),
+    Spec("environment-doctor", _n("&Doctor for it"), "doctor", "",
+         _n("Have verdicts be about it, and look for what is wrong with what it uses"),
+         lambda s: s.environment_has_torch,
+         "doctor_environment", "environment", 1, ("environments",)),
+    Spec("environment-prepare", _n("&Prepare…"), "prepare", "",
+         _n("Build the header that its first compile builds otherwise"),
+         lambda s: s.environment_has_torch,
+         "prepare_environment", "environment", 1, ("environments",)),
+    Spec("environment-ask", _n("&Ask again"), "refresh", "",
+         _n("Start the interpreter and ask it anew what it is, which takes seconds"),
+         lambda s: s.environment, "ask_environment", "environment", 1, ("environments",)),
+    Spec("environment-copy", _n("&Copy path"), "copy", "",
+         _n("Copy the path of the interpreter"),
+         lambda s: s.environment, "copy_environment", "environment", 2, ("environments",)),
+    Spec("environment-remove", _n("&Remove from list"), "folder-remove", "",
+         _n("Take the interpreter that you added off the list; nothing on the disk changes"),
+         lambda s: s.environment_added,
+         "remove_environment", "environment", 2, ("environments",)),
     Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E",
          _n("The interpreters on this machine, their torch and what else decides"),
-         _always, "show_environments", "view", 1),
+         _always, "show_environments", "view", 1, ("environments",)),
     Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
          _n("Put a Python on the list of those that verdicts can be about"),
-         _always, "add_interpreter", "view", 1),
+         _always, "add_interpreter", "view", 1, ("environments",)),
     Spec("notify", _n("&Notify when a job ends"), "", "",
          _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
             "in front"),
@@ -305,6 +366,9 @@ ACTIONS = (
     Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
          _n("What the chosen place holds"),
          _always, "show_page", "go", 0, on=_shown("entries")),
+    Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
+         _n("What makes two entries different, and which of it is the cause"),
+         _always, "show_page", "go", 0, on=_shown("compare")),
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
@@ -316,6 +380,9 @@ ACTIONS = (
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"),
          _always, "show_page", "go", 0, ("places",), on=_shown("doctor")),
+    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
+         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
+         _always, "show_page", "go", 0, on=_shown("activity")),
     Spec("back", _n("&Back"), "back", "Alt+Left",
          _n("Show the page that was shown before"),
          lambda s: s.back, "go_back", "go", 1),
@@ -370,6 +437,11 @@ class Actions(QObject):
         self._choices: dict[str, QActionGroup] = {}
         self._situation = Situation()
         theme.follow(self, self._paint)
+
+    @property
+    def situation(self) -> Situation:
+        """What the window knew when it last decided which actions make sense."""
+        return self._situation
 
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""

@@ -17,9 +17,9 @@ from torchkeeper.link.words import UserError
 Work = Callable[[], dict[str, Any]]
 
 
-def aside(work: Callable[[], object]) -> None:
-    """Do what may wait for ever."""
-    threading.Thread(target=work, name="torchkeeper-look", daemon=True).start()
+def aside(work: Callable[[], object], *, sure: bool = False) -> None:
+    """Do what may wait for ever. sure: the program does not end before it is done."""
+    threading.Thread(target=work, name="torchkeeper-look", daemon=not sure).start()
 
 
 class Asides(QObject):

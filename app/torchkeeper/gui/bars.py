@@ -17,6 +17,8 @@ from torchkeeper.link.words import UserError
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QLabel, QPushButton
 
+    from torchkeeper.gui.remedies import RemedyButtons
+
 
 def _announce(widget: QWidget) -> None:
     from PySide6.QtGui import QAccessible, QAccessibleEvent
@@ -30,6 +32,7 @@ class ErrorBar(QFrame):
     what: QLabel
     why: QLabel
     remedy: QLabel
+    remedies: RemedyButtons
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +53,11 @@ class ErrorBar(QFrame):
         texts = forms.column(gap=4)
         for text in (self.what, self.why, self.remedy):
             texts.addWidget(text)
+        # Loaded here: most windows never show an error.
+        from torchkeeper.gui.remedies import RemedyButtons
+
+        self.remedies = RemedyButtons()
+        texts.addWidget(self.remedies)
         line = forms.row(gap=12)
         line.setContentsMargins(16, 8, 8, 8)
         line.addWidget(forms.picture("error", 20, "error"), 0, Qt.AlignmentFlag.AlignTop)
@@ -65,6 +73,7 @@ class ErrorBar(QFrame):
         for text, label in zip(texts, self._labels, strict=True):
             label.setText(text)
             label.setVisible(bool(text))
+        self.remedies.offer(error)
         self.setAccessibleName(str(error))
         self.show()
         _announce(self)

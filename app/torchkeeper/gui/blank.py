@@ -7,6 +7,7 @@ from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.remedies import RemedyButtons
 from torchkeeper.link.words import UserError
 
 
@@ -84,7 +85,12 @@ class Notice(QFrame):
         for label in (self.what, self.why, self.remedy):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             texts.addWidget(label)
-        texts.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.remedies = RemedyButtons()
+        ways = forms.row()
+        ways.addWidget(self.button)
+        ways.addWidget(self.remedies)
+        ways.addStretch(1)
+        texts.addLayout(ways)
         line = forms.row(gap=12, margin=12)
         picture = ("info", 20, "muted") if mild else ("warning", 20, "error")
         line.addWidget(forms.picture(*picture), 0, Qt.AlignmentFlag.AlignTop)
@@ -106,6 +112,7 @@ class Notice(QFrame):
             label.setText(text)
             label.setVisible(bool(text))
         self.button.setVisible(again)
+        self.remedies.offer(error, "refresh" if again else "")
         self.setAccessibleName(str(error))
         self.show()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))

@@ -6,6 +6,7 @@ thread. Nothing here waits; what waits does so in the worker's thread.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QObject, QThread, QTimer, Signal
 
 from torchkeeper.gui import lookups
-from torchkeeper.gui.asides import Work
+from torchkeeper.gui.asides import Work, aside
 from torchkeeper.gui.worker import Request, Worker
 from torchkeeper.link.ahead import Ahead
 from torchkeeper.link.words import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.gui.keygens import Keygens
+    from torchkeeper.link.history import Past
     from torchkeeper.link.profiles.profile import Profile
 
 #: Seconds that a thread may run on when another has something to do; Python's own are 0.005.
@@ -45,6 +47,8 @@ class Engines(QObject):
     #: What was cut off in a place and is at its end now (folders.recovering).
     recovered = Signal(object)
     stopped = Signal()
+    #: Jobs could not be kept in the history, and why.
+    unkept = Signal(object)
 
     _start = Signal(object)
     _cancel = Signal(int)
@@ -140,6 +144,10 @@ class Engines(QObject):
         some = list(paths)
         return self._ask_aside(listener, lambda: lookups.offered(some))
 
+    def room(self, path: str, listener: Listener) -> int:
+        """How much room there is at a path; the result is as of ``lookups.room``."""
+        return self._ask_aside(listener, lambda: lookups.room(path))
+
     def reveal(self, path: str, listener: Listener) -> int:
         """Have the file manager show a path; the result is ``{"what", "shown"}``."""
         ticket = self._ticket(listener)
@@ -190,6 +198,30 @@ class Engines(QObject):
         """The runs that are kept, after those to ``forget``; the result is ``{"kept": Kept}``."""
         some = list(forget)
         return self._ask_aside(listener, lambda: lookups.runs(some))
+
+    def keep_jobs(self, some: Sequence[Past]) -> None:
+        """Keep jobs that have ended in the history, also where all ends now."""
+        jobs = list(some)
+
+        def keep() -> None:
+            try:
+                lookups.keep_jobs(jobs)
+            except UserError as e:
+                with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                    self.unkept.emit(e)
+
+        aside(keep, sure=True)
+
+    def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
+        """The jobs of the history, after those to ``forget``, None for all; the result is
+        ``{"kept": history.Kept}``.
+        """
+        some = None if forget is None else list(forget)
+        return self._ask_aside(listener, lambda: lookups.past_jobs(some))
+
+    def save_text(self, path: str, text: str, listener: Listener) -> int:
+        """Write a text into a file, in place of what that held; the result is ``{"path"}``."""
+        return self._ask_aside(listener, lambda: lookups.text_saved(path, text))
 
     def mark(self, place: str, listener: Listener) -> int:
         """What a place is like, so that a change is seen; the result is ``{"mark"}``."""

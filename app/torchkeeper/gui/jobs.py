@@ -58,7 +58,8 @@ class Job:
     for each reason. now: what it is at. placed: kind and path of what an import or a copy has put
     there. partly: what was done for good, where it ended early. asked: what it was asked for, where
     that tells how to go on. laps: the runs of a verification; cells: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
+    scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
+    its id in the history, once it is there.
     """
 
     id: int
@@ -87,6 +88,7 @@ class Job:
     result: dict[str, Any] = field(default_factory=dict)
     error: UserError | None = None
     flawed: bool = False
+    kept_as: str = ""
 
     @property
     def active(self) -> bool:
@@ -333,6 +335,11 @@ class JobsModel(QAbstractListModel):
         for job in self._jobs:
             if job.state in (State.RUNNING, State.CANCELLING):
                 self.touch(job)
+
+    def forget(self, job: Job) -> None:
+        """Forget a job that has ended."""
+        if not job.active and job in self._jobs:
+            self._drop(self._jobs.index(job))
 
     def clear_ended(self) -> None:
         """Forget the jobs that have ended."""

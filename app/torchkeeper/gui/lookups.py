@@ -4,11 +4,13 @@ thread that may (``gui.asides``). All return the result of a request.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchkeeper.link.history import Past
     from torchkeeper.link.profiles.profile import Profile
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
@@ -19,6 +21,22 @@ def paths(some: Sequence[str]) -> dict[str, Any]:
     from torchkeeper.link.paths import what
 
     return {"paths": [{"path": path, "what": what(path)} for path in some]}
+
+
+def room(path: str) -> dict[str, Any]:
+    """``{"what", "free", "total"}``: what is at a path, and bytes of its file system; None where
+    there is nothing, or nobody can say.
+    """
+    from torchkeeper.link.paths import what
+
+    try:
+        said = os.statvfs(path)
+    except OSError:
+        return {"what": what(path), "free": None, "total": None}
+    free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
+    # A file system that has no size has no room either: nobody is told that it is full.
+    told = {"free": free, "total": total} if total else {"free": None, "total": None}
+    return {"what": what(path), **told}
 
 
 def offered(some: Sequence[str]) -> dict[str, Any]:
@@ -50,6 +68,34 @@ def runs(forget: Sequence[str]) -> dict[str, Any]:
 
     every.forget(forget)
     return {"kept": every.kept()}
+
+
+def keep_jobs(some: Sequence[Past]) -> None:
+    """Keep jobs that have ended. Raises UserError."""
+    from torchkeeper.link import history
+
+    history.keep(some)
+
+
+def past_jobs(forget: Sequence[str] | None) -> dict[str, Any]:
+    """``{"kept": history.Kept}``, after those to forget, None for all. Raises UserError."""
+    from torchkeeper.link import history
+
+    if forget is None or forget:
+        history.forget(forget)
+    return {"kept": history.kept()}
+
+
+def text_saved(path: str, text: str) -> dict[str, Any]:
+    """``{"path"}``: a text is written into a file. Raises UserError("text-unwritable")."""
+    from torchkeeper.link import whole
+    from torchkeeper.link.words import user_error
+
+    try:
+        whole.write_text(path, text)
+    except OSError as e:
+        raise user_error("text-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
+    return {"path": path}
 
 
 def mark(place: str) -> dict[str, Any]:

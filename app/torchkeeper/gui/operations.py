@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QObject, Signal
 
@@ -23,6 +24,7 @@ from torchkeeper.link.words import (
     printable,
     user_error,
 )
+from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.thenchoice import Then
@@ -50,6 +52,8 @@ Before = tuple[tuple[str, dict[str, Any]], ...]
 _COMPILING = frozenset({"warm", "verify", "prepare"})
 
 
+#: Jobs that need nothing but what they were asked for: no plan, and nothing that is there once.
+_REPEATABLE = frozenset({"warm", "verify", "prepare", "export", "import", "copy"})
 #: What a bundle holds is placed in this folder of a job's own.
 _TARGET = "target"
 
@@ -92,6 +96,8 @@ class Operations(QObject):
         self._waiting: list[tuple[Job, _Start]] = []
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
+        #: How the jobs that can be done once more were asked for.
+        self._starts: WeakKeyDictionary[Job, tuple[_Start, dict[str, Any]]] = WeakKeyDictionary()
         self._signing = Signing(
             engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
         )
@@ -234,6 +240,7 @@ class Operations(QObject):
             then = self._signing.of_export(key, output, replace)
             start = start._replace(keep=True, then=then)
         asked = {"key": key} if key else {}
+        asked |= {"from": place, "output": output}
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, "export", None, start, asked)
 
@@ -269,6 +276,7 @@ class Operations(QObject):
         if seen:
             params["manifests"] = seen
         asked: dict[str, Any] = {"portable": any(about.get("portable") for about in abouts)}
+        asked["files"] = list(files)
         if named is not None:
             params["env"] = named.python
             headers = any(about.get("headers") for about in abouts)
@@ -304,7 +312,8 @@ class Operations(QObject):
                   "secrets": secrets}  # fmt: skip
         before = named.before if named is not None else ()
         start = _Start("copy", params, hold=selection.hold, note=notes.of_import, before=before)
-        return self._begin(self.tr("Copy to {}").format(_short(into)), "copy", into, start)
+        title = self.tr("Copy to {}").format(_short(into))
+        return self._begin(title, "copy", into, start, {"from": place})
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
@@ -337,6 +346,17 @@ class Operations(QObject):
         title = self.tr("Set expiry on {}").format(_short(place))
         return self._begin(title, "ttl", place, start)
 
+    def can_repeat(self, job: Job) -> bool:
+        """Whether a job that has ended can be done once more, as it was asked for."""
+        return not job.active and job in self._starts
+
+    def repeat(self, job: Job) -> Job | None:
+        """Do the same once more."""
+        if not self.can_repeat(job):
+            return None
+        start, asked = self._starts[job]
+        return self._begin(job.title, job.kind, job.place, start, dict(asked))
+
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
         for waiting in self._waiting:
@@ -361,6 +381,9 @@ class Operations(QObject):
     ) -> Job:
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
+        # What a server drops by itself was said of that one job only.
+        if kind in _REPEATABLE and not (kind == "copy" and is_server(place or "")):
+            self._starts[job] = start, dict(job.asked)
         busy = any(other.kind in _COMPILING for other in self._jobs.active if other is not job)
         if kind in _COMPILING and busy:
             self._waiting.append((job, start))

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.link.words import UserError, printable
 from torchkeeper.stores.names import is_server
 
@@ -45,15 +46,15 @@ class Results(QObject):
 
     def show_in_folder(self) -> None:
         """Show what came of the chosen job in the file manager."""
-        self._reveal(self._window.activity.job)
+        self._reveal(self._window.chosen_job)
 
     def open_result(self) -> None:
         """Open what the chosen job wrote, with the entries that it put there selected."""
-        self._open(self._window.activity.job)
+        self._open(self._window.chosen_job)
 
     def show_result(self) -> WorkDialog | None:
         """How far the chosen job is, or what came of it, in a dialog."""
-        job = self._window.activity.job
+        job = self._window.chosen_job
         if job is None or not job.has_dialog:
             return None
         from torchkeeper.gui.dialogs.working import WorkDialog
@@ -74,8 +75,11 @@ class Results(QObject):
     # Show in folder.
 
     def _reveal(self, job: Job | None) -> None:
-        path = job.fruit if job else None
-        if path is not None and not is_server(path):
+        self.reveal_path(job.fruit if job else None)
+
+    def reveal_path(self, path: str | None) -> None:
+        """Show a path in the file manager."""
+        if path and not is_server(path):
             self._window.engines.reveal(
                 path, Listener(result=lambda found: self._revealed(path, found))
             )
@@ -110,19 +114,25 @@ class Results(QObject):
         path = job.fruit if job else None
         if job is None or path is None:
             return
+        self.open_path(path, bundle=job.made_bundle)
+        self._wanted = (path, set(job.placed)) if job.placed else None
+        self._select_soon()
+
+    def open_path(self, path: str, *, bundle: bool) -> None:
+        """Show a place, or a ``bundle`` as one."""
         window = self._window
-        window.places.add(path, bundle=job.made_bundle)
+        window.places.add(path, bundle=bundle)
+        window.show_page(ENTRIES)
         if window.place != path:
             window.places_pane.choose(path)
         else:
             # Nobody looks by itself whether a bundle is still the same.
             window.listing.refresh()
-        self._wanted = (path, set(job.placed)) if job.placed else None
-        self._select_soon()
 
     def go_to(self, place: str, kind: str, path: str) -> None:
         """Show an entry, in whichever place it is."""
         window = self._window
+        window.show_page(ENTRIES)
         if window.place != place:
             window.places_pane.choose(place)
         self._wanted = (place, {(kind, path)})

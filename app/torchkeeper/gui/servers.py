@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from torchkeeper.gui.engines import Listener
 from torchkeeper.gui.operations import Selection
 from torchkeeper.link import say
-from torchkeeper.link.words import UserError
+from torchkeeper.link.words import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.login import PasswordDialog
@@ -96,6 +96,14 @@ class Servers(QObject):
             self._window.statusBar().showMessage(
                 self.tr("The password of {} is forgotten").format(chosen.title), _SAID_MS
             )
+
+    def enter_password(self) -> PasswordDialog | None:
+        """Ask for the password of the server that is shown."""
+        window, place = self._window, self._window.place
+        if place is None:
+            return None
+        error = window.listing.error or user_error("password-needed", {"server": place})
+        return self.ask_for_password(place, error)
 
     def ask_for_password(self, place: str, error: UserError) -> PasswordDialog:
         """Ask for the password of the server that is shown, then read it again."""

@@ -1,7 +1,7 @@
 """The main window as a thing to look at: its parts, its menus, where they stand.
 
-What is not seen at first, the inspector's panes and the list of jobs, is made when somebody asks
-for it, or when the first rows are shown and nobody waits any more.
+What is not seen at first, such as the inspector's panes, is made when somebody asks for it, or when
+the first rows are shown and nobody waits any more.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.columns import Columns
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.groupby import GroupBy
+from torchkeeper.gui.table.keyed import Keyed
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.wing import Wing
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.activity import ActivityPane
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.inspector.pane import Inspector
 
@@ -57,16 +57,14 @@ _LATER = (
     "inspector.factors",
     "inspector.filelist",
     "inspector.pane",
-    "activity",
 )
 
 
 class Shell(QMainWindow):
     """The models and the widgets of the window; ``Window`` makes them work."""
 
-    #: The inspector, the list of jobs was made.
+    #: The inspector was made.
     inspector_made = Signal()
-    activity_made = Signal()
 
     actions_: Actions
 
@@ -79,11 +77,11 @@ class Shell(QMainWindow):
         self.engines.setParent(self)
         self.jobs = JobsModel(self)
         self.entries = EntriesModel(self)
+        self.keyed = Keyed(self.entries, self)
         self.group_by = GroupBy(self.entries, self.settings, self)
         self.places = PlacesModel(self.settings, self)
         self.later = Later(self)
         self._inspector: Inspector | None = None
-        self._activity: ActivityPane | None = None
         #: Pixels that the words on the toolbar take, while they are not there.
         self._words_width = 0
 
@@ -115,13 +113,9 @@ class Shell(QMainWindow):
         for widget in (self.error_bar, self.note_bar, self.undo_bar):
             main.addWidget(widget)
         main.addWidget(self.pages, 1)
-        self.upright = QSplitter(Qt.Orientation.Vertical)
-        self.upright.addWidget(forms.frame("pane", main))
-        self.upright.setStretchFactor(0, 1)
-        self.upright.setCollapsible(0, False)
         self.across = QSplitter(Qt.Orientation.Horizontal)
         self.across.addWidget(self.sidebar)
-        self.across.addWidget(self.upright)
+        self.across.addWidget(forms.frame("pane", main))
         self.across.addWidget(self.wing)
         self.across.setStretchFactor(1, 1)
         self.across.setChildrenCollapsible(False)
@@ -136,7 +130,7 @@ class Shell(QMainWindow):
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
         for name in _LATER:
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
-        self.later.add(lambda: self.inspector, lambda: self.activity, self.shelf.restore)
+        self.later.add(lambda: self.inspector, self.shelf.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
         self.later.add(lambda: forms.clearable(self.head.box))
 
@@ -170,6 +164,17 @@ class Shell(QMainWindow):
         elif not wordy and needed <= self.width():
             bar.setToolButtonStyle(whole)
 
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        # Qt's own order is that in which things were made; here most are when they are needed.
+        from torchkeeper.gui import taborder
+
+        target = taborder.following(self, self.focusWidget(), forward=forward)
+        if target is None:
+            return super().focusNextPrevChild(forward)
+        reasons = Qt.FocusReason
+        target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        return True
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit_tools()
@@ -181,7 +186,7 @@ class Shell(QMainWindow):
             self.put_recent(menu)
         if name == "view":
             menu.addSeparator()
-            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU):
+            for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
                 self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
@@ -220,6 +225,7 @@ class Shell(QMainWindow):
             from torchkeeper.gui.inspector.pane import Inspector
 
             self._inspector = Inspector(self.engines, self.needed)
+            self.keyed.found.connect(self._inspector.show_names)
             self.wing.hold(self._inspector)
             self.inspector_made.emit()
         return self._inspector
@@ -242,22 +248,11 @@ class Shell(QMainWindow):
         for before, after in pairwise(widgets):
             QWidget.setTabOrder(before, after)
 
-    @property
-    def activity(self) -> ActivityPane:
-        """The jobs; made, and hidden, when it is first asked for."""
-        if self._activity is None:
-            from torchkeeper.gui.activity import ActivityPane
-
-            self._activity = ActivityPane(self.jobs)
-            self._activity.hide()
-            self.upright.addWidget(self._activity)
-            self.upright.setSizes([520, 224])
-            self.activity_made.emit()
-        return self._activity
-
     def needed(self, needs: Sequence[Need]) -> dict[Need, str]:
-        """The names of those of the needed entries that are in the place."""
-        found = self.entries.of_keys({(need.kind, need.key) for need in needs})
+        """The names of those of the needed entries that are in the place, as far as they are known
+        by now: the inspector is told when more are.
+        """
+        found = self.keyed.of({(need.kind, need.key) for need in needs})
         names = {which: shown_name(entries[0]) for which, entries in found.items()}
         return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
 

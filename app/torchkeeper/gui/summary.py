@@ -110,7 +110,8 @@ def empty_state(
         if listing.is_server:
             locked = error.code in ("password-needed", "password-wrong")
             button = _tr("Enter password…") if locked else _tr("Try again")
-            return "server", error.what, text, button, "refresh"
+            action = "enter-password" if locked else "refresh"
+            return "server", error.what, text, button, action
         return "folder-missing", error.what, text, _tr("Try again"), "refresh"
     if model.count:
         return None

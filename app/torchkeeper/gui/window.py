@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
     from PySide6.QtWidgets import QMenu, QWidget
 
+    from torchkeeper.gui.activity.keeping import Keeper
+    from torchkeeper.gui.activity.page import ActivityPage
+    from torchkeeper.gui.activity.strip import JobStrip
     from torchkeeper.gui.dialogs.leaving import LeaveDialog
     from torchkeeper.gui.dragging import DragOut
     from torchkeeper.gui.facts import Facts
@@ -43,12 +46,15 @@ if TYPE_CHECKING:
     from torchkeeper.gui.operations import Operations
     from torchkeeper.gui.recent import Recent
     from torchkeeper.gui.servers import Servers
+    from torchkeeper.gui.sidebar.more import More
     from torchkeeper.gui.table.copying import RowCopier
     from torchkeeper.gui.verifications import Verifications
     from torchkeeper.gui.watching import Watch
 
 #: The page that was shown last.
 PAGE = "pages/current"
+#: The page of the jobs.
+ACTIVITY = "activity"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
 #: What is not seen at first is made this long after the first rows are, and without any after
@@ -92,11 +98,16 @@ class Window(Shell):
         self._flows: Flows | None = None
         self._servers: Servers | None = None
         self._here: Here | None = None
+        self._activity: ActivityPage | None = None
+        self._keeper: Keeper | None = None
+        #: What says in the status bar how far jobs are; made for the first one.
+        self._strip: JobStrip | None = None
         self._inspecting: Inspecting | None = None
         self._verifications: Verifications | None = None
         self.guide = Guide(self, new=not any(map(self.settings.contains, (CURRENT, PAGE))))
         self._recent: Recent | None = None
         self._notifier: Notifier | None = None
+        self._more: More | None = None
         #: The place that was last looked at for its verification, and what it was like.
         self._marked: tuple[str | None, str] = None, ""
         self.lay_out()
@@ -106,8 +117,8 @@ class Window(Shell):
         self._connect()
         self.later.add(self._offer_places, self._watch_place, self._ask_for_facts)
         self.later.add(self._ask_protected, lambda: self.flows, self._follow_drags)
-        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.notifier)
-        self.later.add(self._explain, self.guide.begin)
+        self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
+        self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         self._restore()
         self.show_place(self._first)
         if first is None:
@@ -142,7 +153,6 @@ class Window(Shell):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.activity_made.connect(self._connect_activity)
         self.jobs.rowsInserted.connect(lambda *_: self._job_added())
         self.listing.incomplete.connect(self.tell)
         self.listing.changed.connect(self._silent)
@@ -192,15 +202,6 @@ class Window(Shell):
         self.inspector.followed.connect(self._follow)
         self._inspecting = Inspecting(self, self.inspector)
         self.update_soon()
-
-    def _connect_activity(self) -> None:
-        self.activity.cancel.connect(self.operations.cancel)
-        self.activity.offer(self.actions_["open-result"], self.actions_["show-in-folder"])
-        self.activity.list.activated.connect(lambda *_: self.flows.results.show_result())
-        self.activity.current_changed.connect(self.update_soon)
-        self.activity.list.customContextMenuRequested.connect(
-            lambda at: self.context("jobs", self.activity.list.viewport(), at)
-        )
 
     def _restore(self) -> None:
         geometry = self.settings.value("window/geometry")
@@ -293,6 +294,15 @@ class Window(Shell):
             self.update_soon()
         return self._notifier
 
+    @property
+    def more(self) -> More:
+        """What the sidebar has besides pages and places; made when it is first asked for."""
+        if self._more is None:
+            from torchkeeper.gui.sidebar.more import More
+
+            self._more = More(self)
+        return self._more
+
     def _look_verified(self, *_: object) -> None:
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
@@ -312,8 +322,8 @@ class Window(Shell):
         """The method that an action of the table names."""
         flows = self.flows
         owners = (self, self.guide, self.group_by, self.copier, flows, flows.results, flows.recipes,
-                  flows.signing, self.servers, self.here,
-                  self.notifier)  # fmt: skip
+                  flows.signing, flows.comparing, self.servers, self.here,
+                  self.notifier, self.more.flows)  # fmt: skip
         found: Callable[..., object] = next(getattr(x, name) for x in owners if hasattr(x, name))
         return found
 
@@ -334,6 +344,10 @@ class Window(Shell):
         """The path of the place that is shown."""
         return self.listing.place
 
+    def take_in(self) -> None:
+        """Bring the actions up to date at once, for a menu that opens now."""
+        self._update()
+
     def tell(self, error: UserError) -> None:
         """Say what went wrong, without stopping anything."""
         self.error_bar.tell(error)
@@ -347,8 +361,11 @@ class Window(Shell):
     def _update(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
         chosen = self.places_pane.place
+        if not self.table.gathered:
+            return  # it says when it is, and this is done again
         selected = self.table.selected()
-        job = self._activity.job if self._activity else None
+        job = self.chosen_job
+        one = self._more.flows.environment if self._more is not None else None
         listing = self.listing
         self.actions_.update(
             Situation(
@@ -359,6 +376,13 @@ class Window(Shell):
                 place_is_bundle=listing.what == "file" and listing.error is None,
                 chosen_server=chosen is not None and chosen.server,
                 read_only=self.places.read_only(listing.place or ""),
+                place_up=chosen is not None and self.places.may_shift(chosen.path, -1),
+                place_down=chosen is not None and self.places.may_shift(chosen.path, 1),
+                sidebar=not self.sidebar.isHidden(),
+                environment=one is not None,
+                environment_has_torch=one is not None and bool(one.torch),
+                environment_added=one is not None and one.added,
+                environment_used=one is not None and one is self.here.environments.chosen,
                 shown=self.entries.count > 0,
                 filter_valid=self.head.valid,
                 selected=len(selected),
@@ -374,6 +398,7 @@ class Window(Shell):
                 job_dialog=job is not None and job.has_dialog,
                 job_fruit=job is not None and job.fruit is not None,
                 undoable=listing.undoable,
+                path=listing.place or "",
             )
         )
         why = self._here.unjudged if self._here is not None else ""
@@ -385,7 +410,7 @@ class Window(Shell):
         if state is None:
             self.stack.setCurrentWidget(self.table)
         else:
-            self.empty.say(*state)
+            self.empty.say(*state, error=listing.error)
             self.stack.setCurrentWidget(self.empty)
         self.shelf.stand_by(state is None)
         size = self.table.selected_size()
@@ -458,6 +483,13 @@ class Window(Shell):
         self.settings.setValue(PAGE, ident)
         self.sidebar.pages.show_current(ident)
         self.wing.stand_by(ident == ENTRIES)
+        # They are about the place, which is not seen on other pages.
+        for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
+            widget.setVisible(ident == ENTRIES)
+        if ident == ACTIVITY:
+            _ = self.activity  # somebody looks at it
+        if self._strip is not None:
+            self._strip.looked()
         # At once: what is about entries must not be asked for where none are seen.
         self._update()
 
@@ -588,14 +620,6 @@ class Window(Shell):
         if self.place is not None:
             self.servers.ask_for_password(self.place, error)
 
-    def remove_place(self) -> None:
-        """Take the chosen place off the list."""
-        chosen = self.places_pane.place
-        if chosen:
-            self.places.remove(self.places.row_of(chosen.path))
-            if chosen.server:
-                self.engines.forget_password(chosen.path)
-
     # Dropping.
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -652,17 +676,13 @@ class Window(Shell):
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
-        if self.activity.job is not None:
-            self.operations.cancel(self.activity.job)
+        if self.chosen_job is not None:
+            self.operations.cancel(self.chosen_job)
 
     def show_log(self) -> None:
         """Go to the log of the chosen job."""
-        self.activity.show()
-        self.activity.log.setFocus()
-
-    def toggle_activity(self) -> None:
-        """Show or hide the jobs."""
-        self.activity.setVisible(not self.activity.isVisible())
+        self.show_page(ACTIVITY)
+        self.activity.show_log()
 
     def toggle_map(self) -> None:
         """Show or hide the map over the table; from another page, go to it."""
@@ -677,7 +697,8 @@ class Window(Shell):
 
     def _follow(self, need: Need) -> None:
         """Go to an entry that another needs, or is needed by."""
-        found = self.entries.of_keys({(need.kind, need.key)})
+        which = {(need.kind, need.key)}
+        found = self.keyed.of(which) or self.entries.of_keys(which)
         self.show_entries({entry.identity for entries in found.values() for entry in entries})
 
     def show_entries(self, identities: set[tuple[str, str]]) -> bool:
@@ -726,8 +747,42 @@ class Window(Shell):
 
     # Jobs.
 
+    @property
+    def activity(self) -> ActivityPage:
+        """The page of the jobs; made when it is first asked for."""
+        from torchkeeper.gui.activity.page import ActivityPage
+
+        if self._activity is None:
+            page = self.pages.of(ACTIVITY)
+            assert isinstance(page, ActivityPage)
+            self._activity = page
+            page.current_changed.connect(self.update_soon)
+            self.update_soon()
+        return self._activity
+
+    @property
+    def chosen_job(self) -> Job | None:
+        """The job that actions are about: the one that is chosen on its page, or the last."""
+        if self._activity is not None:
+            return self._activity.job
+        return self.jobs.jobs[0] if self.jobs.jobs else None
+
     def _job_added(self) -> None:
-        self.activity.show()
+        if self._keeper is not None:
+            return
+        from torchkeeper.gui.activity.keeping import Keeper
+        from torchkeeper.gui.activity.strip import JobStrip
+
+        self._keeper = Keeper(self.jobs, self.engines, self)
+        self._strip = strip = JobStrip(self.jobs)
+        strip.opened.connect(self._show_job)
+        strip.cancelled.connect(self.operations.cancel)
+        self.statusBar().addPermanentWidget(strip)
+        strip.refresh()
+
+    def _show_job(self, job: Job) -> None:
+        self.activity.choose(job)
+        self.show_page(ACTIVITY)
 
     def _undo(self, place: str) -> None:
         self.operations.undo(place)
@@ -735,6 +790,9 @@ class Window(Shell):
     def _job_failed(self, job: Job) -> None:
         # Its dialog says it, if that is still open.
         if job.error is not None and not self.flows.results.followed(job):
+            # Its log is a button away.
+            self.activity.choose(job)
+            self._update()
             self.tell(job.error)
 
     def _job_done(self, job: Job) -> None:
@@ -771,6 +829,8 @@ class Window(Shell):
         self.settings.setValue("window/geometry", self.saveGeometry())
         self.pages.let_go()
         self.columns.keep_if_changed()
+        if self._keeper is not None:
+            self._keeper.close()
         self.engines.stop()
         super().closeEvent(event)
 

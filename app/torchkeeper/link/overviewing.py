@@ -80,7 +80,9 @@ class Reclaim(NamedTuple):
 
 @dataclass
 class PlaceTold:
-    """What the engine said of a place. None of bytes where that is not known."""
+    """What the engine said of a place. None of bytes where that is not known. disk: the same of
+    places that share one, and its room.
+    """
 
     place: str
     entries: int = 0
@@ -88,6 +90,7 @@ class PlaceTold:
     trash_bytes: int = 0
     free_bytes: int | None = None
     total_bytes: int | None = None
+    disk: str = ""
     rests: str | None = None
     problem: UserError | None = None
 
@@ -167,6 +170,7 @@ class Overview:
             _count(place, "trash_bytes") or 0,
             _count(place, "free_bytes"),
             _count(place, "total_bytes"),
+            _text(place, "disk"),
             rests if isinstance(rests, str) else None,
             _problem(place.get("problem")),
         )
@@ -243,14 +247,12 @@ class Overview:
 
     @property
     def disks(self) -> list[tuple[int, int]]:
-        """(free, total) bytes of the file systems and servers that places are on, each once as far
-        as their figures tell them apart.
-        """
-        return list(dict.fromkeys(
-            (one.free_bytes, one.total_bytes)
-            for one in self.places.values()
-            if one.free_bytes is not None and one.total_bytes is not None
-        ))  # fmt: skip
+        """(free, total) bytes of the disks and servers that places are on, each once."""
+        found: dict[str, tuple[int, int]] = {}
+        for one in self.places.values():
+            if one.free_bytes is not None and one.total_bytes is not None:
+                found[one.disk or one.place] = one.free_bytes, one.total_bytes
+        return list(found.values())
 
 
 def _picks(within: Mapping[str, str]) -> Callable[[Sequence[str]], bool]:

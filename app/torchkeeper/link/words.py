@@ -1157,6 +1157,31 @@ CATALOGUE: dict[str, Words] = {
         "{folder} cannot be written: {why}.",
         "Check the folder's permissions, and that its disk is not full.",
     ),
+    "jobs-unwritable": Words(
+        "The history of jobs could not be changed.",
+        "{file} cannot be written: {why}.",
+        "Check the folder's permissions, and that its disk is not full.",
+    ),
+    "text-unwritable": Words(
+        "The text could not be saved.",
+        "{file} cannot be written: {why}.",
+        "Choose another folder.",
+    ),
+    "jobs-unreadable": Words(
+        "The history of jobs could not be read.",
+        "{file} cannot be read: {why}.",
+        "Check the file's permissions.",
+    ),
+    "job-unknown": Words(
+        "No job that is kept has an id that starts with “{job}”.",
+        "",
+        "“torchkeeper jobs” lists them; “last” is the latest.",
+    ),
+    "job-ambiguous": Words(
+        "{count} jobs have an id that starts with “{job}”.",
+        "",
+        "Give more of the id; “torchkeeper jobs” lists them.",
+    ),
     "run-unknown": Words(
         "No run that is kept has an id that starts with “{run}”.",
         "",

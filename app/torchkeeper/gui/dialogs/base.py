@@ -234,15 +234,20 @@ def choose_files(
 
 
 def choose_target(
-    parent: QWidget, title: str, name: str, kinds: str, then: Callable[[str], object]
+    parent: QWidget | None,
+    title: str,
+    name: str,
+    kinds: str,
+    then: Callable[[str], object],
+    suffix: str = "torchcache",
 ) -> None:
-    """Ask for a file to write. Whoever asks sees to what is there already."""
+    """Ask for a file to write. Whoever asks for a bundle sees to what is there already."""
     dialog = QFileDialog(parent, title, "", kinds)
-    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, suffix == "torchcache")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setDefaultSuffix("torchcache")
+    dialog.setDefaultSuffix(suffix)
     if os.path.dirname(name):
         dialog.setDirectory(os.path.dirname(name))
     dialog.selectFile(os.path.basename(name))

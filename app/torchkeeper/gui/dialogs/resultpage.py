@@ -15,6 +15,7 @@ from torchkeeper.gui.dialogs.outcome import left_summary, outcome
 from torchkeeper.gui.dialogs.pages import button_row, cells_pane
 from torchkeeper.gui.jobs import Job, State
 from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.gui.remedies import RemedyButtons
 from torchkeeper.stores.names import is_server
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class ResultPage(QWidget):
         texts = forms.column(gap=forms.GAP)
         texts.addWidget(self.title)
         texts.addWidget(self.text)
+        self.remedies = RemedyButtons()
+        texts.addWidget(self.remedies)
         head = forms.row(gap=16)
         head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
         head.addLayout(texts, 1)
@@ -100,6 +103,9 @@ class ResultPage(QWidget):
         self._outcome = outcome(job)
         self.title.setText(self._outcome.title)
         self.text.setText("\n".join(self._outcome.lines))
+        failed = job.error if job.state is State.FAILED else None
+        # The log has a button of its own.
+        self.remedies.offer(failed, "show-log")
         left = job.left if job.state is State.DONE else 0
         for widget in (self.left_title, self.left_reasons, self.left, self.copy):
             widget.setVisible(left > 0)

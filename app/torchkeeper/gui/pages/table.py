@@ -25,7 +25,9 @@ class PageSpec(NamedTuple):
 PAGES = (
     PageSpec("overview", "torchkeeper.gui.overview.page", "OverviewPage"),
     PageSpec(ENTRIES, "", ""),
+    PageSpec("compare", "torchkeeper.gui.comparing.page", "ComparePage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
     PageSpec("settings", "torchkeeper.gui.profiles.page", "SettingsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
+    PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),
 )  # fmt: skip

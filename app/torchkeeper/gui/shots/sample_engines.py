@@ -16,6 +16,7 @@ from torchkeeper.gui.recipes.known import looked
 from torchkeeper.gui.shots import (
     sample_compare,
     sample_doctor,
+    sample_jobs,
     sample_keys,
     sample_leaks,
     sample_overview,
@@ -24,6 +25,8 @@ from torchkeeper.gui.shots import (
     sample_runs,
     samples,
 )
+from torchkeeper.link import history
+from torchkeeper.link.history import Past
 from torchkeeper.link.profiles.profile import Profile
 from torchkeeper.link.runs import Kept
 from torchkeeper.link.verified import Verified
@@ -75,6 +78,7 @@ class SampleEngines(Engines):
         #: Whether what is to leave holds secrets.
         self.leaky = False
         self.kept = Kept(sample_runs.runs(), 0)
+        self.past = sample_jobs.kept()
         self.verifications: dict[str, tuple[Verified, bool]] = {}
         self.cause = "settings"
         self.no_recipes = False
@@ -104,6 +108,11 @@ class SampleEngines(Engines):
                  for p in paths)  # fmt: skip
         there = [{"path": p, "what": what} for p, what in zip(paths, kinds, strict=True)]
         return self._tell({"paths": there}, listener)
+
+    def room(self, path: str, listener: Listener) -> int:
+        """Every disk but a full one has room; what is there, nobody says again."""
+        free = 712_000_000 if "full" in path else 412_300_000_000
+        return self._tell({"what": "", "free": free, "total": 1_920_000_000_000}, listener)
 
     def look_at_offered(self, paths: Any, listener: Listener) -> int:
         """As ``look``."""
@@ -149,6 +158,19 @@ class SampleEngines(Engines):
             return self._ticket(listener)
         self.kept = Kept([run for run in self.kept.runs if run.id not in forget], self.kept.damaged)
         return self._tell({"kept": self.kept}, listener)
+
+    def keep_jobs(self, some: Sequence[Past]) -> None:
+        """Nothing is left behind."""
+
+    def past_jobs(self, listener: Listener, forget: Sequence[str] | None = ()) -> int:
+        """The history of the samples, less what was forgotten."""
+        if "past_jobs" in self.silent:
+            return self._ticket(listener)
+        jobs = self.past.jobs
+        self.past = history.Kept(
+            [one for one in jobs if forget is not None and one.id not in forget], self.past.damaged
+        )
+        return self._tell_or_fail("past_jobs", {"kept": self.past}, listener)
 
     def recipes(self, listener: Listener, **_: Any) -> int:
         """Those of the samples."""

@@ -12,7 +12,8 @@ from torchkeeper.gui.shots.stage import Stage, turn
 from torchkeeper.gui.window import Window
 
 
-def _begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Job:
+def begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Job:
+    """A warm-up that runs, so many of its cells over."""
     job = window.jobs.add("Warm torchinductor_ada", "warm", samples.PLACE)
     job.asked = {"python": samples.PYTHON, "recipes": ["decode"]}
     window.jobs.begin(job)
@@ -25,7 +26,7 @@ def _cells(stage: Stage) -> None:
     window = stage.window(SampleEngines())
     dialog = window.flows.warm()
     turn(0.1)
-    job = _begun(window, 5, running=2)
+    job = begun(window, 5, running=2)
     dialog.follow(job)
     turn(0.3)
     stage.take("cells-working", dialog)
@@ -46,7 +47,7 @@ def _cells(stage: Stage) -> None:
     stage.dialog("cells-outcome", dialog)
     dialog = window.flows.warm()
     turn(0.1)
-    job = _begun(window, 16)
+    job = begun(window, 16)
     dialog.follow(job)
     job.started = time.time() - 141.0
     all_warm = {**result, "done": 16, "failed": 0}

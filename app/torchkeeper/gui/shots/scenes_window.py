@@ -62,6 +62,8 @@ def _bars(stage: Stage) -> None:
         user_error("place-unwritable", {"place": samples.PLACE, "why": "Permission denied"})
     )
     stage.take("window-error", window)
+    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    stage.take("window-error-remedies", window)
     window.error_bar.clear()
     window.engines.trouble.emit(
         UserError(
@@ -135,7 +137,7 @@ def _owners(stage: Stage) -> None:
 
 def _jobs(stage: Stage) -> None:
     window = stage.window()
-    _busy(window)
+    busy(window)
     stage.take("window-busy", window)
     for job in window.jobs.active:
         window.jobs.end(job, State.CANCELLED)
@@ -143,7 +145,14 @@ def _jobs(stage: Stage) -> None:
     window.jobs.begin(job)
     halfway(window, job)
     stage.take("window-importing", window)
-    window.jobs.end(job, State.CANCELLED)
+    window.jobs.end(job, State.DONE, note="33 entries (5.0 MB)")
+    stage.take("window-job-done", window)
+    stage.close(window)
+    window = stage.window()
+    busy(window)
+    for job in window.jobs.active:
+        window.jobs.end(job, State.CANCELLED)
+    stage.take("window-job-failed", window)
     stage.close(window)
 
 
@@ -159,7 +168,8 @@ def halfway(window: Window, job: Job) -> None:
     window.jobs.touch(job)
 
 
-def _busy(window: Window) -> None:
+def busy(window: Window) -> None:
+    """One job is done, one has failed, and one runs."""
     jobs = window.jobs
     job = jobs.add("Export to torchinductor_ada.torchcache", "export", None)
     jobs.begin(job)

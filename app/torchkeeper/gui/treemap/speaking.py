@@ -5,9 +5,14 @@ For a screen reader it is one control with a current tile.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QAccessibleEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+)
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from torchkeeper.gui.treemap.tiles import Tile
 from torchkeeper.link import say
@@ -49,6 +54,39 @@ def aloud(tile: Tile, total: int, at: int, count: int, *, chosen: bool, partly: 
         _tr("{} of {}").format(f"{at + 1:,}", f"{count:,}"),
     )
     return ", ".join(filter(None, said))
+
+
+class Heard(QWidget):
+    """A widget that a screen reader knows for a chart, whose value is what is current in it."""
+
+    #: Qt deletes it with the widget, and Python must not before.
+    heard: QAccessibleInterface | None = None
+    _known = False
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        if not Heard._known:
+            Heard._known = True
+            QAccessible.installFactory(_make)
+
+
+class _Chart(QAccessibleWidget):
+    def __init__(self, view: Heard) -> None:
+        super().__init__(view, QAccessible.Role.Chart)
+        self._view = view
+
+    def text(self, which: QAccessible.Text) -> str:
+        if which == QAccessible.Text.Value:
+            return self._view.accessibleDescription()
+        return super().text(which)
+
+
+def _make(_: str, of: QObject) -> QAccessibleInterface | None:
+    """Asked by Qt what some object is to a screen reader, once there is one."""
+    if not isinstance(of, Heard):
+        return None
+    of.heard = _Chart(of)
+    return of.heard
 
 
 def say_current(view: QWidget, said: str) -> None:

@@ -36,7 +36,7 @@ _ARROWS = {
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-class Treemap(QWidget):
+class Treemap(speaking.Heard):
     """Shows tiles. It tells what the user selects and opens, and does nothing itself but show what
     is behind the tile of the smallest ones.
     """
@@ -206,7 +206,7 @@ class Treemap(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self._forget()
+            self._dress()
 
     # Painting.
 

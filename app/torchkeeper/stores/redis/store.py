@@ -121,8 +121,8 @@ class Redis:
         self.connection = Connection(self.address, password, report.check)
         #: What INFO says about the server's role: "master", "slave", or "" where it is forbidden.
         self.role = ""
-        # What tells it from every other server, and from itself before it was started anew.
-        self._run = ""
+        #: What tells it from every other server, and from itself before it was started anew.
+        self.run = ""
         try:
             self._look()
         except BaseException:
@@ -132,7 +132,7 @@ class Redis:
     def _look(self) -> None:
         about = info(self.connection, "server", "replication", "cluster")
         self.role = about.get("role", "")
-        self._run = about.get("run_id", "")
+        self.run = about.get("run_id", "")
         if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
             # Each of its servers has a part of the keys.
             raise Problem("server-cluster", server=self.place, why="")
@@ -144,7 +144,7 @@ class Redis:
 
     def same_as(self, other: Redis) -> bool:
         """Whether both are the same database of the same server, whatever their addresses."""
-        return self.address.db == other.address.db and self._run == other._run != ""
+        return self.address.db == other.address.db and self.run == other.run != ""
 
     def check_writable(self) -> None:
         """Raises Problem("server-read-only") before a write is tried."""

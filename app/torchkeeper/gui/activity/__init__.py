@@ -1,0 +1,1 @@
+"""Jobs: their page, their history, and the strip in the status bar."""

@@ -1,0 +1,172 @@
+"""The chosen job: what it was to do, how far it is, what came of it, and what can be done then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFormLayout, QLabel, QProgressBar, QTabWidget, QWidget
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.activity.logview import LogView
+from torchkeeper.gui.activity.past import asked, told
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.jobs import Job
+from torchkeeper.gui.matrix.pane import CellsPane
+from torchkeeper.gui.recipes.ofjob import file_of
+from torchkeeper.link import say
+from torchkeeper.link.words import UserError
+
+#: What the bar counts to.
+_STEPS = 1000
+
+
+class JobDetail(QWidget):
+    """Shows one job; the page says what the buttons do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._one: shown.Shown | None = None
+        self._facts_shown: list[tuple[str, str]] = []
+        self._values: list[QLabel] = []
+        self.picture = forms.label("")
+        self.picture.setFixedSize(24, 24)
+        self.title = _selectable(forms.label("", "title", wrap=True))
+        self.words = _selectable(forms.label("", "muted", wrap=True))
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(self.tr("Progress"))
+        self.bar.setTextVisible(False)
+        self.told = _selectable(forms.label("", wrap=True))
+        self.told.setAccessibleName(self.tr("What came of it"))
+        self.notice = Notice()
+        self.facts = QFormLayout()
+        self.facts.setContentsMargins(0, 0, 0, 0)
+        self.facts.setHorizontalSpacing(16)
+        self.facts.setVerticalSpacing(4)
+        self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.ways = forms.row()
+        self.log = LogView()
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.log, self.tr("Log"))
+        #: The cells of a warm-up; made when there are some.
+        self.cells: CellsPane | None = None
+        head = forms.row(gap=12)
+        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
+        texts = forms.column(gap=4)
+        texts.addWidget(self.title)
+        texts.addWidget(self.words)
+        head.addLayout(texts, 1)
+        whole = forms.column(gap=12)
+        whole.setContentsMargins(20, 0, 0, 0)
+        whole.addLayout(head)
+        whole.addWidget(self.bar)
+        whole.addWidget(self.told)
+        whole.addWidget(self.notice)
+        whole.addLayout(self.facts)
+        whole.addLayout(self.ways)
+        whole.addWidget(self.tabs, 1)
+        self.setLayout(whole)
+        theme.follow(self, self._paint, now=False)
+
+    def show_job(self, one: shown.Shown | None) -> None:
+        """Show this one from now on."""
+        fresh = one is not self._one
+        self._one = one
+        if one is None:
+            return
+        if fresh:
+            self.log.show_lines(one.log)
+        self.refresh()
+
+    def add_log(self, lines: Sequence[str]) -> None:
+        """The job that is shown has said more."""
+        self.log.add(lines)
+
+    def refresh(self) -> None:
+        """Say how far it is by now."""
+        one = self._one
+        if one is None:
+            return
+        running = shown.active(one)
+        self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
+        words = shown.progress(one) if isinstance(one, Job) else one.words
+        if isinstance(one, Job) and running and one.now and one.now not in words:
+            words = f"{words} · {one.now}"
+        lines = told(one) if isinstance(one, Job) else list(one.told)
+        self.told.setText("\n".join(lines))
+        self.told.setVisible(bool(lines))
+        error = _error(one)
+        self.words.setText(words)
+        # What the notice says, or the sentences do, need not stand twice.
+        self.words.setVisible(bool(words) and error is None and (running or not lines))
+        if str(error) != str(self.notice.error):
+            self.notice.tell(error)
+        self._show_bar(one, running)
+        self._show_facts(one)
+        self._show_cells(one)
+        self._paint()
+
+    def _show_bar(self, one: shown.Shown, running: bool) -> None:
+        fraction = shown.fraction(one)
+        self.bar.setVisible(running)
+        if running and fraction is None:
+            self.bar.setRange(0, 0)
+        elif running:
+            self.bar.setRange(0, _STEPS)
+            self.bar.setValue(round((fraction or 0.0) * _STEPS))
+
+    def _show_facts(self, one: shown.Shown) -> None:
+        rows = asked(one) if isinstance(one, Job) else list(one.asked)
+        at, seconds = shown.began(one), shown.took(one)
+        if at is not None:
+            rows.append((self.tr("Started"), say.when(at)))
+        if seconds:
+            rows.append((self.tr("Running for") if shown.active(one) else self.tr("Took"), seconds))
+        if [name for name, _ in rows] == [name for name, _ in self._facts_shown]:
+            for label, (name, value) in zip(self._values, rows, strict=True):
+                if label.text() != value:
+                    label.setText(value)
+                    label.setAccessibleName(f"{name}: {value}")
+        else:
+            while self.facts.rowCount():
+                self.facts.removeRow(0)
+            self._values = []
+            for name, value in rows:
+                said = _selectable(forms.label(value, wrap=True))
+                said.setAccessibleName(f"{name}: {value}")
+                self.facts.addRow(forms.label(name, "muted"), said)
+                self._values.append(said)
+        self._facts_shown = rows
+
+    def _show_cells(self, one: shown.Shown) -> None:
+        some = isinstance(one, Job) and bool(one.cells)
+        if isinstance(one, Job) and some:
+            if self.cells is None:
+                self.cells = CellsPane()
+                self.cells.setContentsMargins(0, 8, 0, 0)
+                self.tabs.addTab(self.cells, "")
+            self.cells.file_of = lambda recipe: file_of(one, recipe)
+            self.cells.show_cells(one.cells)
+            self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))
+        if self.cells is not None:
+            self.tabs.setTabVisible(1, some)
+        self.tabs.tabBar().setVisible(some)
+
+    def _paint(self) -> None:
+        if self._one is not None:
+            name, colour = shown.mark(self._one)
+            shade = getattr(theme.shades(), colour)
+            self.picture.setPixmap(icons.pixmap(name, 24, shade, self.devicePixelRatioF()))
+
+
+def _selectable(label: QLabel) -> QLabel:
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def _error(one: shown.Shown) -> UserError | None:
+    if isinstance(one, Job):
+        return one.error
+    return UserError(*one.error) if one.error is not None else None

@@ -1,0 +1,385 @@
+"""The Activity page: the jobs of this session and of those before, and the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QItemSelectionModel, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QListView, QPushButton, QSplitter, QStackedWidget, QWidget
+
+from torchkeeper.gui import forms
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.activity.delegate import JobDelegate
+from torchkeeper.gui.activity.detail import JobDetail
+from torchkeeper.gui.activity.rows import JobRows
+from torchkeeper.gui.blank import Blank, Notice
+from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
+from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.jobs import Job, State
+from torchkeeper.gui.pages.page import Page
+from torchkeeper.link import say
+from torchkeeper.link.history import Kept, Past
+from torchkeeper.link.words import UserError
+from torchkeeper.stores.names import is_server
+
+if TYPE_CHECKING:
+    from torchkeeper.gui.window import Window
+
+#: Pixels that the list takes at least.
+_LIST = 300
+#: Milliseconds between two pictures of what runs.
+_TICK_MS = 200
+
+
+class ActivityPage(Page):
+    """Has the jobs of this session, and reads the history whenever it comes to be shown."""
+
+    current_changed = Signal()
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(QCoreApplication.translate("ActivityPage", "Activity"))
+        self._window = window
+        self._jobs = window.jobs
+        self._ticket: int | None = None
+        self._chosen: shown.Shown | None = None
+        self.rows = JobRows(window.jobs, self)
+        self.filter = SearchBox(self.tr("Search the jobs"))
+        self.list = QListView()
+        self.list.setObjectName("jobs")
+        self.list.setAccessibleName(self.tr("Activity: jobs, newest first"))
+        self.list.setModel(self.rows)
+        self.list.setItemDelegate(JobDelegate(self.list))
+        self.list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.none = forms.label(self.tr("No job matches."), "muted", wrap=True)
+        self.damaged = forms.label("", "muted", wrap=True)
+        self.detail = JobDetail()
+        self.log = self.detail.log.edit
+        self.notice = Notice()
+        self.blank = Blank("activity", 420)
+        self.warm = forms.button(self.tr("&Warm…"), primary=True)
+        self.import_ = forms.button(self.tr("&Import…"))
+        self.clear_button = forms.button(self.tr("Clear &history…"))
+        self.clear_button.setToolTip(self.tr("Forget all jobs that have ended; caches stay"))
+        self._make_ways()
+        self._lay_out()
+        self._connect()
+        self._arranged()
+
+    def _make_ways(self) -> None:
+        self.cancel_button = self._way(self.tr("&Cancel job"), self._cancel)
+        self.open = self._way(self.tr("&Open result"), self._open)
+        self.folder = self._way(self.tr("Show in f&older"), self._reveal)
+        self.result = self._way(
+            self.tr("&Details…"), self._details,
+            self.tr("Its progress and result in a window of its own, with what was left out"),
+        )  # fmt: skip
+        self.verify = self._way(
+            self.tr("&Verify…"), self._verify,
+            self.tr("See in fresh processes that what was warmed is found, and how fast"),
+        )  # fmt: skip
+        self.undo = self._way(
+            self.tr("&Undo"), self._undo, self.tr("Put back what it moved to the trash")
+        )
+        self.bad = self._way(
+            self.tr("Warm fail&ed again"), self._rest,
+            self.tr("Compile only the cells that failed or were not reached"),
+        )  # fmt: skip
+        self.again = self._way(
+            self.tr("&Run again"), self._repeat, self.tr("Do the same once more, as it was asked")
+        )
+        self.detail.ways.addStretch(1)
+        self.forget = self._way(
+            self.tr("&Forget"), self._forget,
+            self.tr("Take this job off the list and out of the history; caches stay"),
+        )  # fmt: skip
+
+    def _way(self, text: str, slot: Callable[..., object], hint: str = "") -> QPushButton:
+        made = forms.button(text)
+        made.setToolTip(hint)
+        made.clicked.connect(slot)
+        self.detail.ways.addWidget(made)
+        return made
+
+    def _lay_out(self) -> None:
+        left = forms.column()
+        left.setContentsMargins(0, 0, 16, 0)
+        left.addWidget(self.filter)
+        left.addWidget(self.none)
+        left.addWidget(self.list, 1)
+        left.addWidget(self.damaged)
+        side = QWidget()
+        side.setLayout(left)
+        side.setMinimumWidth(_LIST)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(side)
+        self.split.addWidget(self.detail)
+        self.split.setStretchFactor(1, 1)
+        self.split.setSizes([360, 640])
+        offer = forms.row(gap=12)
+        offer.addStretch(1)
+        offer.addWidget(self.warm)
+        offer.addWidget(self.import_)
+        offer.addStretch(1)
+        empty = forms.column(gap=0)
+        empty.addStretch(2)
+        empty.addWidget(self.blank)
+        empty.addLayout(offer)
+        empty.addStretch(3)
+        nothing = QWidget()
+        nothing.setLayout(empty)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(nothing)
+        self.stack.addWidget(self.split)
+        self.body.addWidget(self.notice)
+        self.body.addWidget(self.stack, 1)
+        self.tools.addWidget(self.clear_button)
+
+    def _connect(self) -> None:
+        window = self._window
+        self._timer = QTimer(self)
+        self._timer.setInterval(_TICK_MS)
+        self._timer.timeout.connect(self._jobs.tick)
+        self.rows.arranged.connect(self._arranged)
+        self.list.selectionModel().currentChanged.connect(self._moved)
+        self.list.customContextMenuRequested.connect(
+            lambda at: window.context("jobs", self.list.viewport(), at)
+        )
+        self.list.activated.connect(self._details)
+        self.filter.textChanged.connect(self.rows.filter)
+        self.filter.leave.connect(self.list.setFocus)
+        self.filter.step.connect(lambda _: self.list.setFocus())
+        self._jobs.rowsInserted.connect(lambda *_: self.choose(self._jobs.jobs[0]))
+        self._jobs.dataChanged.connect(self._touched)
+        self._jobs.logged.connect(self._logged)
+        self.detail.log.save_asked.connect(self._save)
+        self.notice.again.connect(self.refresh)
+        self.clear_button.clicked.connect(self._clear)
+        for button, action in ((self.warm, "warm"), (self.import_, "import")):
+            button.clicked.connect(window.actions_[action].trigger)
+        window.engines.unkept.connect(self.notice.tell)
+        QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.list, self._forget,
+                  context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+
+    # The history.
+
+    def entered(self) -> None:
+        self.refresh()
+        self.list.setFocus()
+
+    def refresh(self) -> None:
+        """Read the history again."""
+        self._ask([])
+
+    def _ask(self, forget: list[str] | None) -> None:
+        engines = self._window.engines
+        engines.forget(self._ticket)
+        self._ticket = engines.past_jobs(
+            Listener(result=lambda said: self._kept(said["kept"]), failed=self._failed), forget
+        )
+
+    def _failed(self, error: UserError) -> None:
+        self.notice.tell(error, again=True)
+
+    def _kept(self, kept: Kept) -> None:
+        self.notice.tell(None)
+        lines = say.count(kept.damaged, "line", "lines")
+        said = self.tr("{} of the history could not be understood.").format(lines)
+        self.damaged.setText(said if kept.damaged else "")
+        self.damaged.setVisible(bool(kept.damaged))
+        self.rows.told_past(kept.jobs)
+
+    def search(self) -> bool:
+        if self.stack.currentIndex():
+            self.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.filter.selectAll()
+        return True
+
+    def let_go(self) -> None:
+        self._window.engines.forget(self._ticket)
+
+    # What is chosen.
+
+    @property
+    def job(self) -> Job | None:
+        """The chosen job of this session."""
+        return self._chosen if isinstance(self._chosen, Job) else None
+
+    @property
+    def past(self) -> Past | None:
+        """The chosen job from before."""
+        return self._chosen if isinstance(self._chosen, Past) else None
+
+    def choose(self, one: shown.Shown) -> None:
+        """Show a job and its log; a filter that hides it is taken away."""
+        if not self.rows.index_of(one).isValid():
+            self.filter.clear()
+        self._chosen = one
+        self._arranged()
+
+    def show_log(self) -> None:
+        """Go to the log of the chosen job."""
+        self.detail.tabs.setCurrentWidget(self.detail.log)
+        self.log.setFocus()
+
+    def _arranged(self) -> None:
+        """Rows have come, gone or moved: the chosen one stays the chosen one."""
+        index = self.rows.index_of(self._chosen)
+        if not index.isValid():
+            # The next best: what runs, or else the last.
+            index = next((self.rows.index_of(one) for one in self.rows.items), index)
+        self.list.selectionModel().blockSignals(True)
+        self.list.selectionModel().setCurrentIndex(
+            index, QItemSelectionModel.SelectionFlag.ClearAndSelect
+        )
+        self.list.selectionModel().blockSignals(False)
+        self.list.viewport().update()
+        self._show(self.rows.item(index))
+        if index.isValid():
+            self.list.scrollTo(index)
+            if index.row() == 1:
+                self.list.scrollToTop()
+
+    def _moved(self, *_: object) -> None:
+        if (one := self.rows.item(self.list.currentIndex())) is not None:
+            self._show(one)
+
+    def _show(self, one: shown.Shown | None) -> None:
+        self._chosen = one
+        every = bool(self._jobs.jobs or self.rows.past)
+        self.stack.setCurrentIndex(int(every))
+        self.none.setVisible(every and not self.rows.items)
+        self.list.setVisible(bool(self.rows.items))
+        self.detail.setVisible(one is not None)
+        ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)
+        self.clear_button.setEnabled(ended)
+        self.blank.say(
+            self.tr("Nothing has been done yet"),
+            self.tr("What takes a while is listed here: how far it is, what it says and what came "
+                    "of it. It is still here after the window was closed."),
+        )  # fmt: skip
+        self.detail.show_job(one)
+        self._suit()
+        self.current_changed.emit()
+
+    def _suit(self) -> None:
+        """Show what can be done with the chosen job, and nothing else."""
+        one, job = self._chosen, self.job
+        fruit = (job.fruit if job else self.past.fruit if self.past else "") or ""
+        warmed = job is not None and job.kind == "warm" and job.state is State.DONE
+        some = job is not None and (not job.cells or len(job.cells.bad) < len(job.cells.rows))
+        flags = (
+            (self.cancel_button, job is not None and job.active),
+            (self.open, bool(fruit)),
+            (self.folder, bool(fruit) and not is_server(fruit)),
+            (self.result, job is not None and job.has_dialog),
+            (self.verify, warmed and some and bool(job and job.place)),
+            (self.undo, job is not None and self._can_undo(job)),
+            (self.bad, job is not None and job.can_go_on),
+            (self.again, job is not None and self._window.operations.can_repeat(job)),
+            (self.forget, one is not None and not shown.active(one)),
+        )
+        for button, on in flags:
+            if button.isHidden() is on:
+                button.setVisible(on)
+        if job is not None:
+            self.cancel_button.setEnabled(job.state is not State.CANCELLING)
+        busy = bool(self._jobs.active)
+        if busy and not self._timer.isActive():
+            self._timer.start()
+        elif not busy:
+            self._timer.stop()
+
+    def _touched(self, *_: object) -> None:
+        if self._chosen is not None and self.isVisible():
+            self.detail.refresh()
+        self._suit()
+
+    def _logged(self, job: Job, lines: list[str]) -> None:
+        if job is self._chosen:
+            self.detail.add_log(lines)
+
+    # What can be done.
+
+    def _details(self, *_: object) -> None:
+        self._window.flows.results.show_result()
+
+    def _cancel(self) -> None:
+        if self.job is not None:
+            self._window.operations.cancel(self.job)
+
+    def _open(self) -> None:
+        results = self._window.flows.results
+        if self.job is not None:
+            results.open_result()
+        elif self.past is not None:
+            results.open_path(self.past.fruit, bundle=self.past.bundle)
+
+    def _reveal(self) -> None:
+        results = self._window.flows.results
+        if self.job is not None:
+            results.show_in_folder()
+        elif self.past is not None:
+            results.reveal_path(self.past.fruit)
+
+    def _verify(self) -> None:
+        if self.job is not None:
+            self._window.flows.verify_warmed(self.job)
+
+    def _rest(self) -> None:
+        if self.job is not None:
+            self._window.flows.warm_rest(self.job)
+
+    def _repeat(self) -> None:
+        if self.job is not None:
+            self._window.operations.repeat(self.job)
+
+    def _can_undo(self, job: Job) -> bool:
+        if job.kind != "purge" or not job.result.get("receipt") or job.place is None:
+            return False
+        later = (x for x in self._jobs.jobs if x.id > job.id and x.place == job.place)
+        return not any(x.kind in ("undo", "empty_trash", "purge") for x in later)
+
+    def _undo(self) -> None:
+        job = self.job
+        if job is not None and job.place is not None:
+            self._window.operations.undo(job.place, str(job.result["receipt"]))
+
+    def _save(self, text: str) -> None:
+        def chosen(path: str) -> None:
+            self._window.engines.save_text(path, text, Listener(failed=self.notice.tell))
+
+        kinds = self.tr("Texts (*.log *.txt)")
+        choose_target(self, self.tr("Save log"), "torchkeeper.log", kinds, chosen, "log")
+
+    def _forget(self) -> None:
+        one = self._chosen
+        if one is None or shown.active(one):
+            return
+        items = self.rows.items
+        at = next((n for n, other in enumerate(items) if other is one), 0)
+        beside = items[at + 1 : at + 2] or items[max(0, at - 1) : at]
+        self._chosen = beside[0] if beside else None
+        if isinstance(one, Job):
+            self._jobs.forget(one)
+            self._ask([one.kept_as] if one.kept_as else [])
+        else:
+            self._ask([one.id])
+
+    def _clear(self) -> ConfirmDialog:
+        return confirm(
+            self,
+            self.tr("Clear history"),
+            self.tr("Forget all jobs that have ended?"),
+            self.tr("Only what is listed here goes; caches stay as they are."),
+            self.tr("Forget"),
+            self._clear_surely,
+        )
+
+    def _clear_surely(self) -> None:
+        self._jobs.clear_ended()
+        self._ask(None)

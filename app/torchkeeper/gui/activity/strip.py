@@ -1,0 +1,167 @@
+"""The strip in the status bar: what runs, how far it is, and how the last job ended."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
+
+from torchkeeper.gui import forms, icons, theme
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.jobs import Job, JobsModel, State
+
+#: Milliseconds that a job that went well is said to be done, and between two pictures.
+DONE_MS = 6000
+_TICK_MS = 200
+#: Pixels that the words take at most, and that the bar takes.
+_WIDE, _BAR = 460, 96
+_STEPS = 1000
+
+
+class _Words(QToolButton):
+    """One line that is cut where there is no room; pressed, it goes to the job."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("beside")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._error = False
+
+    def say(self, text: str, *, error: bool) -> None:
+        """What to show."""
+        if text != self.text() or error != self._error:
+            self._error = error
+            self.setText(text)
+            self.setAccessibleName(text)
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        wide = metrics.horizontalAdvance(self.text()) + 16
+        return QSize(min(wide, _WIDE), metrics.height() + 6)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.sizeHint().height())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        shades = theme.shades()
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if self.underMouse() or self.isDown():
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(shades.hover))
+                painter.drawRoundedRect(self.rect(), 4, 4)
+            if self.hasFocus():
+                painter.setPen(QColor(shades.accent))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
+            box = self.rect().adjusted(8, 0, -8, 0)
+            painter.setPen(QColor(shades.error if self._error else shades.text))
+            text = self.fontMetrics().elidedText(
+                self.text(), Qt.TextElideMode.ElideMiddle, box.width()
+            )
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+
+
+class JobStrip(QWidget):
+    """Follows the jobs. A failure stays until somebody has looked at it."""
+
+    #: The page is to be shown at this job; it is to be stopped.
+    opened = Signal(object)
+    cancelled = Signal(object)
+
+    def __init__(self, jobs: JobsModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._over: Job | None = None
+        self._failed: list[Job] = []
+        self.setAccessibleName(self.tr("Jobs"))
+        self.picture = forms.label("")
+        self.words = _Words()
+        self.words.setToolTip(self.tr("Show this job on the Activity page"))
+        self.bar = QProgressBar()
+        self.bar.setFixedWidth(_BAR)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(self.tr("Progress"))
+        self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
+        line = forms.row(gap=4)
+        line.setContentsMargins(4, 0, 8, 0)
+        for widget in (self.picture, self.words, self.bar, self.cancel):
+            line.addWidget(widget)
+        self.setLayout(line)
+        self._quiet = QTimer(self)
+        self._quiet.setSingleShot(True)
+        self._quiet.setInterval(DONE_MS)
+        self._quiet.timeout.connect(self._forget)
+        self._tick = QTimer(self)
+        self._tick.setInterval(_TICK_MS)
+        self._tick.timeout.connect(self.refresh)
+        jobs.rowsInserted.connect(self.refresh)
+        jobs.rowsRemoved.connect(self.refresh)
+        jobs.dataChanged.connect(lambda *_: None if self._tick.isActive() else self.refresh())
+        jobs.finished.connect(self._ended)
+        self.words.clicked.connect(self._open)
+        self.cancel.clicked.connect(self._cancel)
+        theme.follow(self, self.refresh)
+
+    @property
+    def job(self) -> Job | None:
+        """The job that it is about: what runs before what failed, and that before what is done."""
+        active = self._jobs.active
+        running = [job for job in active if job.state is not State.QUEUED]
+        failed = [job for job in self._failed if self._jobs.index_of(job).isValid()]
+        return next(iter([*running, *active, *reversed(failed)]), self._over)
+
+    def looked(self) -> None:
+        """Somebody has looked at the jobs."""
+        self._failed = []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._over = None
+        self.refresh()
+
+    def _ended(self, job: Job) -> None:
+        if job.state is State.FAILED or (job.state is State.DONE and not job.good):
+            self._failed.append(job)
+        else:
+            self._over = job
+            self._quiet.start()
+        self.refresh()
+
+    def refresh(self, *_: object) -> None:
+        """Say what is so now."""
+        job = self.job
+        self.setVisible(job is not None)
+        if job is None:
+            self._tick.stop()
+            return
+        text = f"{shown.doing(job)} · {shown.progress(job)}"
+        if more := len(self._jobs.active) - 1:
+            text += self.tr(" · {} more").format(f"{more:,}") if more > 0 else ""
+        self.words.say(text, error=job.state is State.FAILED)
+        name, colour = shown.mark(job)
+        shade = getattr(theme.shades(), colour)
+        self.picture.setPixmap(icons.pixmap(name, 16, shade, self.devicePixelRatioF()))
+        self.bar.setVisible(job.active)
+        self.cancel.setVisible(job.active)
+        self.cancel.setEnabled(job.state is not State.CANCELLING)
+        fraction = job.fraction()
+        if fraction is None and job.state is not State.QUEUED:
+            self.bar.setRange(0, 0)
+        else:
+            self.bar.setRange(0, _STEPS)
+            self.bar.setValue(round((fraction or 0.0) * _STEPS))
+        if job.active and not self._tick.isActive():
+            self._tick.start()
+        elif not job.active:
+            self._tick.stop()
+
+    def _open(self) -> None:
+        if (job := self.job) is not None:
+            self.opened.emit(job)
+
+    def _cancel(self) -> None:
+        if (job := self.job) is not None:
+            self.cancelled.emit(job)

@@ -1,0 +1,148 @@
+"""What the window can do about an error is a button beside its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent, QSettings
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, click, settle
+from torchkeeper.gui.actions import ACTIONS
+from torchkeeper.gui.blank import Notice
+from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
+from torchkeeper.gui.dialogs.login import PasswordDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
+from torchkeeper.gui.remedies import LABELS, REMEDIES
+from torchkeeper.gui.shots import samples
+from torchkeeper.gui.shots.sample_engines import SampleEngines
+from torchkeeper.gui.window import PAGE, Window
+from torchkeeper.link.words import CATALOGUE, user_error
+
+SERVER = "redis://cache.example.org:6379/0"
+
+
+@pytest.fixture
+def engines() -> SampleEngines:
+    return SampleEngines()
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings, engines: SampleEngines) -> Iterator[Window]:
+    """The window over the samples."""
+    settings.setValue(PAGE, "entries")
+    made = Window(settings, engines)
+    made.resize(1640, 900)
+    made.show()
+    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
+    made.later.start()
+    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
+    settle(qtbot)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def names(window: Window) -> list[str]:
+    """What the buttons of the error bar say."""
+    return [button.text() for button in window.error_bar.remedies.buttons]
+
+
+def test_the_table_names_what_there_is() -> None:
+    known = {spec.id for spec in ACTIONS}
+    for code, actions in REMEDIES.items():
+        assert code in CATALOGUE, code
+        assert set(actions) <= known, code
+        assert 1 <= len(actions) <= 2, code
+    assert set(LABELS) <= known
+    # A button is only where words say what it does.
+    silent = [code for code in REMEDIES if not (CATALOGUE[code].remedy or CATALOGUE[code].why)]
+    assert silent == []
+
+
+def test_a_place_may_be_changed_again(qtbot: QtBot, window: Window) -> None:
+    error = user_error("place-protected", {"place": samples.PLACE})
+    window.tell(error)
+    assert names(window) == [], "it is not read-only"
+    window.protect(samples.PLACE, True)
+    settle(qtbot)
+    window.tell(error)
+    assert names(window) == ["Allow changes"]
+    [button] = window.error_bar.remedies.buttons
+    assert button.accessibleName() == "Allow changes" and button.isVisible()
+    click(qtbot, button)
+    qtbot.waitUntil(lambda: not window.places.read_only(samples.PLACE), timeout=PATIENCE)
+
+
+def test_what_is_about_another_place_has_no_button(qtbot: QtBot, window: Window) -> None:
+    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    assert names(window) == ["Empty trash…", "Clean up…"]
+    window.tell(user_error("disk-full", {"place": "/data/else"}))
+    assert names(window) == [] and window.error_bar.remedies.isHidden()
+    window.tell(user_error("engine-bug", {}))
+    assert names(window) == []
+
+
+def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Window) -> None:
+    window.wing.show()
+    broken = next(entry for entry in window.entries.everything() if entry.problem)
+    window.table.select({broken.identity})
+    notice = window.inspector.problem
+    qtbot.waitUntil(notice.isVisible, timeout=PATIENCE)
+    [button] = notice.remedies.buttons
+    assert button.text() == "Purge…"
+    click(qtbot, button)
+    [dialog] = window.findChildren(PurgeDialog)
+    dialog.reject()
+    # Its list is to be read again, besides trying once more.
+    window.inspector.notice.tell(user_error("entry-gone", {"path": broken.path}), again=True)
+    said = [one.text() for one in window.inspector.notice.remedies.buttons]
+    assert said == ["Refresh"]
+
+
+def test_a_dialog_is_closed_before_something_else_is_shown(qtbot: QtBot, window: Window) -> None:
+    dialog = window.flows.warm()
+    notice = dialog.findChildren(Notice)[0]
+    notice.tell(user_error("torch-missing", {"python": samples.PYTHON}), again=True)
+    said = [button.text() for button in notice.remedies.buttons]
+    assert said == ["Environments…", "Add interpreter…"]
+    notice.tell(user_error("place-stuck", {"place": samples.PLACE}))
+    assert notice.remedies.buttons == [], "it is about the window behind"
+    notice.tell(user_error("torch-missing", {"python": samples.PYTHON}))
+    notice.remedies.buttons[0].click()
+    qtbot.waitUntil(lambda: bool(window.findChildren(EnvironmentsDialog)), timeout=PATIENCE)
+    assert not [one for one in window.findChildren(WarmDialog) if one.isVisible()]
+    window.findChildren(EnvironmentsDialog)[0].reject()
+
+
+def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: SampleEngines) -> None:
+    engines.failing["list"] = user_error("password-wrong", {"server": "cache.example.org:6379"})
+    window.places.add(SERVER)
+    window.places_pane.choose(SERVER)
+    qtbot.waitUntil(window.empty.isVisible, timeout=PATIENCE)
+    settle(qtbot)
+    for dialog in window.findChildren(PasswordDialog):
+        dialog.reject()
+    assert window.empty.remedies is not None
+    said = [button.text() for button in window.empty.remedies.buttons]
+    assert window.empty.button.text() == "Enter password…"
+    assert "Edit server…" in said
+    assert "Enter password…" not in said, "once is enough"
+
+
+def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
+    error = user_error("openssl-missing", {})
+    window.tell(error)
+    assert names(window) == ["Doctor"]
+    page = window.show_page("doctor")
+    settle(qtbot)
+    notice = page.findChildren(Notice)[0]
+    notice.tell(error)
+    assert notice.remedies.buttons == []
+    window.tell(error)
+    assert names(window) == ["Doctor"], "the bar stays when another page is shown"
