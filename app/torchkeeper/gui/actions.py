@@ -218,9 +218,6 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
          _n("Compile ahead of time into a place"),
          _always, "warm", "cache", 0, ("places",), _n("Warm…")),
-    Spec("recipes", _n("&Recipes…"), "recipes", "Ctrl+R",
-         _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
-         _always, "show_recipes", "cache", 0, ("places",), _n("Recipes…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
          _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
             "times as fast as cold"),
@@ -372,6 +369,9 @@ ACTIONS = (
     Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
          _always, "show_page", "go", 0, on=_shown("runs")),
+    Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R",
+         _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
+         _always, "show_page", "go", 0, on=_shown("recipes")),
     Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
             "each value comes from"),
@@ -538,5 +538,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "recipes", "verify", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

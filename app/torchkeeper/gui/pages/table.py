@@ -27,6 +27,7 @@ PAGES = (
     PageSpec(ENTRIES, "", ""),
     PageSpec("compare", "torchkeeper.gui.comparing.page", "ComparePage"),
     PageSpec("runs", "torchkeeper.gui.runs.page", "RunsPage"),
+    PageSpec("recipes", "torchkeeper.gui.recipes.page", "RecipesPage"),
     PageSpec("settings", "torchkeeper.gui.profiles.page", "SettingsPage"),
     PageSpec("doctor", "torchkeeper.gui.doctor.page", "DoctorPage"),
     PageSpec("activity", "torchkeeper.gui.activity.page", "ActivityPage"),

@@ -42,7 +42,6 @@ class Taking(QObject):
         """On a page: what it is for; on others, as on the window."""
         item = index.data(PageItems.PageRole)
         ident = item.id if isinstance(item, PageItem) else ""
-        window = self._window
         if ident == "settings" and carried.paths:
             text = self.tr("Import {} as settings: you are asked first").format(carried.words)
             return Offer(text, lambda: self._import_settings(carried.paths))
