@@ -43,7 +43,7 @@ def test_what_one_entry_of_a_server_would_leak(tmp_path: Path) -> None:
         heard: list[Message] = []
         engine.call("list", {"place": server.url}, heard.append)
         rows = [row for message in heard for row in message.rows]
-        found = {}
+        found: dict[str, int] = {}
         for row in rows:
             which = {"place": server.url, "kind": row["kind"], "path": row["path"]}
             told = engine.call("leaks", which)
