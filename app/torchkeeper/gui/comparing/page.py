@@ -14,6 +14,7 @@ from torchkeeper.gui.blank import Blank, Notice
 from torchkeeper.gui.comparing.cards import Card, Side
 from torchkeeper.gui.comparing.differences import DifferencesTree, DifferenceView
 from torchkeeper.gui.engines import Listener
+from torchkeeper.gui.help.ideas import explain
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.table import ENTRIES
@@ -45,6 +46,7 @@ class ComparePage(Page):
 
     def __init__(self, window: Window) -> None:
         super().__init__(QCoreApplication.translate("ComparePage", "Compare"))
+        explain(self, "key-factor")
         self._window = window
         self._engines = window.engines
         self._side_a: Side | None = None
